@@ -1,0 +1,97 @@
+/** Idempotency keys of operations that change only our database. */
+import { canonicalize } from 'json-canonicalize'
+import type { App } from '../app.ts'
+import { LostCommit, sql, type Tx } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import { sha256 } from '../lib/secrets.ts'
+import type { Caller, Reply, Route } from '../route.ts'
+
+/** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. */
+export function readIdempotencyKey(values: readonly string[]): string | undefined {
+  if (values.length === 0) return undefined
+  const bare = values[0]?.trim().replace(/^"(.*)"$/, '$1') ?? ''
+  if (values.length > 1 || !/^[\x20-\x7e]{1,255}$/.test(bare) || bare.trim() === '') {
+    throw new ApiError('idempotency_key_required')
+  }
+  return bare
+}
+
+/** What the key is bound to: the operation, its path parameters and its body. */
+export function fingerprintOf(route: Route, { params, body }: { params: unknown; body: unknown }): Buffer {
+  return sha256(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
+}
+
+export interface Keyed {
+  readonly key: string
+  readonly fingerprint: Buffer
+}
+
+/** Runs `work` once for the key. The key's row, the effect and the stored answer commit together. */
+export async function once(
+  app: App,
+  route: Route,
+  caller: Caller,
+  { key, fingerprint }: Keyed,
+  work: (tx: Tx) => Promise<Reply>,
+): Promise<Reply> {
+  try {
+    return await app.db.transaction(async (tx) => {
+      const id = newId()
+      const first = await claimKey(tx, route, caller, { id, key, fingerprint })
+      if (!first) return replay(tx, route, caller, { key, fingerprint })
+      const reply = await work(tx)
+      await tx.run(sql`
+        update operations set state = 'completed', reply_status = ${reply.status},
+          reply_body = ${JSON.stringify(reply.body)}, finished_at = domain_now()
+        where id = ${id}`)
+      return { ...reply, headers: { ...reply.headers, 'X-Operation-Id': id } }
+    })
+  } catch (error) {
+    if (error instanceof LostCommit) {
+      throw new ApiError('outcome_ambiguous', {
+        detail: 'The answer of the database was lost. Repeat with the same Idempotency-Key to learn what happened.',
+        cause: error,
+      })
+    }
+    if (isLockTimeout(error)) throw new ApiError('operation_in_progress', { cause: error })
+    throw error
+  }
+}
+
+/** A concurrent request with the same key makes this wait for its commit. */
+async function claimKey(
+  tx: Tx,
+  route: Route,
+  caller: Caller,
+  { id, key, fingerprint }: Keyed & { id: string },
+): Promise<boolean> {
+  const key_id = caller.via.kind === 'key' ? caller.via.id : null
+  const inserted = await tx.run(sql`
+    insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, user_id, key_id)
+    values (${id}, ${caller.workspace_id}, ${route.name}, 'local', ${key}, ${fingerprint}, 'submitting',
+      ${caller.user_id}, ${key_id})
+    on conflict (workspace_id, kind, idempotency_key) do nothing`)
+  return inserted === 1
+}
+
+async function replay(tx: Tx, route: Route, caller: Caller, { key, fingerprint }: Keyed): Promise<Reply> {
+  const row = await tx.maybe<{ id: string; fingerprint: Buffer; reply_body: unknown }>(sql`
+    select id, fingerprint, reply_body from operations
+    where workspace_id = ${caller.workspace_id} and kind = ${route.name} and idempotency_key = ${key}`)
+  // The other request rolled back between our insert and this look.
+  if (!row) throw new ApiError('operation_in_progress')
+  if (!row.fingerprint.equals(fingerprint)) {
+    throw new ApiError('idempotency_collision', { status: route.collision ?? 400 })
+  }
+  return {
+    status: 200,
+    body: row.reply_body,
+    headers: { 'Idempotent-Replayed': 'true', 'X-Operation-Id': row.id },
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  const cause = error instanceof ApiError ? error.cause : error
+  return cause instanceof Error && (cause as { code?: string }).code === '55P03'
+}

@@ -1,0 +1,75 @@
+/** API keys: their form, and who is behind one. */
+import { crc32 } from 'node:zlib'
+import type { App, KnownKey, Snapshot } from '../app.ts'
+import { sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import { base62, randomText } from '../lib/ids.ts'
+import { sha256 } from '../lib/secrets.ts'
+import type { Caller, Scope } from '../route.ts'
+
+export const keyPrefix = 'svc_live_'
+const randomLength = 32
+const checksumLength = 6
+const form = /^svc_live_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
+
+/** `svc_live_`, 32 random characters, and a checksum that lets a mistyped key be refused at sight. */
+export function makeKey(): { key: string; prefix: string; hash: Buffer } {
+  const random = randomText(randomLength)
+  const key = `${keyPrefix}${random}${checksumOf(random)}`
+  return { key, prefix: key.slice(0, keyPrefix.length + 6), hash: sha256(key) }
+}
+
+function checksumOf(random: string): string {
+  return base62(crc32(random), checksumLength)
+}
+
+export function looksLikeKey(text: string): boolean {
+  const match = form.exec(text)
+  return match !== null && checksumOf(match[1] as string) === match[2]
+}
+
+/** The caller behind `Authorization: Bearer …`. Exactly one header, or nobody. */
+export async function requireKey(
+  app: App,
+  settings: Snapshot,
+  { authorization, channel }: { authorization: readonly string[]; channel: 'rest' | 'mcp' },
+): Promise<Caller> {
+  const [header] = authorization
+  const token = header && authorization.length === 1 ? /^Bearer ([\w]+)$/i.exec(header)?.[1] : undefined
+  const known = token && looksLikeKey(token) ? await findKey(app, settings, token) : undefined
+  if (!known || (known.expires_at && known.expires_at <= settings.now())) throw new ApiError('invalid_key')
+  if (known.mcp_only && channel !== 'mcp') {
+    throw new ApiError('missing_scope', { detail: 'This key is for the MCP endpoint only.' })
+  }
+  return known.caller
+}
+
+interface KeyRow {
+  readonly id: string
+  readonly workspace_id: string
+  readonly user_id: string
+  readonly name: string
+  readonly prefix: string
+  readonly scopes: readonly Scope[]
+  readonly mcp_only: boolean
+  readonly expires_at: Date | null
+}
+
+async function findKey(app: App, settings: Snapshot, token: string): Promise<KnownKey | undefined> {
+  const hash = sha256(token)
+  const cached = settings.callers.get(hash.toString('base64'))
+  if (cached) return cached
+  const row = await app.db.maybe<KeyRow>(sql`
+    select k.id, k.workspace_id, k.user_id, k.name, k.prefix, k.scopes, k.mcp_only, k.expires_at
+    from keys k join users u on u.id = k.user_id
+    where k.hash = ${hash} and k.revoked_at is null and u.disabled_at is null`)
+  if (!row) return undefined
+  const { id, name, prefix, workspace_id, user_id, scopes, mcp_only, expires_at } = row
+  const known: KnownKey = {
+    caller: { workspace_id, user_id, scopes, via: { kind: 'key', id, name, prefix } },
+    mcp_only,
+    expires_at,
+  }
+  settings.callers.set(hash.toString('base64'), known)
+  return known
+}

@@ -1,0 +1,141 @@
+/** The one place that knows the order of checks. Each line lets a request through or throws. */
+import type { z } from 'zod'
+import type { App, Snapshot, Window } from '../app.ts'
+import { ApiError, type ErrorCode } from '../lib/errors.ts'
+import { quote, requireSound } from '../lib/text.ts'
+import type { Account, Call, Caller, Needs, Reply, Route } from '../route.ts'
+import { listEligibleAccounts, requireAccount } from './accounts.ts'
+import { fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
+import { requireKey } from './keys.ts'
+
+/** A request as any door hands it in. The body is read only once the caller is known to be allowed. */
+export interface Incoming {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: (route: Route) => Promise<unknown>
+  readonly idempotency_keys: readonly string[]
+}
+
+export interface Admitted {
+  readonly caller: Caller
+  readonly window: Window
+}
+
+/** What holds before any route is looked at: the API is open, the key is good, its rate is kept. */
+export async function admit(
+  app: App,
+  credentials: { authorization: readonly string[]; channel: 'rest' | 'mcp' },
+): Promise<Admitted> {
+  const settings = await app.settings.current()
+  if (!settings.gates.has('rest')) throw new ApiError('rest_disabled')
+  const caller = await requireKey(app, settings, credentials)
+  const rule = { limit: app.config.rate_limit, seconds: 60 }
+  const id = caller.via.kind === 'key' ? caller.via.id : caller.user_id
+  return { caller, window: await app.limits.take(`key:${id}`, rule) }
+}
+
+export async function perform(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Reply> {
+  const settings = await app.settings.current()
+  requireNeeds(settings, caller, route)
+  const params = parse(route.params, incoming.params, route.malformed)
+  const query = parse(route.query, incoming.query)
+  const body = parse(route.body, await incoming.body(route))
+  const needs: Needs = route.variant?.(body) ?? route
+  if (route.variant) requireNeeds(settings, caller, needs)
+  const account_id = readAccountId(settings, route, query ?? body)
+  const run = async (): Promise<Call<never, never, never>> => {
+    const accounts = await accountsFor(app, route, caller, account_id)
+    return { caller, params, query, body, accounts }
+  }
+  if (route.effect === 'read') return route.handle(app, await run())
+  const { handle } = route
+  const key = needs.idempotency ? readIdempotencyKey(incoming.idempotency_keys) : undefined
+  if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
+  if (key === undefined) return app.db.transaction(async (tx) => handle(app, tx, await run()))
+  const keyed = { key, fingerprint: fingerprintOf(route, { params, body }) }
+  return once(app, route, caller, keyed, async (tx) => handle(app, tx, await run()))
+}
+
+/** Gates, scope, allowlists: what can be said without looking at the input. */
+function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
+  const missing = unmetNeed(settings, caller, needs)
+  if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
+}
+
+/** Whether the caller could do this now, as /me tells it. */
+export function isCapable(settings: Snapshot, caller: Caller, route: Route): boolean {
+  return unmetNeed(settings, caller, route) === undefined
+}
+
+function unmetNeed(
+  settings: Snapshot,
+  caller: Caller,
+  { gates = [], scopes, allowlists = [] }: Needs,
+): { code: ErrorCode; sentence: string } | undefined {
+  for (const gate of gates) {
+    if (!settings.gates.has(gate)) {
+      return { code: 'feature_disabled', sentence: `The feature "${gate}" is switched off on this instance.` }
+    }
+  }
+  if (!scopes.some((scope) => caller.scopes.includes(scope))) {
+    return { code: 'missing_scope', sentence: `This operation needs a key with the scope ${scopes.join(' or ')}.` }
+  }
+  for (const list of allowlists) {
+    const id = list === 'campaign_user' ? caller.user_id : caller.workspace_id
+    if (!settings.allowlists[list].has(id)) {
+      const who = list === 'campaign_user' ? 'user' : 'workspace'
+      return { code: 'not_allowlisted', sentence: `The ${who} of this key is not on the campaign allowlist.` }
+    }
+  }
+  return undefined
+}
+
+/** Refuses what the schema does, in a sentence that names the place. */
+function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: ErrorCode): T {
+  requireSound(value)
+  if (!schema) return undefined as T
+  const parsed = schema.safeParse(value, { reportInput: true })
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  if (malformed) throw new ApiError(malformed)
+  throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue) })
+}
+
+/** Names the property and says what is wrong with it, in words. */
+function sentenceOf(issue: z.core.$ZodIssue): string {
+  const where = issue.path.map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at ? '.' : ''}${String(part)}`)).join('')
+  if (issue.code === 'unrecognized_keys') {
+    const inside = where ? ` in ${where}` : ''
+    return `Unknown ${issue.keys.length > 1 ? 'properties' : 'property'}${inside}: ${issue.keys.slice(0, 10).map(quote).join(', ')}.`
+  }
+  const what = issue.code === 'invalid_type' ? typeSentence(issue) : issue.message
+  return where ? `${where} ${what}.` : `The body ${what}.`
+}
+
+function typeSentence(issue: z.core.$ZodIssueInvalidType): string {
+  if (issue.input === undefined) return 'is required'
+  if (Array.isArray(issue.input) && issue.expected === 'string') return 'must be one string, given once'
+  return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
+}
+
+/** Where the contract requires `account_id`, only the extended gate lets it be left out. */
+function readAccountId(settings: Snapshot, route: Route, input: unknown): string | undefined {
+  if (!route.account) return undefined
+  const { account_id } = (input ?? {}) as { account_id?: string }
+  if (account_id === undefined && route.account === 'extended' && !settings.gates.has('extended')) {
+    throw new ApiError('account_scope_required')
+  }
+  return account_id
+}
+
+async function accountsFor(
+  app: App,
+  route: Route,
+  caller: Caller,
+  account_id: string | undefined,
+): Promise<readonly Account[]> {
+  if (!route.account) return []
+  return account_id === undefined
+    ? listEligibleAccounts(app, caller)
+    : [await requireAccount(app, caller, account_id)]
+}

@@ -1,0 +1,82 @@
+/** Gates, allowlists and the dispatch switch, as every process sees them within a second. */
+import type { KnownKey, Settings, Snapshot } from '../app.ts'
+import { type Database, sql } from '../db/sql.ts'
+import { type Account, type Allowlist, type Gate, gates } from '../route.ts'
+
+const pollMs = 500
+const staleMs = 1_000
+
+export interface LiveSettings extends Settings {
+  close(): void
+}
+
+interface State {
+  readonly version: string
+  readonly gates: readonly string[] | null
+  readonly campaign_user: readonly string[] | null
+  readonly campaign_workspace: readonly string[] | null
+  readonly dispatch: boolean
+  readonly now: Date
+  readonly manual: boolean
+}
+
+/** Polls the version, and reads through when the last look is over a second old. */
+export function openSettings(db: Database): LiveSettings {
+  let snapshot: Snapshot | undefined
+  let seenAt = Number.NEGATIVE_INFINITY
+  let looking: Promise<Snapshot> | undefined
+
+  async function look(): Promise<Snapshot> {
+    // Counted from the question: what changes while it is under way is for the next look to see.
+    const askedAt = performance.now()
+    snapshot = makeSnapshot(await readState(db), snapshot)
+    seenAt = askedAt
+    return snapshot
+  }
+
+  function lookOnce(): Promise<Snapshot> {
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
+
+  // A failed look is not lost: the next request reads through and reports it.
+  const timer = setInterval(() => void lookOnce().catch(() => {}), pollMs)
+  timer.unref()
+  return {
+    current: async () => (snapshot && performance.now() - seenAt < staleMs ? snapshot : lookOnce()),
+    close: () => clearInterval(timer),
+  }
+}
+
+function readState(db: Database): Promise<State> {
+  return db.one<State>(sql`
+    select value #>> '{}' as version,
+      (select array_agg(name) from gates where enabled) as gates,
+      (select array_agg(id) from allowlists where list = 'campaign_user') as campaign_user,
+      (select array_agg(id) from allowlists where list = 'campaign_workspace') as campaign_workspace,
+      (select value from settings where name = 'dispatch') is not distinct from 'true'::jsonb as dispatch,
+      domain_now() as now,
+      exists (select from manual_clock) as manual
+    from settings where name = 'version'`)
+}
+
+function makeSnapshot(state: State, before: Snapshot | undefined): Snapshot {
+  const readAt = performance.now()
+  const same = before?.version === state.version
+  const open = new Set<string>(state.gates)
+  return {
+    version: state.version,
+    // An unknown name in the table opens nothing.
+    gates: new Set<Gate>(gates.filter((gate) => open.has(gate))),
+    allowlists: {
+      campaign_user: new Set(state.campaign_user),
+      campaign_workspace: new Set(state.campaign_workspace),
+    } satisfies Record<Allowlist, ReadonlySet<string>>,
+    dispatch: state.dispatch,
+    now: () => new Date(state.now.getTime() + (state.manual ? 0 : performance.now() - readAt)),
+    callers: same ? before.callers : new Map<string, KnownKey>(),
+    accounts: same ? before.accounts : new Map<string, Promise<readonly Account[]>>(),
+  }
+}

@@ -1,0 +1,61 @@
+/** What a capability may reach. Built once in main, handed down as the first argument. */
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import type { Database } from './db/sql.ts'
+import type { Secrets } from './lib/secrets.ts'
+import type { Account, Allowlist, Caller, Gate, Route } from './route.ts'
+
+export interface App {
+  readonly config: Config
+  readonly db: Database
+  readonly secrets: Secrets
+  readonly settings: Settings
+  readonly limits: Limits
+  readonly log: Logger
+  /** The contract, listed. */
+  readonly routes: readonly Route[]
+}
+
+/** What operators switch while the service runs, never older than a second. */
+export interface Settings {
+  current(): Promise<Snapshot>
+}
+
+export interface Snapshot {
+  readonly version: string
+  readonly gates: ReadonlySet<Gate>
+  readonly allowlists: Readonly<Record<Allowlist, ReadonlySet<string>>>
+  readonly dispatch: boolean
+  /** Domain time, as of this process. */
+  now(): Date
+  /** Looked up once a version; a revoked key or a changed account makes a new version. */
+  readonly callers: Map<string, KnownKey>
+  readonly accounts: Map<string, Promise<readonly Account[]>>
+}
+
+export interface KnownKey {
+  readonly caller: Caller
+  readonly mcp_only: boolean
+  readonly expires_at: Date | null
+}
+
+/** Counts requests in a window that slides: never more than `limit` in any `seconds`. */
+export interface Limits {
+  take(caller: string, rule: Rule): Promise<Window>
+  close(): Promise<void>
+}
+
+export interface Rule {
+  readonly limit: number
+  readonly seconds: number
+}
+
+export interface Window {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  /** Unix seconds: when the oldest counted request leaves the window. */
+  readonly reset: number
+  /** Seconds until a refused caller may ask again; 0 when allowed. */
+  readonly retry_after: number
+}

@@ -1,0 +1,77 @@
+/** Messaging accounts: who the workspace acts as. */
+import type { App } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { newAccountId } from '../../lib/ids.ts'
+import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import type { PlatformName } from '../../platform/port.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import { requireWorkspace } from '../workspaces/workspaces.ts'
+
+export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
+export type Status = (typeof statuses)[number]
+
+export interface AccountRow {
+  readonly id: string
+  readonly workspace_id: string
+  readonly platform: PlatformName
+  readonly name: string
+  readonly status: Status
+  readonly status_reason: string | null
+  readonly created_at: Date
+}
+
+export interface NewAccount {
+  readonly workspace_id: string
+  readonly platform: PlatformName
+  readonly name: string
+}
+
+const fields = sql`id, workspace_id, platform, name, status, status_reason, created_at`
+
+export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
+  const { workspace_id, platform, name } = wanted
+  if (isBlank(name) || !isSound(name) || lengthOf(name) > 200) {
+    throw new Refusal('An account has a name of 1 to 200 characters.')
+  }
+  await requireWorkspace(app.db, workspace_id)
+  return app.db.transaction(async (tx) => {
+    const account = await tx.one<AccountRow>(sql`
+      insert into accounts (id, workspace_id, platform, name)
+      values (${newAccountId()}, ${workspace_id}, ${platform}, ${name}) returning ${fields}`)
+    await record(app, tx, actor, {
+      action: 'account.created',
+      target: account.id,
+      workspace_id,
+      detail: { platform, name },
+    })
+    return account
+  })
+}
+
+export async function listAccounts(db: Db, workspace_id: string): Promise<AccountRow[]> {
+  await requireWorkspace(db, workspace_id)
+  return db.rows<AccountRow>(sql`
+    select ${fields} from accounts where workspace_id = ${workspace_id} order by created_at, id`)
+}
+
+/** Disabling takes the account out of every path at once; enabling lets its host connect it again. */
+export async function setAccountEnabled(
+  app: App,
+  actor: Actor,
+  { id, enabled }: { id: string; enabled: boolean },
+): Promise<AccountRow> {
+  return app.db.transaction(async (tx) => {
+    const changed = await tx.maybe<AccountRow>(sql`
+      update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
+      where id = ${id} and (status = 'DISABLED') = ${enabled} returning ${fields}`)
+    if (changed) {
+      const action = enabled ? 'account.enabled' : 'account.disabled'
+      await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
+      return changed
+    }
+    const account = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
+    if (!account) throw new Refusal(`There is no account ${quote(id)}. \`parley account list\` names them.`)
+    return account
+  })
+}

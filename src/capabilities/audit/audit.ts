@@ -1,0 +1,109 @@
+/** The audit log: every change by an operator, each row's hash covering the one before it. */
+import { canonicalize } from 'json-canonicalize'
+import type { App } from '../../app.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { Secrets } from '../../lib/secrets.ts'
+
+/** Who made a change: `cli:<login>`, `user:<id>` or `system`. */
+export type Actor = `cli:${string}` | `user:${string}` | 'system'
+
+export interface Change {
+  readonly action: string
+  readonly target: string
+  readonly workspace_id?: string
+  /** What changed. Never a secret, a text or a phone number. */
+  readonly detail?: Readonly<Record<string, unknown>>
+}
+
+interface Row {
+  readonly seq: string
+  readonly at: Date
+  readonly workspace_id: string | null
+  readonly actor: string
+  readonly action: string
+  readonly target: string
+  readonly detail: string
+  readonly hash: Buffer
+}
+
+interface Head {
+  readonly seq: string
+  readonly hash: string
+}
+
+/** Appends in the transaction of the change. Changes by operators are rare, so they may wait in line. */
+export async function record(app: App, tx: Tx, actor: Actor, change: Change): Promise<void> {
+  const { action, target, workspace_id = null, detail = {} } = change
+  const head = await lockHead(tx)
+  const { at } = await tx.one<{ at: Date }>(sql`select date_trunc('milliseconds', domain_now()) as at`)
+  const seq = String(BigInt(head.seq) + 1n)
+  const row = { seq, at, workspace_id, actor, action, target, detail: canonicalize(detail) }
+  const hash = hashOf(app.secrets, row, head.hash)
+  await tx.run(sql`
+    insert into audit (seq, at, workspace_id, actor, action, target, detail, hash)
+    values (${seq}, ${at}, ${workspace_id}, ${actor}, ${action}, ${target}, ${row.detail}, ${hash})`)
+  await tx.run(sql`
+    update settings set value = ${JSON.stringify({ seq, hash: hash.toString('hex') })}::jsonb
+    where name = 'audit_head'`)
+  // The log keeps the head outside the database: cutting rows off the end leaves a trace there.
+  app.log.info({ seq, actor, action, target, hash: hash.toString('hex') }, 'audit')
+}
+
+async function lockHead(tx: Tx): Promise<Head> {
+  await tx.run(sql`
+    insert into settings (name, value) values ('audit_head', '{"seq": "0", "hash": ""}'::jsonb)
+    on conflict (name) do nothing`)
+  const { value } = await tx.one<{ value: Head }>(sql`
+    select value from settings where name = 'audit_head' for update`)
+  return value
+}
+
+function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffer {
+  const { seq, at, workspace_id, actor, action, target, detail } = row
+  return secrets.sign(
+    'audit',
+    before,
+    canonicalize({ seq, at: at.toISOString(), workspace_id, actor, action, target, detail }),
+  )
+}
+
+export interface Verdict {
+  readonly ok: boolean
+  readonly rows: number
+  /** The first row that does not fit, and why. */
+  readonly seq?: string
+  readonly problem?: string
+}
+
+/** Walks the whole chain in pages and names the first row that does not fit. */
+export async function verifyAudit(app: App): Promise<Verdict> {
+  let before: Head = { seq: '0', hash: '' }
+  for (;;) {
+    const page = await listAfter(app.db, before.seq)
+    for (const row of page) {
+      const seq = String(BigInt(before.seq) + 1n)
+      if (row.seq !== seq) return broken(before, seq, `row ${seq} is missing`)
+      if (!hashOf(app.secrets, row, before.hash).equals(row.hash)) {
+        return broken(before, seq, `row ${seq} was changed, or the one before it was`)
+      }
+      before = { seq, hash: row.hash.toString('hex') }
+    }
+    if (page.length === 0) break
+  }
+  const head = await app.db.maybe<{ value: Head }>(sql`select value from settings where name = 'audit_head'`)
+  if ((head?.value.hash ?? '') !== before.hash) {
+    const seq = String(BigInt(before.seq) + 1n)
+    return broken(before, seq, `rows from ${seq} on are missing at the end`)
+  }
+  return { ok: true, rows: Number(before.seq) }
+}
+
+function broken(before: Head, seq: string, problem: string): Verdict {
+  return { ok: false, rows: Number(before.seq), seq, problem }
+}
+
+function listAfter(db: Db, seq: string): Promise<Row[]> {
+  return db.rows<Row>(sql`
+    select seq, at, workspace_id, actor, action, target, detail, hash
+    from audit where seq > ${seq} order by seq limit 1000`)
+}

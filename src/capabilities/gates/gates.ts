@@ -1,0 +1,79 @@
+/** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
+import type { App } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { quote } from '../../lib/text.ts'
+import { type Allowlist, type Gate, gates } from '../../route.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import { requireUser } from '../users/users.ts'
+import { requireWorkspace } from '../workspaces/workspaces.ts'
+
+export interface GateState {
+  readonly name: Gate
+  readonly enabled: boolean
+  readonly changed_at: Date | null
+}
+
+export async function listGates(db: Db): Promise<GateState[]> {
+  const rows = await db.rows<GateState>(sql`select name, enabled, changed_at from gates`)
+  return gates.map((name) => rows.find((row) => row.name === name) ?? { name, enabled: false, changed_at: null })
+}
+
+/** `all` means every gate but `extended`, which widens what the contract allows and is named explicitly. */
+export async function setGates(
+  app: App,
+  actor: Actor,
+  { names, enabled }: { names: readonly string[]; enabled: boolean },
+): Promise<GateState[]> {
+  const chosen = names.flatMap((name) => (name === 'all' ? gates.filter((gate) => gate !== 'extended') : [name]))
+  const unknown = chosen.find((name) => !gates.some((gate) => gate === name))
+  if (unknown) throw new Refusal(`There is no gate ${quote(unknown)}. The gates are ${gates.join(', ')}.`)
+  await app.db.transaction(async (tx) => {
+    for (const name of chosen) {
+      const changed = await tx.run(sql`
+        insert into gates as gate (name, enabled) values (${name}, ${enabled})
+        on conflict (name) do update set enabled = excluded.enabled, changed_at = domain_now()
+        where gate.enabled <> excluded.enabled`)
+      const action = enabled ? 'gate.enabled' : 'gate.disabled'
+      if (changed > 0) await record(app, tx, actor, { action, target: name })
+    }
+  })
+  return listGates(app.db)
+}
+
+export interface AllowlistEntry {
+  readonly list: Allowlist
+  readonly id: string
+  readonly created_at: Date
+}
+
+export function listAllowed(db: Db): Promise<AllowlistEntry[]> {
+  return db.rows<AllowlistEntry>(sql`select list, id, created_at from allowlists order by list, created_at, id`)
+}
+
+export async function setAllowed(
+  app: App,
+  actor: Actor,
+  { list, id, allowed }: { list: Allowlist; id: string; allowed: boolean },
+): Promise<AllowlistEntry[]> {
+  await (list === 'campaign_user' ? requireUser(app.db, id) : requireWorkspace(app.db, id))
+  await app.db.transaction(async (tx) => {
+    const changed = allowed
+      ? await tx.run(sql`insert into allowlists (list, id) values (${list}, ${id}) on conflict do nothing`)
+      : await tx.run(sql`delete from allowlists where list = ${list} and id = ${id}`)
+    const action = allowed ? 'allowlist.added' : 'allowlist.removed'
+    if (changed > 0) await record(app, tx, actor, { action, target: id, detail: { list } })
+  })
+  return listAllowed(app.db)
+}
+
+/** The switch that stops all sending, on every path and every process. */
+export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<{ dispatch: boolean }> {
+  await app.db.transaction(async (tx) => {
+    const changed = await tx.run(sql`
+      update settings set value = to_jsonb(${on}::boolean)
+      where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
+    if (changed > 0) await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
+  })
+  return { dispatch: on }
+}

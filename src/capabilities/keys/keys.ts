@@ -1,0 +1,115 @@
+/** API keys: made, listed, revoked. The key itself is shown once and never stored. */
+import { makeKey } from '../../access/keys.ts'
+import type { App } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { isUuid, newId } from '../../lib/ids.ts'
+import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { type Scope, scopes } from '../../route.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import { requireUser } from '../users/users.ts'
+import { requireWorkspace } from '../workspaces/workspaces.ts'
+
+export const liveKeysMax = 50
+
+export interface Key {
+  readonly id: string
+  readonly workspace_id: string
+  readonly user_id: string
+  readonly name: string
+  readonly prefix: string
+  readonly scopes: readonly Scope[]
+  readonly mcp_only: boolean
+  readonly created_at: Date
+  readonly expires_at: Date | null
+  readonly revoked_at: Date | null
+  readonly last_used_at: Date | null
+}
+
+export interface NewKey {
+  readonly workspace_id: string
+  readonly user_id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly expires_at?: Date | undefined
+  readonly mcp_only?: boolean | undefined
+}
+
+const fields = sql`id, workspace_id, user_id, name, prefix, scopes, mcp_only, created_at, expires_at, revoked_at,
+  last_used_at`
+
+export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise<Key & { key: string }> {
+  const { workspace_id, user_id, name, expires_at = null, mcp_only = false } = wanted
+  const granted = requireScopes(wanted.scopes)
+  if (isBlank(name) || !isSound(name) || lengthOf(name) > 200) {
+    throw new Refusal('A key has a name of 1 to 200 characters.')
+  }
+  await requireWorkspace(app.db, workspace_id)
+  const user = await requireUser(app.db, user_id)
+  if (!user.memberships.some((membership) => membership.workspace_id === workspace_id)) {
+    throw new Refusal(`The user ${user.email} is not a member of this workspace.`)
+  }
+  const { key, prefix, hash } = makeKey()
+  const made = await app.db.transaction(async (tx) => {
+    // Keys of one workspace are made one after the other, so the count below is exact.
+    await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`)
+    const { live } = await tx.one<{ live: number }>(sql`
+      select count(*)::int as live from keys
+      where workspace_id = ${workspace_id} and revoked_at is null
+        and (expires_at is null or expires_at > domain_now())`)
+    if (live >= liveKeysMax) {
+      throw new Refusal(`A workspace has at most ${liveKeysMax} live keys. Revoke one first.`)
+    }
+    const row = await tx.one<Key>(sql`
+      insert into keys (id, workspace_id, user_id, name, prefix, hash, scopes, mcp_only, expires_at)
+      values (${newId()}, ${workspace_id}, ${user_id}, ${name}, ${prefix}, ${hash}, ${granted}, ${mcp_only}, ${expires_at})
+      returning ${fields}`)
+    await record(app, tx, actor, {
+      action: 'key.created',
+      target: row.id,
+      workspace_id,
+      detail: { name, prefix, scopes: granted, mcp_only, expires_at: expires_at?.toISOString() ?? null },
+    })
+    return row
+  })
+  return { ...made, key }
+}
+
+/** Effective on every process within a second. Revoking twice changes nothing. */
+export async function revokeKey(app: App, actor: Actor, id: string): Promise<Key> {
+  return app.db.transaction(async (tx) => {
+    const revoked =
+      isUuid(id) &&
+      (await tx.maybe<Key>(sql`
+        update keys set revoked_at = domain_now() where id = ${id} and revoked_at is null returning ${fields}`))
+    if (revoked) {
+      const { workspace_id, name, prefix } = revoked
+      await record(app, tx, actor, { action: 'key.revoked', target: id, workspace_id, detail: { name, prefix } })
+      return revoked
+    }
+    const key = isUuid(id) && (await tx.maybe<Key>(sql`select ${fields} from keys where id = ${id}`))
+    if (!key) throw new Refusal(`There is no key ${quote(id)}. \`parley key list\` names them.`)
+    return key
+  })
+}
+
+export async function listKeys(db: Db, workspace_id: string): Promise<Key[]> {
+  await requireWorkspace(db, workspace_id)
+  return db.rows<Key>(sql`
+    select ${fields} from keys where workspace_id = ${workspace_id} order by created_at, id`)
+}
+
+/** Remembers to the minute that these keys were used. */
+export async function noteKeyUse(app: App, ids: readonly string[]): Promise<void> {
+  await app.db.run(sql`
+    update keys set last_used_at = date_trunc('minute', domain_now())
+    where id = any(${ids}::uuid[]) and last_used_at is distinct from date_trunc('minute', domain_now())`)
+}
+
+function requireScopes(wanted: readonly string[]): readonly Scope[] {
+  const unknown = wanted.filter((scope) => !scopes.some((known) => known === scope))
+  if (unknown.length > 0 || wanted.length === 0) {
+    throw new Refusal(`Scopes are any of ${scopes.join(', ')}${unknown[0] ? `, not ${quote(unknown[0])}` : ''}.`)
+  }
+  return scopes.filter((scope) => wanted.includes(scope))
+}

@@ -1,0 +1,34 @@
+/** Who a key is, and what it can do right now. */
+import { listEligibleAccounts } from '../../access/accounts.ts'
+import { isCapable } from '../../access/perform.ts'
+import type { App } from '../../app.ts'
+import { sql } from '../../db/sql.ts'
+import { type Caller, contractVersion, type Scope } from '../../route.ts'
+
+export interface Me {
+  readonly workspace_id: string
+  readonly workspace: { readonly id: string; readonly name: string }
+  readonly key: { readonly name: string; readonly prefix: string; readonly scopes: readonly Scope[] }
+  readonly accounts: readonly unknown[]
+  readonly capabilities: Readonly<Record<string, boolean>>
+  readonly contract_version: string
+}
+
+export async function describeCaller(app: App, caller: Caller): Promise<Me> {
+  const [settings, accounts, workspace] = await Promise.all([
+    app.settings.current(),
+    listEligibleAccounts(app, caller),
+    app.db.one<Me['workspace']>(sql`select id, name from workspaces where id = ${caller.workspace_id}`),
+  ])
+  const { name, prefix } = caller.via.kind === 'key' ? caller.via : { name: 'Dashboard', prefix: '' }
+  return {
+    workspace_id: caller.workspace_id,
+    workspace,
+    key: { name, prefix, scopes: caller.scopes },
+    accounts,
+    capabilities: Object.fromEntries(
+      app.routes.map((route) => [route.name, isCapable(settings, caller, route)]),
+    ),
+    contract_version: contractVersion,
+  }
+}

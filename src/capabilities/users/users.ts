@@ -1,0 +1,71 @@
+/** The people who sign in, and the workspaces they belong to. */
+import type { App } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { isUuid, newId } from '../../lib/ids.ts'
+import { isSound, quote } from '../../lib/text.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import { requireWorkspace } from '../workspaces/workspaces.ts'
+
+export const roles = ['owner', 'admin', 'member'] as const
+export type Role = (typeof roles)[number]
+
+export interface User {
+  readonly id: string
+  readonly email: string
+  readonly operator: boolean
+  readonly created_at: Date
+  readonly memberships: readonly { readonly workspace_id: string; readonly role: Role }[]
+}
+
+export interface NewUser {
+  readonly email: string
+  readonly workspace_id: string
+  readonly role?: Role | undefined
+  readonly operator?: boolean | undefined
+}
+
+/** Makes the user, or adds an existing one to a further workspace. */
+export async function createUser(app: App, actor: Actor, fields: NewUser): Promise<User> {
+  const { email, workspace_id, role = 'owner', operator = false } = fields
+  if (!/^[^\s@]{1,64}@[^\s@]{1,255}$/.test(email) || !isSound(email)) {
+    throw new Refusal(`${quote(email)} is not an e-mail address.`)
+  }
+  await requireWorkspace(app.db, workspace_id)
+  const id = await app.db.transaction(async (tx) => {
+    const user = await tx.one<{ id: string }>(sql`
+      insert into users (id, email, operator) values (${newId()}, ${email}, ${operator})
+      on conflict (lower(email)) do update set operator = users.operator or excluded.operator
+      returning id`)
+    const joined = await tx.run(sql`
+      insert into memberships (workspace_id, user_id, role) values (${workspace_id}, ${user.id}, ${role})
+      on conflict do nothing`)
+    if (joined === 0) throw new Refusal(`${email} is a member of this workspace already.`)
+    await record(app, tx, actor, {
+      action: 'user.created',
+      target: user.id,
+      workspace_id,
+      detail: { role, operator },
+    })
+    return user.id
+  })
+  return requireUser(app.db, id)
+}
+
+export function listUsers(db: Db): Promise<User[]> {
+  return selectUsers(db, null)
+}
+
+export async function requireUser(db: Db, id: string): Promise<User> {
+  const user = isUuid(id) && (await selectUsers(db, id))[0]
+  if (!user) throw new Refusal(`There is no user ${quote(id)}. \`parley user list\` names them.`)
+  return user
+}
+
+function selectUsers(db: Db, id: string | null): Promise<User[]> {
+  return db.rows<User>(sql`
+    select u.id, u.email, u.operator, u.created_at, coalesce(
+      (select json_agg(json_build_object('workspace_id', m.workspace_id, 'role', m.role) order by m.created_at)
+       from memberships m where m.user_id = u.id), '[]') as memberships
+    from users u where ${id}::uuid is null or u.id = ${id} order by u.created_at, u.id`)
+}

@@ -1,0 +1,94 @@
+/** Workspaces: the tenants. Everything else belongs to exactly one. */
+import type { App } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { isUuid, newId } from '../../lib/ids.ts'
+import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { type Actor, record } from '../audit/audit.ts'
+
+export interface Workspace {
+  readonly id: string
+  readonly name: string
+  readonly timezone: string
+  readonly created_at: Date
+}
+
+export interface WorkspaceFields {
+  readonly name?: string | undefined
+  readonly timezone?: string | undefined
+}
+
+/** A workspace is born with the stage `new`, which every chat starts in. */
+export async function createWorkspace(
+  app: App,
+  actor: Actor,
+  { name = '', timezone = 'UTC' }: WorkspaceFields,
+): Promise<Workspace> {
+  requireFields({ name, timezone })
+  return app.db.transaction(async (tx) => {
+    const id = newId()
+    const workspace = await tx.one<Workspace>(sql`
+      insert into workspaces (id, name, timezone) values (${id}, ${name}, ${timezone})
+      returning id, name, timezone, created_at`)
+    await tx.run(sql`
+      insert into stages (workspace_id, key, label, position) values (${id}, 'new', 'New', 0)`)
+    await record(app, tx, actor, {
+      action: 'workspace.created',
+      target: id,
+      workspace_id: id,
+      detail: { name, timezone },
+    })
+    return workspace
+  })
+}
+
+export async function updateWorkspace(
+  app: App,
+  actor: Actor,
+  { id, name, timezone }: WorkspaceFields & { id: string },
+): Promise<Workspace> {
+  requireFields({ name, timezone })
+  await requireWorkspace(app.db, id)
+  return app.db.transaction(async (tx) => {
+    const workspace = await tx.one<Workspace>(sql`
+      update workspaces set name = coalesce(${name ?? null}, name), timezone = coalesce(${timezone ?? null}, timezone)
+      where id = ${id} returning id, name, timezone, created_at`)
+    await record(app, tx, actor, {
+      action: 'workspace.updated',
+      target: id,
+      workspace_id: id,
+      detail: { name: workspace.name, timezone: workspace.timezone },
+    })
+    return workspace
+  })
+}
+
+export function listWorkspaces(db: Db): Promise<Workspace[]> {
+  return db.rows<Workspace>(sql`select id, name, timezone, created_at from workspaces order by created_at, id`)
+}
+
+export async function requireWorkspace(db: Db, id: string): Promise<Workspace> {
+  const workspace =
+    isUuid(id) &&
+    (await db.maybe<Workspace>(sql`select id, name, timezone, created_at from workspaces where id = ${id}`))
+  if (!workspace) throw new Refusal(`There is no workspace ${quote(id)}. \`parley workspace list\` names them.`)
+  return workspace
+}
+
+function requireFields({ name, timezone }: WorkspaceFields): void {
+  if (name !== undefined && (isBlank(name) || !isSound(name) || lengthOf(name) > 200)) {
+    throw new Refusal('A workspace has a name of 1 to 200 characters.')
+  }
+  if (timezone !== undefined && !isTimezone(timezone)) {
+    throw new Refusal(`${quote(timezone)} is not an IANA time zone, such as Europe/Berlin.`)
+  }
+}
+
+function isTimezone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return /^[A-Za-z]/.test(name)
+  } catch {
+    return false
+  }
+}

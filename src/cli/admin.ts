@@ -1,0 +1,118 @@
+/** The verbs of an operator. Each calls the function that the dashboard calls too. */
+import { type Command, Option } from 'commander'
+import { verifyAudit } from '../capabilities/audit/audit.ts'
+import { listAllowed, listGates, setAllowed, setDispatch, setGates } from '../capabilities/gates/gates.ts'
+import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
+import { createUser, listUsers, type Role, roles } from '../capabilities/users/users.ts'
+import {
+  createWorkspace,
+  listWorkspaces,
+  updateWorkspace,
+  type WorkspaceFields,
+} from '../capabilities/workspaces/workspaces.ts'
+import { Refusal } from '../lib/errors.ts'
+import { gates, scopes } from '../route.ts'
+import { date, list, noun, verb } from './verbs.ts'
+
+export function addAdminVerbs(program: Command): void {
+  addWorkspaces(noun(program, 'workspace', 'the tenants: create, update, list'))
+  addUsers(noun(program, 'user', 'the people who sign in'))
+  addKeys(noun(program, 'key', 'API keys of a workspace'))
+  addGates(noun(program, 'gate', `what is switched on: ${gates.join(', ')}`))
+  addAllowlists(noun(program, 'allow', 'who may use campaigns: users and workspaces'))
+  addDispatch(noun(program, 'dispatch', 'the switch that stops all sending'))
+  addAudit(noun(program, 'audit', 'the log of every change by an operator'))
+}
+
+function addWorkspaces(workspace: Command): void {
+  verb<WorkspaceFields>(workspace, 'create <name>', 'make a workspace', (app, actor, { timezone }, name) =>
+    createWorkspace(app, actor, { name, timezone }),
+  ).option('--timezone <zone>', "whose midnight ends the workspace's day", 'UTC')
+  verb<WorkspaceFields>(workspace, 'update <id>', 'rename it, or move its midnight', (app, actor, fields, id = '') =>
+    updateWorkspace(app, actor, { id, name: fields.name, timezone: fields.timezone }),
+  )
+    .option('--name <name>')
+    .option('--timezone <zone>')
+  verb(workspace, 'list', 'every workspace', (app) => listWorkspaces(app.db))
+}
+
+function addUsers(user: Command): void {
+  verb<{ workspace: string; role: Role; operator?: true }>(
+    user,
+    'create <email>',
+    'make a user, or add one to a further workspace',
+    (app, actor, { workspace, role, operator }, email = '') =>
+      createUser(app, actor, { email, workspace_id: workspace, role, operator }),
+  )
+    .requiredOption('--workspace <id>')
+    .addOption(new Option('--role <role>', 'what the user may do there').choices(roles).default('owner'))
+    .option('--operator', 'may change what holds for the whole instance')
+  verb(user, 'list', 'every user', (app) => listUsers(app.db))
+}
+
+function addKeys(key: Command): void {
+  type Options = { workspace: string; user: string; name: string; scopes: string[]; expires?: Date; mcpOnly?: true }
+  verb<Options>(key, 'create', 'make a key; it is shown once', (app, actor, options) => {
+    const { workspace, user, expires, mcpOnly, ...rest } = options
+    const wanted: NewKey = {
+      workspace_id: workspace,
+      user_id: user,
+      name: rest.name,
+      scopes: rest.scopes,
+      expires_at: expires,
+      mcp_only: mcpOnly,
+    }
+    return createKey(app, actor, wanted)
+  })
+    .requiredOption('--workspace <id>')
+    .requiredOption('--user <id>', 'whose key it is; campaign allowlists go by that user')
+    .requiredOption('--name <name>')
+    .requiredOption('--scopes <scopes>', `any of ${scopes.join(',')}`, list)
+    .option('--expires <date>', 'when it stops working', date)
+    .option('--mcp-only', 'refused by the REST API')
+  verb<{ workspace: string }>(key, 'list', 'the keys of a workspace', (app, _, { workspace }) =>
+    listKeys(app.db, workspace),
+  ).requiredOption('--workspace <id>')
+  verb(key, 'revoke <id>', 'refuse it from now on, on every process within a second', (app, actor, _, id = '') =>
+    revokeKey(app, actor, id),
+  )
+}
+
+function addGates(gate: Command): void {
+  verb(gate, 'list', 'every gate and its state', (app) => listGates(app.db))
+  verb(gate, 'enable <names...>', 'open gates; "all" is every gate but extended', (app, actor, _, ...names) =>
+    setGates(app, actor, { names, enabled: true }),
+  )
+  verb(gate, 'disable <names...>', 'close gates', (app, actor, _, ...names) =>
+    setGates(app, actor, { names, enabled: false }),
+  )
+}
+
+function addAllowlists(allow: Command): void {
+  for (const [name, kind] of [
+    ['user', 'campaign_user'],
+    ['workspace', 'campaign_workspace'],
+  ] as const) {
+    const entry = noun(allow, name, `the ${name}s that may use campaigns`)
+    verb(entry, 'add <id>', `allow a ${name}`, (app, actor, _, id = '') =>
+      setAllowed(app, actor, { list: kind, id, allowed: true }),
+    )
+    verb(entry, 'remove <id>', `no longer allow a ${name}`, (app, actor, _, id = '') =>
+      setAllowed(app, actor, { list: kind, id, allowed: false }),
+    )
+  }
+  verb(allow, 'list', 'both allowlists', (app) => listAllowed(app.db))
+}
+
+function addDispatch(dispatch: Command): void {
+  verb(dispatch, 'on', 'let messages go out again', (app, actor) => setDispatch(app, actor, true))
+  verb(dispatch, 'off', 'stop all sending, everywhere, within a second', (app, actor) => setDispatch(app, actor, false))
+}
+
+function addAudit(audit: Command): void {
+  verb(audit, 'verify', 'check the chain; names the first row that does not fit', async (app) => {
+    const verdict = await verifyAudit(app)
+    if (!verdict.ok) throw new Refusal(`The audit log does not fit at row ${verdict.seq}: ${verdict.problem}.`)
+    return verdict
+  })
+}

@@ -1,0 +1,48 @@
+/** What is made from the code and committed: openapi.json and schema.sql. CI fails on a difference. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import { dumpSchema } from '../db/dump.ts'
+import { Refusal } from '../lib/errors.ts'
+import { makeOpenApi } from '../openapi.ts'
+import { routes } from '../routes.ts'
+import { makeLogger } from './log.ts'
+import { openApp } from './open.ts'
+import { write } from './output.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+export function addGenerateVerb(program: Command): void {
+  program
+    .command('generate', { hidden: true })
+    .description('write openapi.json and src/db/schema.sql; --check only compares')
+    .option('--check', 'refuse if what is committed differs', false)
+    .action(async ({ check }: { check: boolean }) => {
+      const files = {
+        'openapi.json': `${JSON.stringify(makeOpenApi(routes), null, 2)}\n`,
+        'src/db/schema.sql': await schema(),
+      }
+      for (const [name, text] of Object.entries(files)) {
+        const path = join(root, name)
+        const committed = await readFile(path, 'utf8').catch(() => '')
+        if (committed === text) continue
+        if (check) throw new Refusal(`${name} is not what the code makes. Run \`npm run generated\`.`)
+        await writeFile(path, text)
+        write(`wrote ${name}`)
+      }
+    })
+}
+
+/** From a database of its own, made for the moment. */
+async function schema(): Promise<string> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'parley-generate-'))
+  const app = await openApp({ config: readConfig({}), data_dir, log: makeLogger('silent'), claim: 'command' })
+  try {
+    return await dumpSchema(app.db)
+  } finally {
+    await app.close()
+    await rm(data_dir, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,64 @@
+/** The log: JSON lines, or short lines at a terminal. Never a secret, a text or a phone number. */
+import { type DestinationStream, type Logger, pino } from 'pino'
+import type { Config } from '../config.ts'
+
+export function makeLogger(level: Config['log_level'], stream: DestinationStream = destination()): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
+    },
+    stream,
+  )
+}
+
+function destination(): DestinationStream {
+  return process.stdout.isTTY ? { write: (line) => void process.stdout.write(shorten(line)) } : pino.destination(1)
+}
+
+/** Error classes of PostgreSQL whose messages quote what was stored. */
+const quotesData = /^(22|23)/
+
+interface Described {
+  readonly type: string
+  readonly message?: string
+  readonly code?: string
+  readonly stack?: string
+  readonly cause?: Described
+  readonly table?: string
+  readonly constraint?: string
+}
+
+/** What helps at night and holds nobody's data: a row's values never leave a database error. */
+function describeError(error: unknown): Described {
+  if (!(error instanceof Error)) return { type: typeof error }
+  const { code, table, constraint } = error as Error & Record<'code' | 'table' | 'constraint', string | undefined>
+  const secret = typeof code === 'string' && quotesData.test(code)
+  const frames = error.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? []
+  return {
+    type: error.name,
+    ...(!secret && { message: error.message }),
+    ...(code && { code }),
+    ...(table && { table }),
+    ...(constraint && { constraint }),
+    stack: frames.slice(0, 12).join('\n'),
+    ...(error.cause instanceof Error && { cause: describeError(error.cause) }),
+  }
+}
+
+/** `12:03:01 info  request GET /api/v1/me 200 3.1ms` */
+function shorten(line: string): string {
+  const { level, time, msg, ...rest } = JSON.parse(line)
+  const at = time.slice(11, 19)
+  if (msg === 'request') {
+    const { method, path, status, ms, code } = rest
+    return `${at} ${method} ${path} ${status}${code ? ` ${code}` : ''} ${ms}ms\n`
+  }
+  const fields = Object.entries(rest)
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ')
+  return `${at} ${level} ${msg} ${fields}\n`
+}

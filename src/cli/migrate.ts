@@ -1,0 +1,30 @@
+import type { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import { makeLogger } from './log.ts'
+import { openApp } from './open.ts'
+import { print } from './output.ts'
+import type { Shared } from './verbs.ts'
+
+/** The one verb that migrates somebody else's database, because that is what it is asked to do. */
+export function addMigrateVerb(program: Command): void {
+  program
+    .command('migrate')
+    .description('bring the database up to this version; forward only')
+    .option('--json', 'print one JSON document', false)
+    .action(async (_, command: Command) => {
+      const options = command.optsWithGlobals<Shared>()
+      const log = makeLogger('silent')
+      const app = await openApp({
+        config: readConfig(process.env),
+        data_dir: options.dataDir,
+        log,
+        claim: 'command',
+        migrate: true,
+      })
+      try {
+        print({ applied: app.applied }, options)
+      } finally {
+        await app.close()
+      }
+    })
+}

@@ -1,0 +1,107 @@
+/** Builds the App: the database, the settings, the limits. Whoever opens it closes it. */
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
+import { openSettings } from '../access/settings.ts'
+import type { App, Limits } from '../app.ts'
+import type { Config } from '../config.ts'
+import { ensureClock } from '../db/clock.ts'
+import { type Embedded, keepSecret, openEmbedded } from '../db/embedded.ts'
+import { isMigrated, migrate } from '../db/migrate.ts'
+import { type Database, openDatabase } from '../db/sql.ts'
+import { ApiError, Refusal } from '../lib/errors.ts'
+import { Secrets } from '../lib/secrets.ts'
+import type { Route } from '../route.ts'
+import { routes } from '../routes.ts'
+import { withProgress } from './progress.ts'
+
+export interface OpenOptions {
+  readonly config: Config
+  readonly data_dir: string
+  readonly log: Logger
+  /** A service owns its data directory; a command passes by. */
+  readonly claim: 'service' | 'command'
+  /** Migrates also a database that is not its own. */
+  readonly migrate?: boolean
+  /** Tests add operations of their own to the list. */
+  readonly routes?: readonly Route[]
+}
+
+export interface OpenApp extends App {
+  /** Settles when the embedded database was taken away. */
+  readonly lost: Promise<Error> | undefined
+  /** The migrations that opening it has applied. */
+  readonly applied: readonly string[]
+  close(): Promise<void>
+}
+
+export async function openApp(options: OpenOptions): Promise<OpenApp> {
+  const { config, data_dir, log } = options
+  const embedded =
+    config.database.kind === 'embedded'
+      ? await withProgress('Starting the embedded PostgreSQL', openEmbedded({ data_dir, claim: options.claim }))
+      : undefined
+  const db = openDatabase(connectionOf(config, embedded), config)
+  const settings = openSettings(db)
+  const limits = makeLimits(config, db)
+  const close = async () => {
+    settings.close()
+    await limits.close()
+    await db.close()
+    await embedded?.close()
+  }
+  try {
+    const applied = await prepare(db, options)
+    const secret = config.secret ?? (await keepSecret(join(data_dir, 'secret')))
+    return {
+      config,
+      db,
+      settings,
+      limits,
+      log,
+      secrets: new Secrets(secret),
+      routes: options.routes ?? routes,
+      lost: embedded?.lost,
+      applied,
+      close,
+    }
+  } catch (error) {
+    await close()
+    if (error instanceof ApiError && error.code === 'schema_unavailable') {
+      throw new Refusal('The database has not been set up yet. Run `parley migrate` first.')
+    }
+    if (error instanceof ApiError && error.code === 'store_unavailable') {
+      throw new Refusal(`The database of DATABASE_URL does not answer: ${reasonOf(error)}.`)
+    }
+    throw error
+  }
+}
+
+function connectionOf(config: Config, embedded: Embedded | undefined) {
+  if (embedded) return embedded.connection
+  return config.database.kind === 'url' ? { connectionString: config.database.url } : {}
+}
+
+function makeLimits(config: Config, db: Database): Limits {
+  if (config.database.kind === 'embedded') return memoryLimits()
+  return config.redis_url ? redisLimits(config.redis_url) : postgresLimits(db)
+}
+
+/** A service migrates; a command changes nothing but what it was asked to, unless the database is its own. */
+async function prepare(db: Database, options: OpenOptions): Promise<readonly string[]> {
+  const { config, claim, log } = options
+  let applied: readonly string[] = []
+  if (options.migrate || claim === 'service' || config.database.kind === 'embedded') {
+    applied = await withProgress('Migrating the database', migrate(db))
+    if (applied.length > 0) log.info({ migrations: applied }, 'migrated')
+  } else if (!(await isMigrated(db))) {
+    throw new Refusal('The database is not migrated to this version. Run `parley migrate` first.')
+  }
+  if (claim === 'service') await ensureClock(db, config.clock)
+  return applied
+}
+
+function reasonOf(error: ApiError): string {
+  const { code, message } = (error.cause ?? error) as Error & { code?: string }
+  return code ?? message
+}

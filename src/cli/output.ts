@@ -1,0 +1,36 @@
+/** What a verb prints: exactly one JSON document with --json, otherwise a table for people. */
+
+type Row = Readonly<Record<string, unknown>>
+
+export function print(result: Row | readonly Row[], { json }: { json: boolean }): void {
+  if (json) return write(JSON.stringify(result, null, 2))
+  if (!Array.isArray(result)) return write(facts(result as Row))
+  write(result.length === 0 ? 'None yet.' : table(result))
+}
+
+export function write(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+function facts(row: Row): string {
+  const width = Math.max(...Object.keys(row).map((name) => name.length))
+  return Object.entries(row)
+    .map(([name, value]) => `${name.padEnd(width)}  ${show(value)}`)
+    .join('\n')
+}
+
+function table(rows: readonly Row[]): string {
+  const names = Object.keys(rows[0] ?? {})
+  const lines = [names, ...rows.map((row) => names.map((name) => show(row[name])))]
+  const widths = names.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
+  return lines.map((line) => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ').trimEnd()).join('\n')
+}
+
+function show(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '–'
+  if (value instanceof Date) return `${value.toISOString().slice(0, 16).replace('T', ' ')}Z`
+  if (Array.isArray(value)) return value.map(show).join(', ')
+  if (typeof value === 'object') return Object.values(value).map(show).join(' ')
+  // A name from outside must not move the cursor of the terminal.
+  return String(value).replaceAll(/\p{Cc}/gu, '�')
+}

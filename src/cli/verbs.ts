@@ -1,0 +1,82 @@
+/** What all verbs share: options, opening the App, refusals and exit codes. */
+import { userInfo } from 'node:os'
+import { Command, InvalidArgumentError } from 'commander'
+import type { App } from '../app.ts'
+import type { Actor } from '../capabilities/audit/audit.ts'
+import { readConfig } from '../config.ts'
+import { parseTime } from '../lib/shapes.ts'
+import { makeLogger } from './log.ts'
+import { openApp } from './open.ts'
+import { print } from './output.ts'
+
+type Result = Readonly<Record<string, unknown>> | readonly Readonly<Record<string, unknown>>[]
+
+export interface Shared {
+  readonly dataDir: string
+  readonly json: boolean
+}
+
+/** A verb that opens the database, does one thing and prints what came of it. */
+export function verb<O extends object>(
+  parent: Command,
+  usage: string,
+  description: string,
+  act: (app: App, actor: Actor, options: O, ...args: string[]) => Promise<object>,
+): Command {
+  return parent
+    .command(usage)
+    .description(description)
+    .option('--json', 'print one JSON document', false)
+    .action(async (...given: unknown[]) => {
+      const command = given.pop() as Command
+      const options = command.optsWithGlobals<O & Shared>()
+      const args = command.processedArgs.flat() as string[]
+      const result = await withApp(options, (app) => act(app, actor(), options, ...args))
+      print(result as Result, options)
+    })
+}
+
+async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
+  const config = readConfig(process.env)
+  const log = makeLogger('silent')
+  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command' })
+  try {
+    return await work(app)
+  } finally {
+    await app.close()
+  }
+}
+
+function actor(): Actor {
+  try {
+    return `cli:${userInfo().username}`
+  } catch {
+    return 'cli:unknown'
+  }
+}
+
+export function list(value: string): string[] {
+  return value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+}
+
+export function date(value: string): Date {
+  const time = parseTime(value)
+  if (!time) throw new InvalidArgumentError('A date such as 2027-01-31, or an RFC 3339 time.')
+  return time
+}
+
+export function port(value: string): number {
+  const number = Number(value)
+  if (!/^\d+$/.test(value) || number > 65_535) throw new InvalidArgumentError('A port from 0 to 65535.')
+  return number
+}
+
+/** A noun with verbs below it; alone it prints its help. */
+export function noun(program: Command, name: string, description: string): Command {
+  const command = new Command(name).description(description).helpCommand(false)
+  program.addCommand(command)
+  return command.copyInheritedSettings(program)
+}

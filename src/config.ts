@@ -1,0 +1,100 @@
+/** The environment, read once at the start. Every fault is named at once; nothing is guessed. */
+import { z } from 'zod'
+
+export interface Config {
+  readonly database: { readonly kind: 'embedded' } | { readonly kind: 'url'; readonly url: string }
+  readonly redis_url: string | undefined
+  /** Undefined only in embedded mode: then it is made once and kept in the data directory. */
+  readonly secret: string | undefined
+  readonly base_url: string | undefined
+  readonly host: string
+  readonly clock: 'system' | 'manual'
+  readonly rate_limit: number
+  readonly pool_size: number
+  readonly log_level: (typeof logLevels)[number]
+  readonly metrics_token: string | undefined
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+/** What `.env.example` documents; a variable that starts with PARLEY_ and is not here stops the service. */
+const variables = {
+  DATABASE_URL: address('postgres:', 'postgresql:'),
+  REDIS_URL: address('redis:', 'rediss:'),
+  PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
+  PARLEY_BASE_URL: address('http:', 'https:'),
+  PARLEY_HOST: z.string().default('127.0.0.1'),
+  PARLEY_CLOCK: z.enum(['system', 'manual'], 'must be system or manual').default('system'),
+  PARLEY_RATE_LIMIT: whole(1, 1_000_000).default(120),
+  PARLEY_POOL_SIZE: whole(2, 500).default(10),
+  PARLEY_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
+  PARLEY_METRICS_TOKEN: z.string().min(16, 'must be at least 16 characters long').optional(),
+}
+
+/** Variables that only other verbs read: known, and of no concern to the service. */
+const elsewhere = new Set(['PARLEY_DATA_DIR', 'PARLEY_API_KEY', 'PARLEY_TEST_CLUSTER'])
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'))
+    this.faults = faults
+  }
+}
+
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const faults: string[] = []
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('PARLEY_') && !(name in variables) && !elsewhere.has(name)) {
+      faults.push(`${name} is not a variable Parley knows; .env.example lists them.`)
+    }
+  }
+  const given = Object.fromEntries(
+    Object.keys(variables).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
+  )
+  const parsed = z.object(variables).safeParse(given)
+  for (const issue of parsed.error?.issues ?? []) {
+    faults.push(`${issue.path.join('.')} ${issue.message}.`)
+  }
+  if (given.REDIS_URL && !given.DATABASE_URL) {
+    faults.push('REDIS_URL needs DATABASE_URL: the embedded database serves one process, which counts in memory.')
+  }
+  if (given.DATABASE_URL && !given.PARLEY_SECRET) {
+    faults.push('PARLEY_SECRET is required with DATABASE_URL: all processes must share it.')
+  }
+  if (faults.length > 0 || !parsed.success) throw new ConfigError(faults)
+  const env_ = parsed.data
+  return {
+    database: env_.DATABASE_URL ? { kind: 'url', url: env_.DATABASE_URL } : { kind: 'embedded' },
+    redis_url: env_.REDIS_URL,
+    secret: env_.PARLEY_SECRET,
+    base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
+    host: env_.PARLEY_HOST,
+    clock: env_.PARLEY_CLOCK,
+    rate_limit: env_.PARLEY_RATE_LIMIT,
+    pool_size: env_.PARLEY_POOL_SIZE,
+    log_level: env_.PARLEY_LOG_LEVEL,
+    metrics_token: env_.PARLEY_METRICS_TOKEN,
+  }
+}
+
+function address(...protocols: readonly string[]) {
+  return z
+    .string()
+    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
+      // The value itself may hold a password and is never repeated.
+      message: `must be an address that starts with ${protocols.map((each) => `${each}//`).join(' or ')}`,
+    })
+    .optional()
+}
+
+function whole(least: number, most: number) {
+  return z
+    .string()
+    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most, {
+      message: `must be a whole number from ${least} to ${most}`,
+    })
+    .transform(Number)
+}

@@ -1,0 +1,87 @@
+/** Numbered plain SQL, forward only, one transaction each. */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { Refusal } from '../lib/errors.ts'
+import { type Database, type Db, sql } from './sql.ts'
+
+export interface Migration {
+  readonly version: number
+  readonly name: string
+  readonly text: string
+  readonly checksum: string
+}
+
+const directory = join(import.meta.dirname, 'migrations')
+const lock = 7_346_003
+
+export async function listMigrations(): Promise<Migration[]> {
+  const files = (await readdir(directory)).filter((file) => /^\d{4}_[a-z_]+\.sql$/.test(file)).sort()
+  return Promise.all(
+    files.map(async (name) => {
+      const text = await readFile(join(directory, name), 'utf8')
+      const checksum = createHash('sha256').update(text).digest('hex')
+      return { version: Number(name.slice(0, 4)), name, text, checksum }
+    }),
+  )
+}
+
+/** Brings the database up to the code. Several processes may start at once: one works, the others wait. */
+export async function migrate(db: Database): Promise<readonly string[]> {
+  const migrations = await listMigrations()
+  const client = await db.client()
+  try {
+    await client.query('set lock_timeout = 0; set statement_timeout = 0')
+    await client.query('select pg_advisory_lock($1)', [lock])
+    await client.query(`create table if not exists schema_migrations (
+      version integer primary key, name text not null, checksum text not null,
+      applied_at timestamptz not null default now())`)
+    const { rows } = await client.query<Applied>('select version, name, checksum from schema_migrations')
+    requireKnown(migrations, rows)
+    const pending = migrations.filter(({ version }) => !rows.some((applied) => applied.version === version))
+    for (const migration of pending) await apply(client, migration)
+    return pending.map(({ name }) => name)
+  } finally {
+    await client.end()
+  }
+}
+
+type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>
+
+function requireKnown(migrations: readonly Migration[], applied: readonly Applied[]): void {
+  for (const { version, name, checksum } of applied) {
+    const known = migrations.find((migration) => migration.version === version)
+    if (!known) {
+      throw new Refusal(
+        `The database is newer than this code: it has the migration ${name}. Run the newer Parley.`,
+      )
+    }
+    if (known.checksum !== checksum) {
+      throw new Refusal(`The migration ${name} differs from the one this database was made with.`)
+    }
+  }
+}
+
+async function apply(client: pg.Client, { version, name, text, checksum }: Migration): Promise<void> {
+  await client.query('begin')
+  try {
+    await client.query(text)
+    await client.query('insert into schema_migrations (version, name, checksum) values ($1, $2, $3)', [
+      version,
+      name,
+      checksum,
+    ])
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback').catch(() => {})
+    throw error
+  }
+}
+
+/** Whether every migration of this code is in the database. */
+export async function isMigrated(db: Db): Promise<boolean> {
+  const applied = await db.rows<{ version: number }>(sql`select version from schema_migrations`)
+  const versions = new Set(applied.map(({ version }) => version))
+  return (await listMigrations()).every(({ version }) => versions.has(version))
+}

@@ -1,0 +1,413 @@
+-- Made by `npm run generated` from the catalogs of a migrated database. Do not edit.
+
+create table account_hosts (
+  account_id text not null,
+  flood_until timestamp with time zone,
+  lease_epoch bigint not null default 0,
+  lease_owner uuid,
+  lease_until timestamp with time zone,
+  next_campaign_at timestamp with time zone,
+  observed_at timestamp with time zone,
+  position text,
+  workspace_id uuid not null,
+  PRIMARY KEY (account_id)
+);
+
+create table accounts (
+  created_at timestamp with time zone not null default domain_now(),
+  id text not null,
+  name text not null,
+  phone text,
+  platform text not null,
+  platform_user_id bigint,
+  status text not null default 'CONNECTING'::text,
+  status_reason text,
+  username text,
+  workspace_id uuid not null,
+  CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CHECK ((id ~ '^acc_[0-9A-Za-z]{1,64}$'::text)),
+  CHECK ((platform = ANY (ARRAY['sandbox'::text, 'telegram'::text]))),
+  CHECK ((status = ANY (ARRAY['CONNECTING'::text, 'READY'::text, 'NEEDS_LOGIN'::text, 'RESTRICTED'::text, 'DISABLED'::text]))),
+  PRIMARY KEY (id),
+  UNIQUE (workspace_id, id)
+);
+
+create table allowlists (
+  created_at timestamp with time zone not null default domain_now(),
+  id uuid not null,
+  list text not null,
+  CHECK ((list = ANY (ARRAY['campaign_user'::text, 'campaign_workspace'::text]))),
+  PRIMARY KEY (list, id)
+);
+
+create table audit (
+  action text not null,
+  actor text not null,
+  at timestamp with time zone not null,
+  detail text not null,
+  hash bytea not null,
+  seq bigint not null,
+  target text not null,
+  workspace_id uuid,
+  CHECK ((octet_length(hash) = 32)),
+  PRIMARY KEY (seq)
+);
+
+create table chats (
+  account_id text not null,
+  chat_id bigint not null,
+  kind text not null,
+  last_message_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  last_message_id bigint,
+  last_message_text text,
+  name text not null default ''::text,
+  participants jsonb not null default '[]'::jsonb,
+  read_by_them_at timestamp with time zone,
+  read_by_them_id bigint,
+  stage_key text not null default 'new'::text,
+  unread_count integer not null default 0,
+  username text,
+  workspace_id uuid not null,
+  CHECK ((kind = ANY (ARRAY['private'::text, 'group'::text, 'channel'::text]))),
+  CHECK ((unread_count >= 0)),
+  PRIMARY KEY (account_id, chat_id)
+);
+
+create table column_options (
+  color text,
+  column_id uuid not null,
+  deleted_at timestamp with time zone,
+  position integer not null,
+  value text not null,
+  workspace_id uuid not null,
+  CHECK (((char_length(value) >= 1) AND (char_length(value) <= 200))),
+  PRIMARY KEY (column_id, value)
+);
+
+create table column_values (
+  account_id text not null,
+  chat_id bigint not null,
+  column_id uuid not null,
+  updated_at timestamp with time zone not null default domain_now(),
+  value text[] not null,
+  workspace_id uuid not null,
+  CHECK ((cardinality(value) > 0)),
+  PRIMARY KEY (account_id, chat_id, column_id)
+);
+
+create table columns (
+  created_at timestamp with time zone not null default domain_now(),
+  id uuid not null,
+  name text not null,
+  position integer not null,
+  type text not null,
+  workspace_id uuid not null,
+  CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CHECK ((type = ANY (ARRAY['select'::text, 'multi_select'::text, 'text'::text, 'number'::text, 'date'::text, 'checkbox'::text, 'url'::text]))),
+  PRIMARY KEY (id),
+  UNIQUE (workspace_id, id)
+);
+
+create table contacts (
+  account_id text not null,
+  name text not null default ''::text,
+  phone text,
+  provider_id bigint not null,
+  username text,
+  workspace_id uuid not null,
+  PRIMARY KEY (account_id, provider_id)
+);
+
+create table event_sequences (
+  sequence bigint not null,
+  workspace_id uuid not null,
+  PRIMARY KEY (workspace_id)
+);
+
+create table events (
+  created_at timestamp with time zone not null default domain_now(),
+  data json not null,
+  id text not null,
+  occurred_at timestamp with time zone not null,
+  sequence bigint not null,
+  type text not null,
+  workspace_id uuid not null,
+  PRIMARY KEY (workspace_id, sequence)
+);
+
+create table gates (
+  changed_at timestamp with time zone not null default domain_now(),
+  enabled boolean not null,
+  name text not null,
+  PRIMARY KEY (name)
+);
+
+create table identities (
+  created_at timestamp with time zone not null default domain_now(),
+  idp_user_uuid uuid not null,
+  issuer text not null,
+  subject text not null,
+  user_id uuid not null,
+  PRIMARY KEY (issuer, subject)
+);
+
+create table keys (
+  created_at timestamp with time zone not null default domain_now(),
+  expires_at timestamp with time zone,
+  hash bytea not null,
+  id uuid not null,
+  last_used_at timestamp with time zone,
+  mcp_only boolean not null default false,
+  name text not null,
+  prefix text not null,
+  revoked_at timestamp with time zone,
+  scopes text[] not null,
+  user_id uuid not null,
+  workspace_id uuid not null,
+  CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CHECK (((scopes <@ ARRAY['read'::text, 'write'::text, 'send'::text, 'campaigns'::text]) AND (cardinality(scopes) > 0))),
+  CHECK ((octet_length(hash) = 32)),
+  PRIMARY KEY (id),
+  UNIQUE (hash)
+);
+
+create table manual_clock (
+  at timestamp with time zone not null,
+  singleton boolean not null default true,
+  CHECK (singleton),
+  PRIMARY KEY (singleton)
+);
+
+create table memberships (
+  created_at timestamp with time zone not null default domain_now(),
+  role text not null,
+  user_id uuid not null,
+  workspace_id uuid not null,
+  CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text]))),
+  PRIMARY KEY (workspace_id, user_id)
+);
+
+create table messages (
+  account_id text not null,
+  attachments jsonb not null default '[]'::jsonb,
+  chat_id bigint not null,
+  deleted_at timestamp with time zone,
+  edited_at timestamp with time zone,
+  id bigint not null,
+  is_sender boolean not null,
+  random_id bigint,
+  sender_id bigint,
+  sent_at timestamp with time zone not null,
+  text text not null,
+  workspace_id uuid not null,
+  PRIMARY KEY (account_id, chat_id, id)
+);
+
+create table operations (
+  account_id text,
+  attempt_no integer not null default 0,
+  attempt_token uuid,
+  chat_id bigint,
+  closed_as text,
+  created_at timestamp with time zone not null default domain_now(),
+  effect text not null,
+  expires_at timestamp with time zone,
+  fingerprint bytea not null,
+  finished_at timestamp with time zone,
+  id uuid not null,
+  idempotency_key text,
+  key_id uuid,
+  kind text not null,
+  lease_until timestamp with time zone,
+  owner uuid,
+  payload jsonb,
+  random_id bigint,
+  reason text,
+  reconciled boolean not null default false,
+  reply_body json,
+  reply_status integer,
+  state text not null,
+  user_id uuid,
+  workspace_id uuid not null,
+  CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
+  CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
+  CHECK ((closed_as = ANY (ARRAY['sent'::text, 'not_sent'::text]))),
+  CHECK ((effect = ANY (ARRAY['local'::text, 'platform'::text]))),
+  CHECK ((octet_length(fingerprint) = 32)),
+  CHECK ((state = ANY (ARRAY['queued'::text, 'submitting'::text, 'completed'::text, 'refused'::text, 'released'::text, 'ambiguous'::text]))),
+  PRIMARY KEY (id),
+  UNIQUE (account_id, random_id),
+  UNIQUE (workspace_id, kind, idempotency_key)
+);
+
+create table outbox (
+  data json not null,
+  id bigint not null generated always as identity,
+  occurred_at timestamp with time zone not null,
+  type text not null,
+  workspace_id uuid not null,
+  PRIMARY KEY (id)
+);
+
+create unlogged table request_log (
+  caller text not null,
+  hits timestamp with time zone[] not null,
+  PRIMARY KEY (caller)
+);
+
+create table schema_migrations (
+  applied_at timestamp with time zone not null default now(),
+  checksum text not null,
+  name text not null,
+  version integer not null,
+  PRIMARY KEY (version)
+);
+
+create table sessions (
+  created_at timestamp with time zone not null default domain_now(),
+  expires_at timestamp with time zone not null,
+  last_seen_at timestamp with time zone not null default domain_now(),
+  token_hash bytea not null,
+  user_id uuid not null,
+  CHECK ((octet_length(token_hash) = 32)),
+  PRIMARY KEY (token_hash)
+);
+
+create table settings (
+  name text not null,
+  value jsonb not null,
+  PRIMARY KEY (name)
+);
+
+create table stages (
+  created_at timestamp with time zone not null default domain_now(),
+  hidden boolean not null default false,
+  key text not null,
+  label text not null,
+  position integer not null,
+  terminal boolean not null default false,
+  workspace_id uuid not null,
+  CHECK (((char_length(label) >= 1) AND (char_length(label) <= 200))),
+  CHECK (((key <> 'new'::text) OR (NOT hidden))),
+  CHECK ((key ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text)),
+  PRIMARY KEY (workspace_id, key)
+);
+
+create table suppressions (
+  created_at timestamp with time zone not null default domain_now(),
+  evidence jsonb not null default '{}'::jsonb,
+  kind text not null,
+  source text not null,
+  value text not null,
+  workspace_id uuid not null,
+  CHECK ((kind = ANY (ARRAY['platform_id'::text, 'username'::text, 'phone'::text]))),
+  CHECK ((source = ANY (ARRAY['operator'::text, 'import'::text, 'opt_out'::text]))),
+  PRIMARY KEY (workspace_id, kind, value)
+);
+
+create table users (
+  created_at timestamp with time zone not null default domain_now(),
+  disabled_at timestamp with time zone,
+  email text not null,
+  id uuid not null,
+  name text not null default ''::text,
+  operator boolean not null default false,
+  password_hash text,
+  CHECK (((char_length(email) >= 3) AND (char_length(email) <= 320))),
+  PRIMARY KEY (id)
+);
+
+create table workers (
+  beat_at timestamp with time zone not null default clock_timestamp(),
+  id uuid not null,
+  started_at timestamp with time zone not null default clock_timestamp(),
+  stopped_at timestamp with time zone,
+  PRIMARY KEY (id)
+);
+
+create table workspaces (
+  created_at timestamp with time zone not null default domain_now(),
+  id uuid not null,
+  name text not null,
+  timezone text not null default 'UTC'::text,
+  CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  PRIMARY KEY (id)
+);
+
+-- indexes
+
+CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owner);
+CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
+CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
+CREATE INDEX chats_recent ON public.chats USING btree (account_id, last_message_at DESC, chat_id DESC);
+CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, last_message_at DESC, chat_id DESC);
+CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
+CREATE INDEX contacts_name ON public.contacts USING btree (account_id, lower(name), provider_id);
+CREATE INDEX events_age ON public.events USING btree (created_at);
+CREATE INDEX identities_user ON public.identities USING btree (user_id);
+CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at);
+CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
+CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC);
+CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
+CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
+
+-- foreign keys
+
+alter table account_hosts add FOREIGN KEY (account_id) REFERENCES accounts(id);
+alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table chats add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table chats add FOREIGN KEY (workspace_id, stage_key) REFERENCES stages(workspace_id, key);
+alter table column_options add FOREIGN KEY (workspace_id, column_id) REFERENCES columns(workspace_id, id) ON DELETE CASCADE;
+alter table column_values add FOREIGN KEY (account_id, chat_id) REFERENCES chats(account_id, chat_id) ON DELETE CASCADE;
+alter table column_values add FOREIGN KEY (workspace_id, column_id) REFERENCES columns(workspace_id, id) ON DELETE CASCADE;
+alter table columns add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table contacts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table event_sequences add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table events add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table identities add FOREIGN KEY (user_id) REFERENCES users(id);
+alter table keys add FOREIGN KEY (workspace_id, user_id) REFERENCES memberships(workspace_id, user_id);
+alter table memberships add FOREIGN KEY (user_id) REFERENCES users(id);
+alter table memberships add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table operations add FOREIGN KEY (key_id) REFERENCES keys(id);
+alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
+alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table outbox add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
+alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table suppressions add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+
+-- functions
+
+CREATE OR REPLACE FUNCTION public.domain_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+RETURN COALESCE((SELECT manual_clock.at FROM manual_clock), statement_timestamp());
+CREATE OR REPLACE FUNCTION public.raise_settings_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update settings set value = to_jsonb((value #>> '{}')::bigint + 1) where name = 'version';
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'rows of % are never changed', tg_table_name;
+end $function$;
+
+-- triggers
+
+CREATE TRIGGER accounts_version AFTER INSERT OR DELETE OR UPDATE OF status, name ON public.accounts FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.allowlists FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

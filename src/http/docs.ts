@@ -1,0 +1,39 @@
+/** The reference page at /docs, made of files in the box: it works without internet. */
+import reference from '@scalar/fastify-api-reference'
+import type { FastifyInstance } from 'fastify'
+import { apiPrefix } from '../route.ts'
+
+const policy = [
+  "default-src 'none'",
+  // The page starts itself with one inline call.
+  "script-src 'self' 'unsafe-inline'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export async function mountDocs(server: FastifyInstance): Promise<void> {
+  await server.register(async (scope) => {
+    scope.addHook('onRequest', async (request, reply) => {
+      request.operation = 'docs'
+      reply.header('Content-Security-Policy', policy)
+    })
+    await scope.register(reference, {
+      routePrefix: '/docs',
+      configuration: {
+        url: `${apiPrefix}/openapi.json`,
+        pageTitle: 'Parley API',
+        withDefaultFonts: false,
+        telemetry: false,
+        agent: { disabled: true },
+        mcp: { disabled: true },
+        showDeveloperTools: 'never',
+        hideClientButton: true,
+      },
+    })
+  })
+}

@@ -1,0 +1,82 @@
+/** Every failure in one form: JSON with a sentence and a code, and the rate headers on it. */
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { App, Window } from '../app.ts'
+import { ApiError } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import { drain } from './body.ts'
+
+export function rateHeaders({ limit, remaining, reset }: Window): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': String(reset),
+  }
+}
+
+/** Every failure in one form. What we did not foresee is a bug: the caller sees its number, the log its cause. */
+export async function answerError(
+  app: App,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  thrown: FastifyError | ApiError,
+): Promise<void> {
+  const error = toApiError(thrown)
+  request.refusal = error.code
+  if (error.status >= 500 && !['rest_disabled', 'feature_disabled'].includes(error.code)) {
+    const log = { request_id: request.id, code: error.code, err: error.cause ?? thrown }
+    if (error.status === 500) app.log.error(log, 'a request failed for a reason nobody foresaw')
+    else app.log.warn(log, 'a request was refused because something is unavailable')
+  }
+  if (error.retry_after !== undefined) reply.header('Retry-After', String(error.retry_after))
+  const body = JSON.stringify({ error: error.message, code: error.code })
+  reply.code(error.status).type('application/json; charset=utf-8')
+  if (request.raw.complete) return void reply.send(body)
+  // The client is still sending: it gets the whole answer now, and the connection ends after it.
+  reply.headers({
+    ...(request.window && rateHeaders(request.window)),
+    Connection: 'close',
+    'Content-Length': String(Buffer.byteLength(body)),
+  })
+  reply.hijack()
+  reply.raw.writeHead(error.status, reply.getHeaders() as Record<string, string>)
+  reply.raw.write(body)
+  await drain(request.raw)
+  reply.raw.end()
+  reply.raw.once('finish', () => request.raw.destroy())
+}
+
+function toApiError(thrown: FastifyError | ApiError): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  if (thrown.code === 'FST_ERR_BAD_URL') {
+    return new ApiError('invalid_request', { detail: 'The address is not well formed.' })
+  }
+  return new ApiError('internal', { cause: thrown })
+}
+
+/** What is not even a request: answered on the bare socket, in the same form, and closed. */
+export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, window: Window): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const refusal =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new ApiError('headers_too_large')
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new ApiError('request_timeout')
+        : new ApiError('invalid_request', { detail: 'This is not a well-formed HTTP request.' })
+  const body = JSON.stringify({ error: refusal.message, code: refusal.code })
+  const lines = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'X-Request-Id': newId(),
+    ...rateHeaders(window),
+    Connection: 'close',
+  }
+  const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}`)
+  socket.end(`HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}\r\n${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+const reasons: Record<number, string> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+}

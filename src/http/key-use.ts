@@ -1,0 +1,30 @@
+/** Remembers which keys were used, in batches: a request never waits for it. */
+import type { App } from '../app.ts'
+import { noteKeyUse } from '../capabilities/keys/keys.ts'
+import type { Caller } from '../route.ts'
+
+const flushMs = 5_000
+
+export function trackKeyUse(app: App): { note(caller: Caller): void; flush(): Promise<void> } {
+  const used = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const ids = [...used]
+    used.clear()
+    if (ids.length === 0) return
+    // Losing a "last used" minute while the database is away is no harm.
+    await noteKeyUse(app, ids).catch((err) => app.log.warn({ err }, 'the use of keys was not noted'))
+  }
+
+  return {
+    note(caller) {
+      if (caller.via.kind !== 'key') return
+      used.add(caller.via.id)
+      timer ??= setTimeout(flush, flushMs).unref()
+    },
+    flush,
+  }
+}

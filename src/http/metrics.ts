@@ -1,0 +1,45 @@
+/** Figures for Prometheus. No label ever holds what a caller sent. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { App } from '../app.ts'
+
+export interface Metrics {
+  readonly registry: Registry
+  observe(operation: string, status: number, seconds: number): void
+}
+
+export function makeMetrics(app: App): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'parley_' })
+  const requests = new Counter({
+    name: 'parley_http_requests_total',
+    help: 'Requests answered, by operation and status.',
+    labelNames: ['operation', 'status'],
+    registers: [registry],
+  })
+  const seconds = new Histogram({
+    name: 'parley_http_request_seconds',
+    help: 'Time to answer, by operation.',
+    labelNames: ['operation'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry],
+  })
+  new Gauge({
+    name: 'parley_db_connections',
+    help: 'Connections of the pool, by state.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { totalCount, idleCount, waitingCount } = app.db.pool
+      this.set({ state: 'busy' }, totalCount - idleCount)
+      this.set({ state: 'idle' }, idleCount)
+      this.set({ state: 'waiting' }, waitingCount)
+    },
+  })
+  return {
+    registry,
+    observe(operation, status, took) {
+      requests.inc({ operation, status })
+      seconds.observe({ operation }, took)
+    },
+  }
+}

@@ -1,0 +1,118 @@
+/** Every way a request can fail: the code on the wire, its HTTP status, its public sentence. */
+export const errors = {
+  // 400: the request itself
+  invalid_request: [400, 'The request is invalid.'],
+  invalid_text: [400, 'A text contains a NUL character or a lone surrogate.'],
+  invalid_cursor: [400, 'The cursor was not issued for this request. Start again without it.'],
+  account_scope_required: [400, 'account_id is required.'],
+  idempotency_key_required: [
+    400,
+    'The header Idempotency-Key is required: 1 to 255 printable ASCII characters.',
+  ],
+  idempotency_collision: [
+    400,
+    'This Idempotency-Key was used for another payload. Use a new key for a new request.',
+  ],
+  invalid_username: [400, 'The username is not valid.'],
+  unsupported_identifier: [400, 'Only usernames and username links are supported here.'],
+  unsupported_attachment: [400, 'Exactly one non-empty file of a supported type is required.'],
+  invalid_stage: [400, 'The stage is unknown or hidden.'],
+  invalid_column_value: [400, "The value does not fit the column's type or options."],
+  suppressed_recipient: [400, 'A recipient is on the suppression list.'],
+  unresolved_personalization: [
+    400,
+    'A recipient has no value for a placeholder that the message uses.',
+  ],
+  branching_disabled: [400, 'Branching is not enabled here.'],
+  // 401
+  invalid_key: [401, 'The API key is missing, invalid, expired or revoked.'],
+  // 403: understood, and not allowed
+  missing_scope: [403, 'The key lacks the scope this operation needs.'],
+  not_allowlisted: [403, 'The user or workspace of this key is not on the allowlist.'],
+  account_unavailable: [403, 'The account is not an eligible account of this workspace.'],
+  chat_unavailable: [403, 'The chat is not available in this account.'],
+  approval_required: [403, 'A person has to approve this first.'],
+  approval_used: [403, 'This approval has been used already.'],
+  approval_expired: [403, 'This approval has expired.'],
+  approval_mismatch: [403, 'This approval is for something else.'],
+  approval_denied: [403, 'This request was denied.'],
+  // 404
+  not_found: [404, 'There is nothing at this address.'],
+  chat_not_found: [404, 'The chat is not available in this account.'],
+  column_not_found: [404, 'The column is not available in this workspace.'],
+  username_not_found: [404, 'Nobody has this username.'],
+  campaign_not_found: [404, 'The campaign is not available in this workspace.'],
+  webhook_not_found: [404, 'The webhook is not available in this workspace.'],
+  // 405, 408
+  method_not_allowed: [405, 'This address does not answer that method.'],
+  request_timeout: [408, 'The request took too long to arrive.'],
+  // 409: the state of things says no
+  operation_in_progress: [
+    409,
+    'An operation with this Idempotency-Key is still in progress. Ask again shortly.',
+  ],
+  account_not_ready: [409, 'The sending account is not READY.'],
+  identity_suppressed: [409, 'This identity is on the suppression list.'],
+  identity_ineligible: [409, 'This identity is not a person who can be written to.'],
+  campaign_completed: [409, 'The campaign is already completed.'],
+  campaign_not_paused: [409, 'The campaign is not paused.'],
+  not_a_sequence: [409, 'Only campaigns with follow-up steps can be paused and resumed.'],
+  invalid_sequence_status: [409, 'The campaign cannot be paused in its present status.'],
+  webhook_limit_reached: [409, 'A workspace has at most 10 webhooks.'],
+  // 413, 415, 431
+  attachment_too_large: [413, 'The attachment is larger than 25 MiB.'],
+  payload_too_large: [413, 'The request body is too large.'],
+  unsupported_media_type: [415, 'The body must be application/json.'],
+  headers_too_large: [431, 'The request headers are too large.'],
+  // 429
+  rate_limited: [429, 'Too many requests. Wait as long as Retry-After says.'],
+  flood_wait: [
+    429,
+    'The platform asks this account to slow down. Wait as long as Retry-After says.',
+  ],
+  // 500: a bug
+  internal: [500, 'Something went wrong on our side. The request id identifies it in the log.'],
+  // 503: not now
+  rest_disabled: [503, 'The REST API is switched off on this instance.'],
+  feature_disabled: [503, 'This feature is switched off on this instance.'],
+  schema_unavailable: [503, 'The tables of this feature are not installed.'],
+  store_unavailable: [503, 'The database does not answer. Nothing was done; ask again.'],
+  provider_unavailable: [503, 'The platform is not available.'],
+  session_unavailable: [503, "The account's session is not live right now."],
+  suppression_unavailable: [503, 'The suppression list cannot be read, so nothing is sent.'],
+  outcome_ambiguous: [503, 'Nobody can know whether this happened. Do not repeat it.'],
+} as const satisfies Record<string, readonly [status: number, sentence: string]>
+
+export type ErrorCode = keyof typeof errors
+
+export interface ErrorOptions {
+  /** A sentence for the caller, in place of the table's. */
+  readonly detail?: string
+  /** One code may be 400 here and 409 there. */
+  readonly status?: number
+  /** Seconds, for the header Retry-After. */
+  readonly retry_after?: number
+  /** Reaches the log only. */
+  readonly cause?: unknown
+}
+
+/** A refusal the caller should see. Anything else that is thrown is a bug. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly retry_after: number | undefined
+
+  constructor(code: ErrorCode, options: ErrorOptions = {}) {
+    const [status, sentence] = errors[code]
+    super(options.detail ?? sentence, { cause: options.cause })
+    this.code = code
+    this.status = options.status ?? status
+    this.retry_after = options.retry_after
+  }
+}
+
+/** A refusal for the person at the terminal: one sentence, exit code 1. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+}

@@ -1,0 +1,48 @@
+/** Subkeys of the one instance secret, and what is sealed or signed with them. */
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+
+/** Each purpose has a key of its own, so that a leak or a rotation of one says nothing about another. */
+export type Purpose = 'session' | 'webhook' | 'cursor' | 'random_id' | 'audit' | 'platform_session'
+
+export class Secrets {
+  readonly #root: Buffer
+  readonly #keys = new Map<Purpose, Buffer>()
+
+  constructor(root: string) {
+    this.#root = createHash('sha256').update(root).digest()
+  }
+
+  #key(purpose: Purpose): Buffer {
+    const known = this.#keys.get(purpose)
+    if (known) return known
+    const key = Buffer.from(hkdfSync('sha256', this.#root, 'parley', purpose, 32))
+    this.#keys.set(purpose, key)
+    return key
+  }
+
+  /** HMAC-SHA256. Parts are length-prefixed: no two lists of parts share a signature. */
+  sign(purpose: Purpose, ...parts: readonly string[]): Buffer {
+    const hmac = createHmac('sha256', this.#key(purpose))
+    for (const part of parts) hmac.update(`${Buffer.byteLength(part)}:`).update(part)
+    return hmac.digest()
+  }
+
+  /** AES-256-GCM, bound to the place it is stored in: a value moved to another row does not open. */
+  seal(purpose: Purpose, place: string, plain: Uint8Array): Buffer {
+    const iv = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', this.#key(purpose), iv).setAAD(Buffer.from(place))
+    const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
+    return Buffer.concat([iv, cipher.getAuthTag(), sealed])
+  }
+
+  open(purpose: Purpose, place: string, sealed: Uint8Array): Buffer {
+    const bytes = Buffer.from(sealed)
+    const decipher = createDecipheriv('aes-256-gcm', this.#key(purpose), bytes.subarray(0, 12))
+    decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(12, 28))
+    return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()])
+  }
+}
+
+export function sha256(data: string | Uint8Array): Buffer {
+  return createHash('sha256').update(data).digest()
+}

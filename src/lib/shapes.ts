@@ -1,0 +1,83 @@
+/** The shapes that several operations share, as the contract defines them. */
+import { z } from 'zod'
+import { isBlank, lengthOf } from './text.ts'
+
+export const chatPrefix = 'platform:chat:'
+const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
+const canonical = /^(0|-?[1-9][0-9]{0,18})$/
+
+/** `platform:chat:<integer>`, a canonical int64. Never a JavaScript number. */
+export const chatId = z
+  .string()
+  .refine(isChatId, { message: 'must be platform:chat: and an integer, such as platform:chat:42' })
+  .meta({ openapi: { type: 'string', pattern: '^platform:chat:(0|-?[1-9][0-9]{0,18})$', examples: ['platform:chat:42'] } })
+
+function isChatId(text: string): boolean {
+  if (!text.startsWith(chatPrefix)) return false
+  const digits = text.slice(chatPrefix.length)
+  if (!canonical.test(digits)) return false
+  const value = BigInt(digits)
+  return value >= int64.min && value <= int64.max
+}
+
+/** The number inside a chat identifier, as PostgreSQL takes it. */
+export function chatNumber(chat_id: string): string {
+  return chat_id.slice(chatPrefix.length)
+}
+
+export const accountId = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(100, 'is not an account id')
+  .meta({ openapi: { type: 'string', examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] } })
+
+/** Text of 1 to `most` code points that is not just white space. */
+export function text(most: number) {
+  return z
+    .string()
+    .refine((value) => !isBlank(value), { message: 'must not be blank' })
+    .refine((value) => lengthOf(value) <= most, { message: `must have at most ${most} characters` })
+    .meta({ openapi: { type: 'string', minLength: 1, maxLength: most } })
+}
+
+/** A page size in a query string: outside its range is refused, never clamped. */
+export function limit(most: number, standard: number) {
+  return z
+    .string()
+    .refine((value) => /^[1-9][0-9]{0,3}$/.test(value) && Number(value) <= most, {
+      message: `must be a whole number from 1 to ${most}`,
+    })
+    .transform(Number)
+    .default(standard)
+    .meta({ openapi: { type: 'integer', minimum: 1, maximum: most, default: standard } })
+}
+
+export const cursor = z
+  .string()
+  .optional()
+  .meta({ openapi: { type: 'string', description: 'next_cursor of the page before.' } })
+
+export const timestamp = z.date().meta({ openapi: { type: 'string', format: 'date-time' } })
+
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:([Zz])|([+ -])(\d\d):(\d\d))?)?$/
+
+/** Reads a time as the contract allows: RFC 3339, UTC when no offset is given, or a bare date. */
+export function parseTime(value: string): Date | undefined {
+  const match = rfc3339.exec(value)
+  if (!match) return undefined
+  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', , sign, oh, om] = match
+  if (Number(oh ?? 0) > 23 || Number(om ?? 0) > 59) return undefined
+  // In a query string the plus of an offset arrives as a space.
+  const offset = sign ? `${sign === ' ' ? '+' : sign}${oh}:${om}` : 'Z'
+  const time = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction.slice(0, 4)}${offset}`)
+  if (Number.isNaN(time.getTime()) || Number(year) < 1) return undefined
+  // Date rolls the 31st of a short month over; here it is simply not a date.
+  const rolled = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
+  return rolled.getUTCMonth() === Number(month) - 1 && rolled.getUTCDate() === Number(day) ? time : undefined
+}
+
+export const time = z
+  .string()
+  .refine((value) => parseTime(value) !== undefined, { message: 'must be a date or an RFC 3339 time' })
+  .transform((value) => parseTime(value) as Date)
+  .meta({ openapi: { type: 'string', format: 'date-time' } })

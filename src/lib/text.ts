@@ -1,0 +1,122 @@
+/** What counts as text here, and how JSON that strangers send is read. */
+import { ApiError } from './errors.ts'
+
+export const depthMax = 32
+
+/** Code points, as the contract counts; a surrogate pair is one. */
+export function lengthOf(text: string): number {
+  let count = 0
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit >= 0xd800 && unit <= 0xdbff) at++
+    count++
+  }
+  return count
+}
+
+export function isBlank(text: string): boolean {
+  return text.trim() === ''
+}
+
+/** Storable and comparable: PostgreSQL refuses NUL, and the driver would silently replace a lone surrogate. */
+export function isSound(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0')
+}
+
+/** Parses JSON and refuses what `JSON.parse` would let pass or die on. */
+export function parseJson(bytes: Uint8Array): unknown {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new ApiError('invalid_text', { detail: 'The body is not valid UTF-8.' })
+  }
+  refuseOddStructure(text)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new ApiError('invalid_request', { detail: 'The body is not valid JSON.' })
+  }
+  requireSound(value)
+  return value
+}
+
+/** One pass over the raw text: depth, keys that appear twice in one object, `__proto__`. */
+function refuseOddStructure(text: string): void {
+  const keys: (Set<string> | null)[] = []
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x7b: // {
+      case 0x5b: // [
+        keys.push(text.charCodeAt(at) === 0x7b ? new Set() : null)
+        if (keys.length > depthMax) {
+          throw new ApiError('invalid_request', { detail: `The body is nested deeper than ${depthMax} levels.` })
+        }
+        break
+      case 0x7d: // }
+      case 0x5d: // ]
+        keys.pop()
+        break
+      case 0x22: {
+        const end = endOfString(text, at)
+        const seen = keys.at(-1)
+        if (seen && isKey(text, end)) refuseOddKey(text.slice(at, end + 1), seen)
+        at = end
+      }
+    }
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1
+  return at
+}
+
+function isKey(text: string, end: number): boolean {
+  let at = end + 1
+  while (' \t\r\n'.includes(text.charAt(at)) && at < text.length) at++
+  return text.charCodeAt(at) === 0x3a
+}
+
+function refuseOddKey(literal: string, seen: Set<string>): void {
+  const key = literal.includes('\\') ? unescape(literal) : literal.slice(1, -1)
+  if (key === '__proto__') {
+    throw new ApiError('invalid_request', { detail: 'The property "__proto__" is not allowed.' })
+  }
+  if (seen.has(key)) {
+    throw new ApiError('invalid_request', { detail: `The property ${quote(key)} appears twice.` })
+  }
+  seen.add(key)
+}
+
+function unescape(literal: string): string {
+  try {
+    return JSON.parse(literal)
+  } catch {
+    throw new ApiError('invalid_request', { detail: 'The body is not valid JSON.' })
+  }
+}
+
+/** Every string and key of a value is sound, and every number is one that survives. */
+export function requireSound(value: unknown): void {
+  if (typeof value === 'string') {
+    if (!isSound(value)) throw new ApiError('invalid_text')
+  } else if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw new ApiError('invalid_request', { detail: 'A number is out of range.' })
+  } else if (Array.isArray(value)) {
+    for (const item of value) requireSound(item)
+  } else if (value !== null && typeof value === 'object') {
+    for (const key in value) {
+      if (!isSound(key)) throw new ApiError('invalid_text')
+      requireSound((value as Record<string, unknown>)[key])
+    }
+  }
+}
+
+/** A name from outside, safe to repeat in a sentence. */
+export function quote(text: string): string {
+  const short = lengthOf(text) > 60 ? `${[...text].slice(0, 60).join('')}…` : text
+  return JSON.stringify(short.toWellFormed())
+}

@@ -1,0 +1,195 @@
+/** The OpenAPI 3.1 document, made from the route list: what is listed is what is served. */
+import { z } from 'zod'
+import { type ErrorCode, errors } from './lib/errors.ts'
+import { apiPrefix, contractVersion, type Route } from './route.ts'
+
+type Json = Record<string, unknown>
+
+export function makeOpenApi(routes: readonly Route[]): Json {
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Parley',
+      version: contractVersion,
+      summary: 'Outreach for messaging accounts: reads, sends that never happen twice, a small CRM, campaigns.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: apiPrefix }],
+    security: [{ key: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'An API key, svc_live_…, of one workspace.' },
+      },
+      headers: rateHeaders,
+      schemas: {
+        Error: {
+          type: 'object',
+          required: ['error'],
+          properties: {
+            error: { type: 'string', description: 'A sentence a person can act on.' },
+            code: { type: 'string', enum: Object.keys(errors), description: 'Stable; made for programs.' },
+          },
+        },
+      },
+    },
+  }
+}
+
+const integer = (description: string) => ({ description, required: true, schema: { type: 'integer' } })
+const rateHeaders = {
+  'X-RateLimit-Limit': integer('Requests allowed in any 60 seconds.'),
+  'X-RateLimit-Remaining': integer('Requests left in the window.'),
+  'X-RateLimit-Reset': integer('Unix time in seconds when the oldest counted request leaves the window.'),
+  'X-Request-Id': { description: 'Names this request in the log.', required: true, schema: { type: 'string' } },
+}
+const headers = Object.fromEntries(
+  Object.keys(rateHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+)
+
+function operation(route: Route): Json {
+  const { name, summary, description, example, statuses = [200] } = route
+  const success = {
+    description: summary,
+    headers,
+    content: { 'application/json': { schema: schemaOf(route.response, 'output'), example: example.response } },
+  }
+  return {
+    operationId: name,
+    summary,
+    description: [description, needsSentence(route)].filter(Boolean).join('\n\n'),
+    parameters: parametersOf(route),
+    ...(route.body && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: schemaOf(route.body, 'input'), example: example.body } },
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(statuses.map((status) => [status, success])),
+      ...errorResponses(route),
+    },
+  }
+}
+
+/** Scopes, gates and allowlists in words, so that the reference answers "why may I not". */
+function needsSentence({ scopes, gates = [], allowlists = [], idempotency }: Route): string {
+  return [
+    `Scope: ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
+    `Gates: ${['rest', ...gates].map((gate) => `\`${gate}\``).join(', ')}.`,
+    allowlists.length > 0 && `Allowlists: ${allowlists.map((list) => `\`${list}\``).join(', ')}.`,
+    idempotency && `Idempotency-Key: ${idempotency}.`,
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+function parametersOf(route: Route): Json[] {
+  const { example, idempotency } = route
+  const key = {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: idempotency === 'required',
+    description: 'Stable for one exact mutation; a repeat is answered, not executed.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    example: 'order-4711-reminder',
+  }
+  return [
+    ...fieldsOf(route.params, 'path', example.params),
+    ...fieldsOf(route.query, 'query', example.query),
+    ...(idempotency ? [key] : []),
+  ]
+}
+
+function fieldsOf(schema: z.ZodType | undefined, where: 'path' | 'query', examples: Json = {}): Json[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
+    properties?: Record<string, Json>
+    required?: readonly string[]
+  }
+  return Object.entries(properties).map(([name, field]) => ({
+    name,
+    in: where,
+    required: where === 'path' || required.includes(name),
+    schema: field,
+    ...(name in examples && { example: examples[name] }),
+  }))
+}
+
+/** Where a schema transforms, its `openapi` says what goes over the wire. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const made = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      const { openapi } = (z.globalRegistry.get(zodSchema) ?? {}) as { openapi?: Json }
+      if (!openapi) return
+      for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key)
+      Object.assign(jsonSchema, openapi)
+    },
+  })
+  const { $schema: _, ...rest } = made as Json
+  return rest
+}
+
+/** Every code the operation can answer, grouped by status. */
+function errorResponses(route: Route): Json {
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const [code, status] of errorsOf(route)) {
+    const codes = byStatus.get(status) ?? []
+    if (!codes.includes(code)) byStatus.set(status, [...codes, code])
+  }
+  return Object.fromEntries(
+    [...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, errorResponse(status, codes)]),
+  )
+}
+
+function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
+  const retry = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } }
+  return {
+    description: codes.map((code) => `\`${code}\`: ${errors[code][1]}`).join('\n\n'),
+    headers: status === 429 ? { ...headers, ...retry } : headers,
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: Object.fromEntries(codes.map((code) => [code, { value: { error: errors[code][1], code } }])),
+      },
+    },
+  }
+}
+
+/** What its needs imply, then what it adds itself. */
+export function errorsOf(route: Route): [ErrorCode, number][] {
+  const { gates = [], allowlists = [], idempotency, collision = 400, account, malformed } = route
+  const implied: (ErrorCode | readonly [ErrorCode, number] | false | undefined)[] = [
+    'invalid_request',
+    (route.params || route.query || route.body) && 'invalid_text',
+    account === 'extended' && 'account_scope_required',
+    idempotency === 'required' && 'idempotency_key_required',
+    idempotency && (['idempotency_collision', collision] as const),
+    'invalid_key',
+    'missing_scope',
+    allowlists.length > 0 && 'not_allowlisted',
+    account && 'account_unavailable',
+    malformed,
+    route.body && 'request_timeout',
+    idempotency && 'operation_in_progress',
+    route.body && 'payload_too_large',
+    route.body && 'unsupported_media_type',
+    'rate_limited',
+    'internal',
+    'rest_disabled',
+    gates.length > 0 && 'feature_disabled',
+    'schema_unavailable',
+    'store_unavailable',
+    route.effect === 'local' && 'outcome_ambiguous',
+    ...(route.errors ?? []),
+  ]
+  return implied
+    .filter((error) => error !== false && error !== undefined)
+    .map((error) => (typeof error === 'string' ? [error, errors[error][0]] : [error[0], error[1]]))
+}

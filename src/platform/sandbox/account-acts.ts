@@ -1,0 +1,175 @@
+/** What an account can ask of the platform. Each answers at once; `World.durable` says when it may be told. */
+import { isSound, lengthOf } from '../../lib/text.ts'
+import type {
+  Chat,
+  ChatPage,
+  HistoryPage,
+  Identifier,
+  Message,
+  Outcome,
+  Person,
+  Refusal,
+  Sent,
+  Submission,
+} from '../port.ts'
+import type { KeptFile } from './entries.ts'
+import { digitsOf } from './people.ts'
+import { type Account, type Box, indexOfPost, type State } from './state.ts'
+import { viewChat, viewMessage, viewPerson } from './view.ts'
+import type { World } from './world.ts'
+
+const textLengthMax = 4096
+const int64 = /^(0|-?[1-9]\d{0,18})$/
+
+export function accepted<T>(value: T): Outcome<T> {
+  return { kind: 'accepted', value }
+}
+
+export function refused(reason: Refusal): Outcome<never> {
+  return { kind: 'refused', reason }
+}
+
+export function resolve(world: World, account: Account, { kind, value }: Identifier): Outcome<Person> {
+  const { state } = world
+  const found = find(state, kind, value)
+  if (found === undefined) return refused('username_not_found')
+  // A public group answers to a username too, and is nobody.
+  if (found < 0) return refused('identity_ineligible')
+  return accepted(viewPerson(state, account, found))
+}
+
+function find(state: State, kind: Identifier['kind'], value: string): number | undefined {
+  switch (kind) {
+    case 'username':
+      return state.usernames.get(value.toLowerCase())
+    case 'phone':
+      return state.phones.get(digitsOf(value))
+    case 'id':
+      return state.people.get(Number(value))?.person_id
+  }
+}
+
+export function openChat(world: World, account: Account, person_id: string): Outcome<Chat> {
+  const { state } = world
+  const chat_id = Number(person_id)
+  const person = state.people.get(chat_id)
+  if (!person) return refused('chat_unavailable')
+  if (person.kind !== 'person' || chat_id === account.person_id) return refused('identity_ineligible')
+  const seq = state.journal.length + 1
+  world.commit({ entry: 'start', seq, account_id: account.account_id, chat_id, at: world.nowText() })
+  return viewBox(world, account, chat_id)
+}
+
+export function send(
+  world: World,
+  account: Account,
+  { message, file }: { message: Omit<Submission, 'file'>; file: KeptFile | null },
+): Outcome<Sent> {
+  const { text, random_id } = message
+  const chat_id = Number(message.chat_id)
+  const refusal = refusalOf(world, account, chat_id)
+  if (refusal) return refused(refusal)
+  if (!isSound(text) || lengthOf(text) > textLengthMax || (text.trim() === '' && !file)) {
+    return refused('message_invalid')
+  }
+  if (!isInt64(random_id)) return refused('message_invalid')
+  const wait = floodWait(world, account)
+  if (wait > 0) return { kind: 'flood_wait', retry_after_seconds: wait }
+  const at = world.nowText()
+  const message_id = account.last_message_id + 1
+  const seq = world.state.journal.length + 1
+  const { account_id } = account
+  const delivery = world.takeDelivery(account_id)
+  world.commit({
+    entry: 'send',
+    seq,
+    account_id,
+    chat_id,
+    message_id,
+    text,
+    random_id,
+    file,
+    at,
+    ...delivery,
+  })
+  return accepted({ message_id: String(message_id), at })
+}
+
+function isInt64(text: string): boolean {
+  return int64.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
+}
+
+/** Why nobody can write here, if so. A person needs no opened chat first: knowing them is enough. */
+function refusalOf(world: World, account: Account, chat_id: number): Refusal | null {
+  if (chat_id < 0) return account.boxes.has(chat_id) ? null : 'chat_unavailable'
+  const person = world.state.people.get(chat_id)
+  if (!person || person.kind === 'deleted') return 'chat_unavailable'
+  return person.behaviour === 'blocks' ? 'blocked_by_person' : null
+}
+
+/** Seconds until the account's flood rule lets it send again; 0 is now. */
+function floodWait(world: World, account: Account): number {
+  const rule = account.flood_rule
+  if (!rule) return 0
+  const now = world.clock.now().getTime()
+  account.sent_at = account.sent_at.filter((at) => Date.parse(at) + rule.seconds * 1000 > now)
+  const oldest = account.sent_at.at(-rule.sends_max)
+  if (oldest === undefined || account.sent_at.length < rule.sends_max) return 0
+  return Math.max(1, Math.ceil((Date.parse(oldest) + rule.seconds * 1000 - now) / 1000))
+}
+
+export function readHistory(account: Account, page: HistoryPage): Outcome<readonly Message[]> {
+  const box = account.boxes.get(Number(page.chat_id))
+  if (!box) return refused('chat_unavailable')
+  const end = page.before ? indexOfPost(box, Number(page.before.message_id)) : box.posts.length
+  const posts = box.posts.slice(Math.max(0, end - page.limit), end)
+  return accepted(posts.reverse().map(viewMessage))
+}
+
+/** Pages by time of last message, then by id; a chat that moves up meanwhile is told by an update. */
+export function listChats(
+  world: World,
+  account: Account,
+  { after, limit }: { readonly after: string | null; readonly limit: number },
+): Outcome<ChatPage> {
+  const boxes = [...account.boxes.values()]
+    .filter((box) => after === null || orderOf(box) < after)
+    .sort((a, b) => (orderOf(a) < orderOf(b) ? 1 : -1))
+  const page = boxes.slice(0, limit)
+  const last = page.at(-1)
+  return accepted({
+    chats: page.map((box) => viewChat(world.state, account, box)),
+    next: last && boxes.length > limit ? orderOf(last) : null,
+  })
+}
+
+/** An empty chat comes last. */
+function orderOf(box: Box): string {
+  return `${box.last_at || '0'}_${box.chat_id}`
+}
+
+/** The people the account has a private chat with. */
+export function listContacts(world: World, account: Account): Outcome<readonly Person[]> {
+  const ids = [...account.boxes.keys()].filter((chat_id) => chat_id > 0)
+  return accepted(ids.sort((a, b) => a - b).map((id) => viewPerson(world.state, account, id)))
+}
+
+export function setReadState(
+  world: World,
+  account: Account,
+  { chat_id, unread }: { readonly chat_id: string; readonly unread: boolean },
+): Outcome<{ readonly unread_count: number }> {
+  const box = account.boxes.get(Number(chat_id))
+  if (!box) return refused('chat_unavailable')
+  const { account_id } = account
+  const seq = world.state.journal.length + 1
+  const delivery = world.takeDelivery(account_id)
+  const at = world.nowText()
+  world.commit({ entry: 'read_state', seq, account_id, chat_id: box.chat_id, unread, at, ...delivery })
+  return accepted({ unread_count: box.unread_count })
+}
+
+function viewBox(world: World, account: Account, chat_id: number): Outcome<Chat> {
+  const box = account.boxes.get(chat_id)
+  return box ? accepted(viewChat(world.state, account, box)) : refused('chat_unavailable')
+}

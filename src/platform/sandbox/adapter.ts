@@ -1,0 +1,106 @@
+/** The sandbox as a platform: the port, spoken over a link. */
+import type {
+  AccountRef,
+  Listener,
+  Outcome,
+  Platform,
+  Session,
+  Submission,
+  Upload,
+  UploadedFile,
+} from '../port.ts'
+import { chunkBytesMax, type Link, type LinkEvents, type Opened, type Wire } from './calls.ts'
+
+/** A connection that is not made by then is given up: nothing has been asked of it yet. */
+const connectMsMax = 10_000
+
+export function sandboxPlatform(link: Link): Platform {
+  return {
+    name: 'sandbox',
+    connect: (account, listener) => connect(link, account, listener),
+    close: () => Promise.resolve(),
+  }
+}
+
+async function connect(link: Link, account: AccountRef, listener: Listener): Promise<Outcome<Session>> {
+  // The listener hears nothing before its owner holds the session.
+  const handedOver = Promise.withResolvers<void>()
+  let wire: Wire | null = null
+  let over = false
+  const lose = async (reason: string) => {
+    await handedOver.promise
+    if (over) return
+    over = true
+    listener.closed({ status: 'lost', reason })
+  }
+  const events: LinkEvents = {
+    updates: async (batch) => {
+      await handedOver.promise
+      if (over) return
+      try {
+        await listener.updates(batch)
+      } catch {
+        // A batch that was not taken must not be skipped: the next session begins before it.
+        await lose('The updates could not be taken.')
+        await wire?.close()
+      }
+    },
+    lost: (reason) => {
+      lose(reason).catch(() => {})
+    },
+  }
+  const { account_id, name, position } = account
+  const outcome = await link.connect(
+    { account_id, name, position },
+    events,
+    AbortSignal.timeout(connectMsMax),
+  )
+  if (outcome.kind !== 'accepted') return outcome
+  wire = outcome.value.wire
+  setImmediate(handedOver.resolve)
+  const finish = () => {
+    over = true
+  }
+  return { kind: 'accepted', value: makeSession(outcome.value, finish) }
+}
+
+function makeSession({ wire, self }: Opened, finish: () => void): Session {
+  return {
+    self,
+    ping: async () => (await wire.call('ping', {})).kind === 'accepted',
+    resolve: ({ kind, value }) => wire.call('resolve', { kind, value }),
+    openChat: (person_id) => wire.call('open_chat', { person_id }),
+    upload: (file) => upload(wire, file),
+    send: ({ chat_id, text, file, random_id }: Submission) =>
+      wire.call('send', { chat_id, text, handle: file?.handle ?? null, random_id }),
+    history: ({ chat_id, before, limit }) =>
+      wire.call('history', { chat_id, before: before && { message_id: before.message_id }, limit }),
+    chats: ({ after, limit }) => wire.call('chats', { after, limit }),
+    contacts: () => wire.call('contacts', {}),
+    setReadState: (chat_id, unread) => wire.call('read_state', { chat_id, unread }),
+    close: async () => {
+      finish()
+      await wire.close()
+    },
+  }
+}
+
+/** Each chunk is answered before the next is read, so a slow platform slows the source down. */
+async function upload(
+  wire: Wire,
+  { chunks, file_name, media_type, size }: Upload,
+): Promise<Outcome<UploadedFile>> {
+  const begun = await wire.call('upload_begin', { file_name, media_type, size })
+  if (begun.kind !== 'accepted') return begun
+  const { handle } = begun.value
+  for await (const chunk of chunks) {
+    for (let start = 0; start < chunk.length; start += chunkBytesMax) {
+      const part = chunk.subarray(start, start + chunkBytesMax)
+      const data = Buffer.from(part.buffer, part.byteOffset, part.length).toString('base64')
+      const taken = await wire.call('upload_chunk', { handle, data })
+      if (taken.kind !== 'accepted') return taken
+    }
+  }
+  const ended = await wire.call('upload_end', { handle })
+  return ended.kind === 'accepted' ? { kind: 'accepted', value: { ...ended.value, handle } } : ended
+}

@@ -1,0 +1,296 @@
+/** What each log entry changes in the world: the same when it happens and when it is replayed. */
+import type { Attachment } from '../port.ts'
+import type {
+  AccountEntry,
+  DeletedEntry,
+  Delivery,
+  EditedEntry,
+  Entry,
+  GroupEntry,
+  ReadByThemEntry,
+  ReadStateEntry,
+  SeededEntry,
+  SendEntry,
+  StartEntry,
+  WrittenEntry,
+} from './entries.ts'
+import { useFault } from './faults.ts'
+import { digitsOf, reactions, type WorldPerson } from './people.ts'
+import {
+  type Account,
+  type Box,
+  type Due,
+  type Happening,
+  indexOfPost,
+  openBox,
+  type Post,
+  requireAccount,
+  type State,
+} from './state.ts'
+
+export function apply(state: State, entry: Entry): void {
+  if ('due_id' in entry && entry.entry !== 'streamed') takeDue(state, entry.due_id)
+  switch (entry.entry) {
+    case 'person':
+      addPerson(state, entry.person)
+      break
+    case 'account':
+      addAccount(state, entry)
+      break
+    case 'group':
+      addGroup(state, entry)
+      break
+    case 'send':
+      applySend(state, entry)
+      break
+    case 'start':
+      record(state, entry, null, null)
+      openBox(requireAccount(state, entry.account_id), entry.chat_id)
+      break
+    case 'read_state':
+      applyReadState(state, entry)
+      break
+    case 'written':
+      applyWritten(state, entry)
+      break
+    case 'seeded':
+      applySeeded(state, entry)
+      break
+    case 'read_by_them':
+      applyReadByThem(state, entry)
+      break
+    case 'edited':
+      applyEdited(state, entry)
+      break
+    case 'deleted':
+      applyDeleted(state, entry)
+      break
+    case 'streamed': {
+      const due = takeDue(state, entry.due_id)
+      if (due?.act.kind === 'stream') {
+        requireAccount(state, due.account_id).stream.push(...due.act.happenings)
+      }
+      break
+    }
+    case 'fault':
+      state.faults = [...state.faults, entry.fault]
+      state.last_fault_id = entry.fault.fault_id
+      break
+    case 'fault_used':
+      state.faults = useFault(state.faults, entry.fault_id)
+      break
+    case 'faults_cleared':
+      state.faults = []
+      break
+    case 'flood_rule': {
+      const account = requireAccount(state, entry.account_id)
+      account.flood_rule = entry.rule
+      account.sent_at = []
+    }
+  }
+}
+
+function addPerson(state: State, person: WorldPerson): void {
+  state.people.set(person.person_id, person)
+  state.last_person_id = Math.max(state.last_person_id, person.person_id)
+  if (person.username !== null) state.usernames.set(person.username.toLowerCase(), person.person_id)
+  if (person.phone !== null) state.phones.set(digitsOf(person.phone), person.person_id)
+}
+
+function addAccount(state: State, { account_id, person }: AccountEntry): void {
+  addPerson(state, person)
+  state.account_of_person.set(person.person_id, account_id)
+  state.accounts.set(account_id, {
+    account_id,
+    person_id: person.person_id,
+    boxes: new Map(),
+    chat_of_message: new Map(),
+    stream: [],
+    last_message_id: 0,
+    last_at: '',
+    flood_rule: null,
+    sent_at: [],
+  })
+}
+
+function addGroup(state: State, group: GroupEntry): void {
+  state.groups.set(group.chat_id, group)
+  state.last_group_id = Math.min(state.last_group_id, group.chat_id)
+  if (group.username !== null) state.usernames.set(group.username.toLowerCase(), group.chat_id)
+  openBox(requireAccount(state, group.account_id), group.chat_id)
+}
+
+function applySend(state: State, entry: SendEntry): void {
+  const account = requireAccount(state, entry.account_id)
+  record(state, entry, entry.text, entry.random_id)
+  const post: Post = {
+    message_id: entry.message_id,
+    text: entry.text,
+    is_sender: true,
+    person_id: account.person_id,
+    at: entry.at,
+    edited_at: null,
+    attachments: entry.file ? [attachmentOf(entry.file)] : [],
+    random_id: entry.random_id,
+  }
+  const box = addPost(account, entry.chat_id, post)
+  if (account.flood_rule) account.sent_at.push(entry.at)
+  const { chat_id } = entry
+  stream(state, account, entry.delivery, [
+    { kind: 'message', chat_id, post, unread_count: box.unread_count },
+    { kind: 'sent', chat_id, post },
+  ])
+  planReaction(state, entry)
+}
+
+function attachmentOf({ file_name, media_type, size }: Attachment): Attachment {
+  return { file_name, media_type, size }
+}
+
+/** A person who reads does so after their delay, and answers right after reading. */
+function planReaction(state: State, { account_id, chat_id, message_id, at }: SendEntry): void {
+  const person = state.people.get(chat_id)
+  if (!person) return
+  const { reads, answers } = reactions[person.behaviour]
+  const due = new Date(Date.parse(at) + person.delay_seconds * 1000).toISOString()
+  if (reads) addDue(state, { at: due, account_id, act: { kind: 'read', chat_id, message_id } })
+  if (answers) addDue(state, { at: due, account_id, act: { kind: 'answer', chat_id, person_id: chat_id } })
+}
+
+function applyReadState(state: State, entry: ReadStateEntry): void {
+  const account = requireAccount(state, entry.account_id)
+  record(state, entry, null, null)
+  const box = openBox(account, entry.chat_id)
+  if (entry.unread) {
+    box.unread_count = Math.max(box.unread_count, 1)
+  } else {
+    box.unread_count = 0
+    box.read_by_us = box.posts.at(-1)?.message_id ?? box.read_by_us
+  }
+  stream(state, account, entry.delivery, [
+    { kind: 'unread', chat_id: entry.chat_id, unread_count: box.unread_count },
+  ])
+}
+
+function applyWritten(state: State, entry: WrittenEntry): void {
+  const account = requireAccount(state, entry.account_id)
+  const post = postOf(entry, entry.person_id, false)
+  const box = addPost(account, entry.chat_id, post)
+  box.unread_count++
+  stream(state, account, entry.delivery, [
+    { kind: 'message', chat_id: entry.chat_id, post, unread_count: box.unread_count },
+  ])
+}
+
+function applySeeded(state: State, entry: SeededEntry): void {
+  const account = requireAccount(state, entry.account_id)
+  const is_sender = entry.person_id === null
+  const box = addPost(account, entry.chat_id, postOf(entry, entry.person_id ?? account.person_id, is_sender))
+  if (is_sender) {
+    if (entry.read) box.read_by_them = entry.message_id
+  } else if (entry.read) {
+    box.read_by_us = entry.message_id
+  } else {
+    box.unread_count++
+  }
+}
+
+function postOf(entry: WrittenEntry | SeededEntry, person_id: number, is_sender: boolean): Post {
+  const { message_id, text, at } = entry
+  return { message_id, text, is_sender, person_id, at, edited_at: null, attachments: [], random_id: null }
+}
+
+function addPost(account: Account, chat_id: number, post: Post): Box {
+  const box = openBox(account, chat_id)
+  box.posts.push(post)
+  if (post.at > box.last_at) box.last_at = post.at
+  if (post.at > account.last_at) account.last_at = post.at
+  account.last_message_id = post.message_id
+  account.chat_of_message.set(post.message_id, chat_id)
+  return box
+}
+
+function applyReadByThem(state: State, entry: ReadByThemEntry): void {
+  const account = requireAccount(state, entry.account_id)
+  const box = openBox(account, entry.chat_id)
+  if (entry.up_to_message_id <= box.read_by_them) return
+  box.read_by_them = entry.up_to_message_id
+  const { chat_id, up_to_message_id: message_id, at } = entry
+  stream(state, account, entry.delivery, [{ kind: 'read_by_them', chat_id, message_id, at }])
+}
+
+function applyEdited(state: State, entry: EditedEntry): void {
+  const account = requireAccount(state, entry.account_id)
+  const box = openBox(account, entry.chat_id)
+  const index = indexOfPost(box, entry.message_id)
+  const before = box.posts[index]
+  if (before?.message_id !== entry.message_id) return
+  const post: Post = { ...before, text: entry.text, edited_at: entry.at }
+  box.posts[index] = post
+  stream(state, account, entry.delivery, [{ kind: 'edited', chat_id: entry.chat_id, post }])
+}
+
+function applyDeleted(state: State, entry: DeletedEntry): void {
+  const account = requireAccount(state, entry.account_id)
+  const box = openBox(account, entry.chat_id)
+  const unreadBefore = box.unread_count
+  for (const message_id of entry.message_ids) {
+    const index = indexOfPost(box, message_id)
+    const post = box.posts[index]
+    if (post?.message_id !== message_id) continue
+    box.posts.splice(index, 1)
+    account.chat_of_message.delete(message_id)
+    if (!post.is_sender && message_id > box.read_by_us && box.unread_count > 0) box.unread_count--
+  }
+  const { chat_id, message_ids } = entry
+  const happenings: Happening[] = [{ kind: 'deleted', chat_id, message_ids }]
+  if (box.unread_count !== unreadBefore) {
+    happenings.push({ kind: 'unread', chat_id, unread_count: box.unread_count })
+  }
+  stream(state, account, entry.delivery, happenings)
+}
+
+/** Puts happenings into the account's stream: now, twice, or later, when others have passed them. */
+function stream(
+  state: State,
+  account: Account,
+  delivery: Delivery | undefined,
+  happenings: readonly Happening[],
+): void {
+  if (delivery?.late_until) {
+    const { account_id } = account
+    addDue(state, { at: delivery.late_until, account_id, act: { kind: 'stream', happenings } })
+    return
+  }
+  account.stream.push(...happenings)
+  if (delivery?.twice) account.stream.push(...happenings)
+}
+
+function addDue(state: State, due: Omit<Due, 'due_id'>): void {
+  state.last_due_id++
+  let index = state.dues.length
+  while (index > 0 && (state.dues[index - 1]?.at ?? '') > due.at) index--
+  state.dues.splice(index, 0, { due_id: state.last_due_id, ...due })
+}
+
+function takeDue(state: State, due_id: number | undefined): Due | undefined {
+  const index = state.dues.findIndex((due) => due.due_id === due_id)
+  return index === -1 ? undefined : state.dues.splice(index, 1)[0]
+}
+
+function record(
+  state: State,
+  entry: SendEntry | StartEntry | ReadStateEntry,
+  text: string | null,
+  random_id: string | null,
+): void {
+  state.journal.push({
+    seq: entry.seq,
+    kind: entry.entry,
+    account_id: entry.account_id,
+    chat_id: `platform:chat:${entry.chat_id}`,
+    text,
+    random_id,
+    at: entry.at,
+  })
+}

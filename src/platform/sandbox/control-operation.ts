@@ -1,0 +1,55 @@
+/** What a call of the control address is. */
+import { z } from 'zod'
+import { ApiError } from '../../lib/errors.ts'
+import type { World } from './world.ts'
+
+export interface ControlOperation {
+  readonly name: string
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Below `/sandbox/v1`. */
+  readonly path: string
+  readonly summary: string
+  readonly description: string
+  readonly body: z.ZodType | null
+  readonly query: z.ZodType | null
+  readonly response: z.ZodType
+  readonly example: { readonly request: unknown; readonly response: unknown }
+  /** Checks what came in and does it. What is wrong with it is thrown as an `ApiError`. */
+  handle(world: World, input: ControlInput): Promise<unknown>
+}
+
+export interface ControlInput {
+  readonly body?: unknown
+  readonly query?: unknown
+}
+
+type Parsed<S extends z.ZodType | null> = S extends z.ZodType ? z.infer<S> : null
+
+interface Definition<B extends z.ZodType | null, Q extends z.ZodType | null, R extends z.ZodType>
+  extends Omit<ControlOperation, 'body' | 'query' | 'response' | 'handle'> {
+  readonly body: B
+  readonly query: Q
+  readonly response: R
+  handle(world: World, input: { body: Parsed<B>; query: Parsed<Q> }): z.infer<R> | Promise<z.infer<R>>
+}
+
+/** States an operation with the types of its own schemas, and gives it the one check that all of them share. */
+export function operation<B extends z.ZodType | null, Q extends z.ZodType | null, R extends z.ZodType>(
+  definition: Definition<B, Q, R>,
+): ControlOperation {
+  return {
+    ...definition,
+    handle: async (world, input) =>
+      definition.handle(world, {
+        body: parse(definition.body, input.body ?? {}),
+        query: parse(definition.query, input.query ?? {}),
+      }),
+  }
+}
+
+function parse<S extends z.ZodType | null>(schema: S, value: unknown): Parsed<S> {
+  if (schema === null) return null as Parsed<S>
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data as Parsed<S>
+  throw new ApiError('invalid_request', { detail: z.prettifyError(parsed.error).replaceAll('\n', ' ') })
+}

@@ -1,0 +1,87 @@
+/** The link inside one process: the two ends of a session call each other, as asynchronously as over a socket. */
+import type { Outcome, Person, UpdateBatch } from '../port.ts'
+import {
+  type Hello,
+  type Link,
+  type LinkEvents,
+  type Method,
+  type Params,
+  PendingCalls,
+  type Result,
+  type Wire,
+} from './calls.ts'
+import { Door, type Peer } from './door.ts'
+import type { World } from './world.ts'
+
+export function directLink(world: World): Link {
+  return {
+    async connect(greeting, events, signal) {
+      const wire = new DirectWire(world, events)
+      const giveUp = () => wire.cut('The platform did not answer in time.')
+      signal.addEventListener('abort', giveUp, { once: true })
+      const outcome = await wire.connect(greeting)
+      signal.removeEventListener('abort', giveUp)
+      return outcome.kind === 'accepted'
+        ? { kind: 'accepted', value: { wire, self: outcome.value } }
+        : outcome
+    },
+  }
+}
+
+class DirectWire implements Wire, Peer {
+  readonly #events: LinkEvents
+  readonly #door: Door
+  readonly #pending = new PendingCalls()
+  #open = true
+  #connected = false
+
+  constructor(world: World, events: LinkEvents) {
+    this.#events = events
+    this.#door = new Door(world, this)
+  }
+
+  async connect(greeting: Hello): Promise<Outcome<Person>> {
+    return this.#ask<Person>(async () => {
+      const outcome = await this.#door.connect(greeting)
+      this.#connected = outcome.kind === 'accepted'
+      return outcome
+    })
+  }
+
+  call<M extends Method>(method: M, params: Params<M>): Promise<Outcome<Result<M>>> {
+    return this.#ask(() => this.#door.answer(method, params))
+  }
+
+  #ask<T>(question: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
+    if (!this.#open) return Promise.resolve({ kind: 'not_written', reason: 'The session is closed.' })
+    return this.#pending.add((id) => {
+      question().then(
+        (outcome) => this.#pending.settle(id, outcome),
+        () => this.#pending.settle(id, { kind: 'unknown', reason: 'The platform failed.' }),
+      )
+    })
+  }
+
+  async updates(batch: UpdateBatch): Promise<void> {
+    if (this.#open) await this.#events.updates(batch)
+  }
+
+  cut(reason: string | null): void {
+    if (!this.#open) return
+    const told = reason ?? 'The connection was lost.'
+    const wasConnected = this.#connected
+    this.#end(told)
+    if (wasConnected) this.#events.lost(told)
+  }
+
+  close(): Promise<void> {
+    if (this.#open) this.#end('The session was closed.')
+    return Promise.resolve()
+  }
+
+  #end(reason: string): void {
+    this.#open = false
+    this.#pending.lose(reason)
+    this.#door.end(reason)
+  }
+}

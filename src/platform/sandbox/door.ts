@@ -1,0 +1,225 @@
+/**
+ * The platform's side of one session: answers calls, pumps updates, and misbehaves where a fault asks for it.
+ * What a fault does to a connection (slow, frozen, silent) happens in real time; what it does to the world
+ * (late updates) goes by the world's clock.
+ */
+import type { Outcome, Person, Refusal, UpdateBatch } from '../port.ts'
+import {
+  accepted,
+  listChats,
+  listContacts,
+  openChat,
+  readHistory,
+  refused,
+  resolve,
+  send,
+  setReadState,
+} from './account-acts.ts'
+import type { Hello, Method, Params, Result } from './calls.ts'
+import type { Fault, FaultTarget } from './faults.ts'
+import type { Account } from './state.ts'
+import { Uploads } from './uploads.ts'
+import { viewPerson, viewUpdate } from './view.ts'
+import type { World } from './world.ts'
+
+/** The client's end, as the session sees it. */
+export interface Peer {
+  /** Resolves when the client has taken the batch, or is gone. */
+  updates(batch: UpdateBatch): Promise<void>
+  /** The session is over. Without a reason the connection just breaks. */
+  cut(reason: string | null): void
+}
+
+const batchMax = 100
+
+/** What "no, for good" means on each call. */
+const refusalOn: Record<Exclude<FaultTarget, 'updates'>, Refusal> = {
+  connect: 'needs_login',
+  start: 'identity_ineligible',
+  send: 'chat_unavailable',
+  read_state: 'chat_unavailable',
+  history: 'chat_unavailable',
+}
+
+const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
+  open_chat: 'start',
+  send: 'send',
+  read_state: 'read_state',
+  history: 'history',
+}
+
+const unavailable = { kind: 'unknown', reason: 'The platform is unavailable.' } as const
+
+/** A promise of its own each time: awaiting a shared one would keep every waiter in memory. */
+function silence(): Promise<never> {
+  return new Promise(() => {})
+}
+
+/** Null, or a position from another life of the world, means from now on. */
+function positionOf(account: Account, position: string | null): number {
+  const given = position === null ? Number.NaN : Number(position)
+  const end = account.stream.length
+  return Number.isSafeInteger(given) && given >= 0 && given <= end ? given : end
+}
+
+function refusalBy(fault: Fault, target: Exclude<FaultTarget, 'updates'>): Outcome<never> | null {
+  switch (fault.fault) {
+    case 'refuse':
+      return refused(refusalOn[target])
+    case 'flood_wait':
+      return { kind: 'flood_wait', retry_after_seconds: fault.seconds }
+    case 'unavailable':
+      return unavailable
+    default:
+      return null
+  }
+}
+
+function sleep(seconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, seconds * 1000).unref()
+  })
+}
+
+export class Door {
+  readonly #world: World
+  readonly #peer: Peer
+  #session: { readonly account: Account; readonly handlers: Handlers; readonly release: () => void } | null =
+    null
+  #open = true
+  #thawed: Promise<void> = Promise.resolve()
+  #wake: () => void = () => {}
+
+  constructor(world: World, peer: Peer) {
+    this.#world = world
+    this.#peer = peer
+  }
+
+  /** Opens the session. Like every answer of the platform, this one may never come. */
+  async connect(greeting: Hello): Promise<Outcome<Person>> {
+    const fault = this.#world.takeFault({ on: 'connect', account_id: greeting.account_id })
+    const no = fault && refusalBy(fault, 'connect')
+    if (no) return no.kind === 'unknown' ? { ...no, kind: 'not_written' } : no
+    if (fault?.fault === 'timeout_before') return silence()
+    if (fault?.fault === 'slow') await sleep(fault.seconds)
+    await this.#listening()
+    const account = this.#world.addAccount(greeting)
+    const release = this.#world.occupy(account.account_id, {
+      wake: () => this.#wake(),
+      evict: (reason) => this.end(reason),
+    })
+    this.#session = { account, handlers: handlersOf(this.#world, account), release }
+    const position = positionOf(account, greeting.position)
+    if (fault?.fault === 'freeze') this.#freeze(fault.seconds)
+    if (fault?.fault === 'drop_after') this.end(null)
+    if (fault?.fault === 'timeout_after') return silence()
+    await this.#listening()
+    this.#pump(account, position).catch(() => this.end('The platform failed.'))
+    return accepted(viewPerson(this.#world.state, account, account.person_id))
+  }
+
+  /** Answers a call, or never does. */
+  async answer<M extends Method>(method: M, params: Params<M>): Promise<Outcome<Result<M>>> {
+    await this.#listening()
+    const session = this.#session
+    if (!session) return silence()
+    const target = targetOf[method]
+    const fault = target && this.#world.takeFault({ on: target, account_id: session.account.account_id })
+    if (!target || !fault) return this.#perform(session.handlers[method], params)
+    const no = refusalBy(fault, target)
+    if (no) return no
+    if (fault.fault === 'timeout_before') return silence()
+    if (fault.fault === 'slow') await sleep(fault.seconds)
+    if (fault.fault === 'freeze') this.#freeze(fault.seconds)
+    await this.#listening()
+    if (fault.fault === 'drop_after') {
+      // Cut at once: not even the stream may tell this session that it was done.
+      session.handlers[method](params)
+      this.end(null)
+    }
+    const outcome = await this.#perform(session.handlers[method], params)
+    return fault.fault === 'timeout_after' ? silence() : outcome
+  }
+
+  async #perform<M extends Method>(handler: Handler<M>, params: Params<M>): Promise<Outcome<Result<M>>> {
+    let outcome: Outcome<Result<M>>
+    try {
+      outcome = handler(params)
+      await this.#world.durable()
+    } catch {
+      // The log failed: what is on the disk is anybody's guess.
+      return unavailable
+    }
+    await this.#listening()
+    return outcome
+  }
+
+  /** Goes on when the connection is no longer frozen, and never when it is over. */
+  async #listening(): Promise<void> {
+    await this.#thawed
+    if (!this.#open) await silence()
+  }
+
+  /** Open, but silent in both directions. What was asked meanwhile is done afterwards, if anybody is left. */
+  #freeze(seconds: number): void {
+    this.#thawed = Promise.all([this.#thawed, sleep(seconds)]).then(() => {})
+  }
+
+  end(reason: string | null): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#session?.release()
+    this.#wake()
+    this.#peer.cut(reason)
+  }
+
+  async #pump(account: Account, start: number): Promise<void> {
+    const { account_id } = account
+    let position = start
+    while (this.#open) {
+      const happenings = this.#world.streamAfter(account_id, position, batchMax)
+      if (happenings.length === 0) {
+        await new Promise<void>((woken) => {
+          this.#wake = woken
+        })
+        continue
+      }
+      const fault = this.#world.takeFault({ on: 'updates', account_id })
+      if (fault?.fault === 'freeze') this.#freeze(fault.seconds)
+      if (fault?.fault === 'slow') await sleep(fault.seconds)
+      await this.#world.durable()
+      await this.#listening()
+      position += happenings.length
+      const updates = happenings.map((each) => viewUpdate(this.#world.state, account, each))
+      await this.#peer.updates({ updates, position: String(position) })
+      if (fault?.fault === 'drop_after') this.end(null)
+    }
+  }
+}
+
+type Handler<M extends Method> = (params: Params<M>) => Outcome<Result<M>>
+type Handlers = { readonly [M in Method]: Handler<M> }
+
+function handlersOf(world: World, account: Account): Handlers {
+  const uploads = new Uploads()
+  return {
+    ping: () => accepted(null),
+    resolve: (identifier) => resolve(world, account, identifier),
+    open_chat: ({ person_id }) => openChat(world, account, person_id),
+    upload_begin: (file) => accepted({ handle: uploads.begin(file) }),
+    upload_chunk: ({ handle, data }) =>
+      uploads.add(handle, data) ? accepted(null) : refused('message_invalid'),
+    upload_end: ({ handle }) => {
+      const file = uploads.finish(handle)
+      return file ? accepted(file) : refused('message_invalid')
+    },
+    send: ({ handle, ...message }) => {
+      const file = handle === null ? null : uploads.take(handle)
+      return file === undefined ? refused('message_invalid') : send(world, account, { message, file })
+    },
+    history: (page) => readHistory(account, page),
+    chats: (page) => listChats(world, account, page),
+    contacts: () => listContacts(world, account),
+    read_state: (state) => setReadState(world, account, state),
+  }
+}

@@ -1,0 +1,140 @@
+/** Everything that can happen in the world, as it is logged. `state.ts` says what each entry changes. */
+import type { Attachment } from '../port.ts'
+import type { Fault } from './faults.ts'
+import type { WorldPerson } from './people.ts'
+
+/** How an update enters the account's stream when a fault has struck it. */
+export interface Delivery {
+  readonly late_until?: string
+  readonly twice?: true
+}
+
+/** A file is consumed and counted; its bytes are not kept. */
+export interface KeptFile extends Attachment {
+  readonly sha256: string
+}
+
+interface InChat {
+  readonly account_id: string
+  readonly chat_id: number
+  readonly at: string
+}
+
+interface Streamed extends InChat {
+  readonly delivery?: Delivery
+}
+
+/** What a due thing, once done, was: it is done no second time. */
+interface FromDue {
+  readonly due_id?: number
+}
+
+export interface SendEntry extends Streamed {
+  readonly entry: 'send'
+  readonly seq: number
+  readonly message_id: number
+  readonly text: string
+  readonly random_id: string
+  readonly file: KeptFile | null
+}
+
+export interface StartEntry extends InChat {
+  readonly entry: 'start'
+  readonly seq: number
+}
+
+export interface ReadStateEntry extends Streamed {
+  readonly entry: 'read_state'
+  readonly seq: number
+  readonly unread: boolean
+}
+
+/** A person writes to the account, or the past is filled in (`seeded`: nobody is told). */
+export interface WrittenEntry extends Streamed, FromDue {
+  readonly entry: 'written'
+  readonly message_id: number
+  readonly person_id: number
+  readonly text: string
+}
+
+export interface SeededEntry extends InChat {
+  readonly entry: 'seeded'
+  readonly message_id: number
+  /** Null: the account itself. */
+  readonly person_id: number | null
+  readonly text: string
+  readonly read: boolean
+}
+
+export interface ReadByThemEntry extends Streamed, FromDue {
+  readonly entry: 'read_by_them'
+  readonly up_to_message_id: number
+}
+
+export interface EditedEntry extends Streamed {
+  readonly entry: 'edited'
+  readonly message_id: number
+  readonly text: string
+}
+
+export interface DeletedEntry extends Streamed {
+  readonly entry: 'deleted'
+  readonly message_ids: readonly number[]
+}
+
+export interface AccountEntry {
+  readonly entry: 'account'
+  readonly account_id: string
+  readonly person: WorldPerson
+}
+
+export interface GroupEntry {
+  readonly entry: 'group'
+  readonly account_id: string
+  readonly chat_id: number
+  readonly name: string
+  readonly username: string | null
+  readonly members: readonly number[]
+}
+
+/** At most `sends_max` sends in any `seconds`; null lifts the rule. */
+export interface FloodRule {
+  readonly sends_max: number
+  readonly seconds: number
+}
+
+export interface FloodRuleEntry {
+  readonly entry: 'flood_rule'
+  readonly account_id: string
+  readonly rule: FloodRule | null
+}
+
+export type Entry =
+  | { readonly entry: 'person'; readonly person: WorldPerson }
+  | AccountEntry
+  | GroupEntry
+  | SendEntry
+  | StartEntry
+  | ReadStateEntry
+  | WrittenEntry
+  | SeededEntry
+  | ReadByThemEntry
+  | EditedEntry
+  | DeletedEntry
+  /** A late update enters the stream. */
+  | { readonly entry: 'streamed'; readonly due_id: number }
+  | { readonly entry: 'fault'; readonly fault: Fault }
+  | { readonly entry: 'fault_used'; readonly fault_id: number }
+  | { readonly entry: 'faults_cleared' }
+  | FloodRuleEntry
+
+/** What the platform accepted, as the control address shows it. */
+export interface JournalEntry {
+  readonly seq: number
+  readonly kind: 'send' | 'start' | 'read_state'
+  readonly account_id: string
+  readonly chat_id: string
+  readonly text: string | null
+  readonly random_id: string | null
+  readonly at: string
+}

@@ -1,0 +1,85 @@
+/** Faults on demand: what the platform does wrong, to whom, how often. */
+import { ApiError } from '../../lib/errors.ts'
+
+export const faultTargets = ['send', 'start', 'read_state', 'history', 'connect', 'updates'] as const
+export type FaultTarget = (typeof faultTargets)[number]
+
+export const faultKinds = [
+  'refuse',
+  'flood_wait',
+  'unavailable',
+  'slow',
+  'timeout_before',
+  'timeout_after',
+  'drop_after',
+  'freeze',
+  'late',
+  'twice',
+] as const
+export type FaultKind = (typeof faultKinds)[number]
+
+export interface NewFault {
+  readonly on: FaultTarget
+  readonly fault: FaultKind
+  readonly seconds?: number | undefined
+  readonly times?: number | undefined
+  readonly account_id?: string | undefined
+}
+
+export interface Fault {
+  readonly fault_id: number
+  readonly on: FaultTarget
+  readonly fault: FaultKind
+  readonly seconds: number
+  /** How often it still strikes; 0 means until it is cleared. */
+  readonly times: number
+  readonly account_id: string | null
+}
+
+/** What `seconds` means when nobody says: a flood wait worth waiting for, a delay worth noticing. */
+const secondsDefault: Partial<Record<FaultKind, number>> = { flood_wait: 30, slow: 1, freeze: 30, late: 5 }
+
+/** Updates are not answers: they can be held, cut off, delayed or repeated, never refused. */
+const onUpdates: readonly FaultKind[] = ['late', 'twice', 'slow', 'freeze', 'drop_after']
+const onStream: readonly FaultKind[] = ['late', 'twice']
+
+export function makeFault(fault_id: number, given: NewFault): Fault {
+  if (given.on === 'updates' ? !onUpdates.includes(given.fault) : onStream.includes(given.fault)) {
+    throw new ApiError('invalid_request', {
+      detail: `The fault ${given.fault} cannot happen on ${given.on}.`,
+    })
+  }
+  return {
+    fault_id,
+    on: given.on,
+    fault: given.fault,
+    seconds: given.seconds ?? secondsDefault[given.fault] ?? 0,
+    times: given.times ?? 1,
+    account_id: given.account_id ?? null,
+  }
+}
+
+export interface FaultQuestion {
+  readonly on: FaultTarget
+  readonly account_id: string
+  /** On updates: whether the stream asks (late, twice) or the connection that carries it. */
+  readonly stream?: boolean
+}
+
+/** The first fault that strikes here, in the order they were asked for. */
+export function findFault(faults: readonly Fault[], question: FaultQuestion): Fault | undefined {
+  return faults.find(
+    (fault) =>
+      fault.on === question.on &&
+      (fault.account_id === null || fault.account_id === question.account_id) &&
+      onStream.includes(fault.fault) === (question.stream ?? false),
+  )
+}
+
+/** The list after a fault has struck once. */
+export function useFault(faults: readonly Fault[], fault_id: number): readonly Fault[] {
+  return faults.flatMap((fault) => {
+    if (fault.fault_id !== fault_id || fault.times === 0) return [fault]
+    return fault.times === 1 ? [] : [{ ...fault, times: fault.times - 1 }]
+  })
+}

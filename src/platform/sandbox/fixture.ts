@@ -1,0 +1,122 @@
+/** What the sandbox's tests share: a world in this process or in one of its own, and its other side. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Fixture, OtherSide } from '../conformance.ts'
+import { sandboxPlatform } from './adapter.ts'
+import { controlOperations } from './control.ts'
+import { directLink } from './direct-link.ts'
+import { socketLink } from './socket-link.ts'
+import type { World } from './world.ts'
+
+/** Calls an operation of the control address by its name. */
+export type Ask = (name: string, input: object) => Promise<unknown>
+
+export function askWorld(world: World): Ask {
+  return (name, input) => {
+    const operation = requireOperation(name)
+    return operation.handle(world, operation.method === 'GET' ? { query: input } : { body: input })
+  }
+}
+
+/** Over HTTP, as the sandbox process serves it. */
+export function askAddress(address: string): Ask {
+  return async (name, input) => {
+    const { method, path } = requireOperation(name)
+    const url = new URL(`/sandbox/v1${path}`, address)
+    const body = method === 'POST' ? JSON.stringify(input) : null
+    if (method === 'GET') for (const [key, value] of Object.entries(input)) url.searchParams.set(key, value)
+    const response = await fetch(url, { method, body, headers: { 'content-type': 'application/json' } })
+    const answer = await response.json()
+    if (!response.ok) throw new Error(JSON.stringify(answer))
+    return answer
+  }
+}
+
+function requireOperation(name: string) {
+  const operation = controlOperations.find((each) => each.name === name)
+  if (!operation) throw new Error(`There is no operation ${name}.`)
+  return operation
+}
+
+export function otherSide(ask: Ask): OtherSide {
+  const number = async (name: string, input: object, field: string): Promise<number> => {
+    const answer = (await ask(name, input)) as Record<string, number>
+    return answer[field] ?? Number.NaN
+  }
+  return {
+    addPerson: (person) => number('addPerson', person, 'person_id'),
+    addGroup: (group) => number('addGroup', group, 'chat_id'),
+    write: (message) => number('writeMessage', message, 'message_id'),
+    read: (mark) => number('readMessages', mark, 'up_to_message_id'),
+    edit: async (edit) => {
+      await ask('editMessage', edit)
+    },
+    remove: async (message) => {
+      await ask('deleteMessage', message)
+    },
+    fault: async (fault) => {
+      await ask('addFault', fault)
+    },
+    sentTexts: async (account_id) => {
+      const { entries } = (await ask('readJournal', { after: 0 })) as {
+        entries: { kind: string; account_id: string; text: string }[]
+      }
+      return entries
+        .filter((entry) => entry.kind === 'send' && entry.account_id === account_id)
+        .map((entry) => entry.text)
+    },
+  }
+}
+
+let accounts = 0
+
+async function newAccount(): Promise<{ account_id: string; name: string }> {
+  accounts++
+  return { account_id: `acc_${accounts}`, name: `Account ${accounts}` }
+}
+
+export async function directFixture(world: World): Promise<Fixture> {
+  return {
+    platform: sandboxPlatform(directLink(world)),
+    others: otherSide(askWorld(world)),
+    newAccount,
+    close: () => world.close(),
+  }
+}
+
+export interface SandboxProcess {
+  readonly address: string
+  readonly child: ChildProcess
+  readonly ask: Ask
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+}
+
+/** A world in a process of its own, served on loopback. */
+export async function startProcess(data_dir: string): Promise<SandboxProcess> {
+  const script = fileURLToPath(new URL('./fixture-process.ts', import.meta.url))
+  const child = spawn(process.execPath, [script, data_dir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = await once(createInterface(child.stdout), 'line')
+  const address = String(line)
+  return {
+    address,
+    child,
+    ask: askAddress(address),
+    kill: async (signal) => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.kill(signal)
+      await once(child, 'exit')
+    },
+  }
+}
+
+export async function processFixture(data_dir: string): Promise<Fixture> {
+  const sandbox = await startProcess(data_dir)
+  return {
+    platform: sandboxPlatform(socketLink(sandbox.address)),
+    others: otherSide(sandbox.ask),
+    newAccount,
+    close: () => sandbox.kill('SIGTERM'),
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * The world's memory on disk: one JSON document a line, appended before anybody hears of it. A line is with the
+ * operating system when `append` returns, so killing the process loses nothing; `sync` waits for the disk.
+ */
+import {
+  closeSync,
+  fsync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+
+export interface Log {
+  append(entry: object): void
+  /** Resolves when everything appended so far is on the disk. Callers that ask together share one fsync. */
+  sync(): Promise<void>
+  close(): Promise<void>
+}
+
+export const memoryLog: Log = {
+  append: () => {},
+  sync: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+}
+
+const newline = 0x0a
+const fsyncFile = promisify(fsync)
+
+/** Opens the log of a directory and hands every line it holds to `replay`, in order. */
+export function openLog(data_dir: string, replay: (entry: unknown) => void): Log {
+  mkdirSync(data_dir, { recursive: true })
+  const path = join(data_dir, 'world.ndjson')
+  const file = openSync(path, 'a+')
+  try {
+    const length = replayLines(path, replay)
+    ftruncateSync(file, length)
+    fsyncSync(file)
+    syncDirectory(data_dir)
+    return new FileLog(file, length)
+  } catch (error) {
+    closeSync(file)
+    throw error
+  }
+}
+
+/** Answers where the last whole line ends: what comes after it was torn off by a crash. */
+function replayLines(path: string, replay: (entry: unknown) => void): number {
+  const bytes = readFileSync(path)
+  let start = 0
+  for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
+    let entry: unknown
+    try {
+      entry = JSON.parse(bytes.toString('utf8', start, end))
+    } catch (cause) {
+      if (end === bytes.length - 1) return start
+      throw new Error(`The sandbox log is damaged at byte ${start}: ${path}`, { cause })
+    }
+    replay(entry)
+    start = end + 1
+  }
+  return start
+}
+
+/** Without it a new file's name may be missing after a power cut. */
+function syncDirectory(path: string): void {
+  for (const each of [path, dirname(path)]) {
+    const directory = openSync(each, 'r')
+    fsyncSync(directory)
+    closeSync(directory)
+  }
+}
+
+class FileLog implements Log {
+  readonly #file: number
+  #length: number
+  #failure: Error | null = null
+  #open = true
+  #running: Promise<void> = Promise.resolve()
+  /** The fsync that begins when the running one is done; it covers everyone who has asked by then. */
+  #waiting: Promise<void> | null = null
+
+  constructor(file: number, length: number) {
+    this.#file = file
+    this.#length = length
+  }
+
+  append(entry: object): void {
+    this.#requireWritable()
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    try {
+      for (let written = 0; written < line.length; ) {
+        written += writeSync(this.#file, line, written)
+      }
+      this.#length += line.length
+    } catch (cause) {
+      ftruncateSync(this.#file, this.#length)
+      throw this.#fail(cause)
+    }
+  }
+
+  sync(): Promise<void> {
+    this.#waiting ??= this.#flushAfter(this.#running)
+    return this.#waiting
+  }
+
+  async close(): Promise<void> {
+    if (!this.#open) return
+    this.#open = false
+    await this.sync().catch(() => {})
+    closeSync(this.#file)
+  }
+
+  async #flushAfter(running: Promise<void>): Promise<void> {
+    await running.catch(() => {})
+    if (this.#waiting) this.#running = this.#waiting
+    this.#waiting = null
+    if (this.#failure) throw this.#failure
+    try {
+      await fsyncFile(this.#file)
+    } catch (cause) {
+      // Nobody knows what is on the disk now, so nothing more is promised.
+      throw this.#fail(cause)
+    }
+  }
+
+  #fail(cause: unknown): Error {
+    this.#failure = new Error('The sandbox log cannot be written.', { cause })
+    return this.#failure
+  }
+
+  #requireWritable(): void {
+    if (this.#failure) throw this.#failure
+    if (!this.#open) throw new Error('The sandbox world is closed.')
+  }
+}

@@ -1,0 +1,92 @@
+/** The people of the world: who they are and how they behave when somebody writes to them. */
+
+export const behaviours = ['silent', 'reads', 'replies', 'blocks', 'stops'] as const
+export type Behaviour = (typeof behaviours)[number]
+
+export interface WorldPerson {
+  readonly person_id: number
+  readonly username: string | null
+  readonly name: string
+  readonly phone: string | null
+  readonly kind: 'person' | 'bot' | 'deleted'
+  readonly behaviour: Behaviour
+  /** What they answer; null means a sentence the seed chooses, or STOP. */
+  readonly reply_text: string | null
+  /** How long after a message they react. */
+  readonly delay_seconds: number
+}
+
+export interface NewPerson {
+  readonly username?: string | undefined
+  readonly name: string
+  readonly phone?: string | undefined
+  readonly kind?: WorldPerson['kind'] | undefined
+  readonly behaviour?: Behaviour | undefined
+  readonly reply_text?: string | undefined
+  readonly delay_seconds?: number | undefined
+}
+
+export const delaySecondsDefault = 3
+
+/** Silent unless told otherwise; a username that ends in "bot" is a bot's, as on the real platform. */
+export function makePerson(person_id: number, given: NewPerson): WorldPerson {
+  const isBot = given.username?.toLowerCase().endsWith('bot') ?? false
+  return {
+    person_id,
+    username: given.username ?? null,
+    name: given.name,
+    phone: given.phone ?? null,
+    kind: given.kind ?? (isBot ? 'bot' : 'person'),
+    behaviour: given.behaviour ?? 'silent',
+    reply_text: given.reply_text ?? null,
+    delay_seconds: given.delay_seconds ?? delaySecondsDefault,
+  }
+}
+
+/** A phone number as it is compared: `+44 20` and `4420` are the same one. */
+export function digitsOf(phone: string): string {
+  return phone.replace(/\D/g, '')
+}
+
+export interface Reaction {
+  readonly reads: boolean
+  readonly answers: boolean
+}
+
+export const reactions: Record<Behaviour, Reaction> = {
+  silent: { reads: false, answers: false },
+  reads: { reads: true, answers: false },
+  replies: { reads: true, answers: true },
+  blocks: { reads: false, answers: false },
+  stops: { reads: true, answers: true },
+}
+
+const sentences = [
+  'Thanks for reaching out. Could you send me a bit more detail?',
+  'Interesting, let me check with my team and come back to you.',
+  'Sounds good. Does Thursday afternoon work for a short call?',
+  'We already use something similar, what would be different?',
+  'Not right now, but please write again next month.',
+  'Yes, that is me. How did you find us?',
+  'What does it cost for a team of twelve?',
+  'Great timing, we were just talking about this.',
+  'I am travelling this week, can we talk on Monday?',
+  'Could you send that as a one-pager I can forward?',
+  'Who else in our field is working with you?',
+  'Happy to have a look. Send me the link, please.',
+] as const
+
+/** What a person answers to the message that made the `due_id`-th due thing: the same for the same seed. */
+export function answerOf(person: WorldPerson, seed: number, due_id: number): string {
+  if (person.reply_text !== null) return person.reply_text
+  if (person.behaviour === 'stops') return 'STOP'
+  return sentences[Math.floor(draw(seed, due_id) * sentences.length)] ?? sentences[0]
+}
+
+/** The n-th number of a seed, in [0, 1): mulberry32, asked by index so that there is no state to keep. */
+export function draw(seed: number, n: number): number {
+  let a = (seed + Math.imul(n + 1, 0x6d2b79f5)) | 0
+  a = Math.imul(a ^ (a >>> 15), a | 1)
+  a ^= a + Math.imul(a ^ (a >>> 7), a | 61)
+  return ((a ^ (a >>> 14)) >>> 0) / 2 ** 32
+}

@@ -1,0 +1,128 @@
+/** The platform's end of the socket link: an HTTP upgrade, then one session a socket. */
+import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Outcome, UpdateBatch } from '../port.ts'
+import { type Hello, type Method, parseParams } from './calls.ts'
+import { Door, type Peer } from './door.ts'
+import { clientFrame, clientFrameBytesMax, linkPath, linkProtocol, readFrames, writeFrame } from './frames.ts'
+import type { World } from './world.ts'
+
+/** A socket that has not said whose session it is by then is closed. */
+const helloMsMax = 10_000
+/** Calls of one session that wait for an answer at the same time. */
+const callsMax = 1000
+
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+export function serveLink(world: World): UpgradeHandler {
+  return (request, socket, head) => {
+    socket.on('error', () => socket.destroy())
+    const path = request.url?.split('?', 1)[0]
+    if (path !== linkPath || request.headers.upgrade?.toLowerCase() !== linkProtocol) {
+      socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+      return
+    }
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${linkProtocol}\r\n\r\n`,
+    )
+    if (socket instanceof Socket) socket.setNoDelay(true)
+    new LinkSocket(world, socket).listen(head)
+  }
+}
+
+class LinkSocket implements Peer {
+  readonly #socket: Duplex
+  readonly #door: Door
+  readonly #helloTimer: NodeJS.Timeout
+  readonly #untaken = new Map<number, () => void>()
+  #greeted = false
+  #calls = 0
+  #batches = 0
+
+  constructor(world: World, socket: Duplex) {
+    this.#socket = socket
+    this.#door = new Door(world, this)
+    this.#helloTimer = setTimeout(() => this.#refuse(), helloMsMax)
+  }
+
+  listen(head: Buffer): void {
+    this.#socket.on('close', () => this.#finish())
+    this.#socket.on('end', () => this.#socket.destroy())
+    readFrames(this.#socket, head, {
+      bytesMax: clientFrameBytesMax,
+      frame: (value) => this.#take(value),
+      refuse: () => this.#refuse(),
+    })
+  }
+
+  updates(batch: UpdateBatch): Promise<void> {
+    const number = ++this.#batches
+    return new Promise((taken) => {
+      this.#untaken.set(number, taken)
+      writeFrame(this.#socket, { batch: number, position: batch.position, updates: batch.updates })
+    })
+  }
+
+  cut(reason: string | null): void {
+    if (reason !== null) writeFrame(this.#socket, { closed: reason })
+    if (reason === null) this.#socket.destroy()
+    else this.#socket.end(() => this.#socket.destroy())
+  }
+
+  #take(value: unknown): void {
+    const { data: frame } = clientFrame.safeParse(value)
+    if (!frame) {
+      this.#refuse()
+    } else if ('taken' in frame) {
+      this.#untaken.get(frame.taken)?.()
+      this.#untaken.delete(frame.taken)
+    } else if ('connect' in frame) {
+      this.#greet(frame.id, frame.connect)
+    } else {
+      this.#call(frame.id, frame.call, frame.params)
+    }
+  }
+
+  #greet(id: number, greeting: Hello): void {
+    if (this.#greeted) {
+      this.#refuse()
+      return
+    }
+    this.#greeted = true
+    clearTimeout(this.#helloTimer)
+    this.#answer(id, this.#door.connect(greeting))
+  }
+
+  #call<M extends Method>(id: number, method: M, given: unknown): void {
+    const params = parseParams(method, given)
+    if (!params || !this.#greeted || this.#calls > callsMax) {
+      this.#refuse()
+      return
+    }
+    this.#answer(id, this.#door.answer(method, params))
+  }
+
+  #answer(id: number, answer: Promise<Outcome<unknown>>): void {
+    this.#calls++
+    answer.then(
+      (outcome) => {
+        this.#calls--
+        writeFrame(this.#socket, { id, outcome })
+      },
+      () => this.#socket.destroy(),
+    )
+  }
+
+  /** Nobody who speaks the language sends this. Only this socket pays for it. */
+  #refuse(): void {
+    this.#socket.destroy()
+  }
+
+  #finish(): void {
+    clearTimeout(this.#helloTimer)
+    this.#door.end(null)
+    for (const taken of this.#untaken.values()) taken()
+    this.#untaken.clear()
+  }
+}

@@ -1,0 +1,62 @@
+/** Files on their way to a message. Their bytes are counted and hashed, not kept. */
+import { createHash, type Hash } from 'node:crypto'
+import type { Attachment } from '../port.ts'
+import type { KeptFile } from './entries.ts'
+
+/** Uploads begun and not yet sent; the oldest gives way. */
+const openMax = 64
+
+interface OpenUpload {
+  readonly file: Attachment
+  readonly hash: Hash
+  received: number
+}
+
+export class Uploads {
+  readonly #open = new Map<string, OpenUpload>()
+  readonly #ready = new Map<string, KeptFile>()
+  #last = 0
+
+  begin({ file_name, media_type, size }: Attachment): string {
+    const handle = `upload_${++this.#last}`
+    this.#open.set(handle, {
+      file: { file_name, media_type, size },
+      hash: createHash('sha256'),
+      received: 0,
+    })
+    dropOldest(this.#open)
+    return handle
+  }
+
+  /** False when there is no such upload. */
+  add(handle: string, data: string): boolean {
+    const upload = this.#open.get(handle)
+    if (!upload) return false
+    const bytes = Buffer.from(data, 'base64')
+    upload.hash.update(bytes)
+    upload.received += bytes.length
+    return true
+  }
+
+  /** The file, if as many bytes came as were announced. */
+  finish(handle: string): Attachment | undefined {
+    const upload = this.#open.get(handle)
+    this.#open.delete(handle)
+    if (!upload || upload.received !== upload.file.size) return undefined
+    this.#ready.set(handle, { ...upload.file, sha256: upload.hash.digest('hex') })
+    dropOldest(this.#ready)
+    return upload.file
+  }
+
+  /** Good for one send. */
+  take(handle: string): KeptFile | undefined {
+    const file = this.#ready.get(handle)
+    this.#ready.delete(handle)
+    return file
+  }
+}
+
+function dropOldest(uploads: Map<string, unknown>): void {
+  const [oldest] = uploads.keys()
+  if (uploads.size > openMax && oldest !== undefined) uploads.delete(oldest)
+}

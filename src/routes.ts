@@ -1,0 +1,5 @@
+/** The contract, listed: every operation under /api/v1. */
+import { routes as me } from './capabilities/me/routes.ts'
+import type { Route } from './route.ts'
+
+export const routes: readonly Route[] = [...me]

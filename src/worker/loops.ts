@@ -1,0 +1,64 @@
+/** Background loops: each takes one step at a time, rests when there is nothing to do, survives its errors. */
+import type { App } from '../app.ts'
+
+export interface Loop {
+  readonly name: string
+  /** How long to rest after a step that found nothing. */
+  readonly restMs: number
+  /** One step of work. True: there may be more, go on at once. */
+  step(app: App): Promise<boolean>
+}
+
+export interface Running {
+  /** Undefined while every loop gets through its steps. */
+  problem(): string | undefined
+  /** Lets the current steps finish. */
+  stop(): Promise<void>
+}
+
+const backoffMs = { first: 500, most: 30_000 }
+
+export function runLoops(app: App, loops: readonly Loop[]): Running {
+  const failing = new Map<string, number>()
+  const stopping = new AbortController()
+
+  async function run({ name, restMs, step }: Loop): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        const more = await step(app)
+        failing.delete(name)
+        if (!more) await rest(restMs)
+      } catch (err) {
+        const failures = (failing.get(name) ?? 0) + 1
+        failing.set(name, failures)
+        app.log.error({ err, loop: name, failures }, 'a background step failed')
+        await rest(Math.min(backoffMs.most, backoffMs.first * 2 ** (failures - 1)))
+      }
+    }
+  }
+
+  function rest(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (stopping.signal.aborted) return resolve()
+      const done = () => {
+        clearTimeout(timer)
+        stopping.signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = setTimeout(done, ms)
+      stopping.signal.addEventListener('abort', done)
+    })
+  }
+
+  const running = Promise.all(loops.map(run))
+  return {
+    problem() {
+      const [name] = failing.keys()
+      return name === undefined ? undefined : `${name} is failing`
+    },
+    async stop() {
+      stopping.abort()
+      await running
+    },
+  }
+}

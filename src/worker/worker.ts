@@ -1,0 +1,54 @@
+/** What runs in the background of one process, from registration to a clean end. */
+import { forgetQuietCallers } from '../access/limits.ts'
+import type { App } from '../app.ts'
+import { type Db, sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import { type Loop, type Running, runLoops } from './loops.ts'
+
+const beatMs = 2_000
+const tidyMs = 60_000
+
+export async function startWorker(app: App): Promise<Running> {
+  const id = newId()
+  await app.db.run(sql`insert into workers (id) values (${id})`)
+  const loops = runLoops(app, [beat(id), tidy])
+  return {
+    problem: loops.problem,
+    async stop() {
+      await loops.stop()
+      // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
+      await app.db
+        .run(sql`update workers set stopped_at = clock_timestamp() where id = ${id}`)
+        .catch((err) => app.log.warn({ err }, 'the worker could not sign off'))
+    },
+  }
+}
+
+/** Says that this process lives. A process that was declared dead by mistake comes back with it. */
+function beat(id: string): Loop {
+  return {
+    name: 'beat',
+    restMs: beatMs,
+    async step({ db }) {
+      await db.run(sql`
+        insert into workers (id) values (${id})
+        on conflict (id) do update set beat_at = clock_timestamp(), stopped_at = null`)
+      return false
+    },
+  }
+}
+
+/** Removes what has served its time. */
+const tidy: Loop = {
+  name: 'tidy',
+  restMs: tidyMs,
+  async step({ db }) {
+    await forgetWorkers(db)
+    await forgetQuietCallers(db)
+    return false
+  },
+}
+
+function forgetWorkers(db: Db): Promise<number> {
+  return db.run(sql`delete from workers where beat_at < clock_timestamp() - interval '7 days'`)
+}
