@@ -19,6 +19,8 @@ export interface App {
 /** What operators switch while the service runs, never older than a second. */
 export interface Settings {
   current(): Promise<Snapshot>
+  /** Looks now: the process that made a change sees it at once. */
+  refresh(): Promise<Snapshot>
 }
 
 export interface Snapshot {

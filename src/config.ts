@@ -59,7 +59,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     faults.push(`${issue.path.join('.')} ${issue.message}.`)
   }
   if (given.REDIS_URL && !given.DATABASE_URL) {
-    faults.push('REDIS_URL needs DATABASE_URL: the embedded database serves one process, which counts in memory.')
+    faults.push(
+      'REDIS_URL needs DATABASE_URL: the embedded database serves one process, which counts in memory.',
+    )
   }
   if (given.DATABASE_URL && !given.PARLEY_SECRET) {
     faults.push('PARLEY_SECRET is required with DATABASE_URL: all processes must share it.')

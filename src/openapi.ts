@@ -15,7 +15,8 @@ export function makeOpenApi(routes: readonly Route[]): Json {
     info: {
       title: 'Parley',
       version: contractVersion,
-      summary: 'Outreach for messaging accounts: reads, sends that never happen twice, a small CRM, campaigns.',
+      summary:
+        'Outreach for messaging accounts: reads, sends that never happen twice, a small CRM, campaigns.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: apiPrefix }],
@@ -45,7 +46,11 @@ const rateHeaders = {
   'X-RateLimit-Limit': integer('Requests allowed in any 60 seconds.'),
   'X-RateLimit-Remaining': integer('Requests left in the window.'),
   'X-RateLimit-Reset': integer('Unix time in seconds when the oldest counted request leaves the window.'),
-  'X-Request-Id': { description: 'Names this request in the log.', required: true, schema: { type: 'string' } },
+  'X-Request-Id': {
+    description: 'Names this request in the log.',
+    required: true,
+    schema: { type: 'string' },
+  },
 }
 const headers = Object.fromEntries(
   Object.keys(rateHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
@@ -56,7 +61,9 @@ function operation(route: Route): Json {
   const success = {
     description: summary,
     headers,
-    content: { 'application/json': { schema: schemaOf(route.response, 'output'), example: example.response } },
+    content: {
+      'application/json': { schema: schemaOf(route.response, 'output'), example: example.response },
+    },
   }
   return {
     operationId: name,
@@ -156,7 +163,9 @@ function errorResponse(status: number, codes: readonly ErrorCode[]): Json {
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/Error' },
-        examples: Object.fromEntries(codes.map((code) => [code, { value: { error: errors[code][1], code } }])),
+        examples: Object.fromEntries(
+          codes.map((code) => [code, { value: { error: errors[code][1], code } }]),
+        ),
       },
     },
   }

@@ -50,7 +50,8 @@ export async function once(
   } catch (error) {
     if (error instanceof LostCommit) {
       throw new ApiError('outcome_ambiguous', {
-        detail: 'The answer of the database was lost. Repeat with the same Idempotency-Key to learn what happened.',
+        detail:
+          'The answer of the database was lost. Repeat with the same Idempotency-Key to learn what happened.',
         cause: error,
       })
     }

@@ -112,14 +112,23 @@ export function redisLimits(url: string): Limits {
         const [allowed, used, oldest, at] = await take.call(redis, key, `${key}:n`, rule.limit, rule.seconds)
         return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)
       } catch (cause) {
-        throw new ApiError('store_unavailable', { detail: 'The rate limiter does not answer. Ask again.', cause })
+        throw new ApiError('store_unavailable', {
+          detail: 'The rate limiter does not answer. Ask again.',
+          cause,
+        })
       }
     },
     close: async () => redis.disconnect(),
   }
 }
 
-function windowOf({ limit, seconds }: Rule, allowed: boolean, used: number, oldest: number, at: number): Window {
+function windowOf(
+  { limit, seconds }: Rule,
+  allowed: boolean,
+  used: number,
+  oldest: number,
+  at: number,
+): Window {
   const resetMs = oldest + seconds * 1000
   return {
     allowed,

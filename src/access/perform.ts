@@ -78,7 +78,10 @@ function unmetNeed(
     }
   }
   if (!scopes.some((scope) => caller.scopes.includes(scope))) {
-    return { code: 'missing_scope', sentence: `This operation needs a key with the scope ${scopes.join(' or ')}.` }
+    return {
+      code: 'missing_scope',
+      sentence: `This operation needs a key with the scope ${scopes.join(' or ')}.`,
+    }
   }
   for (const list of allowlists) {
     const id = list === 'campaign_user' ? caller.user_id : caller.workspace_id
@@ -103,7 +106,9 @@ function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: 
 
 /** Names the property and says what is wrong with it, in words. */
 function sentenceOf(issue: z.core.$ZodIssue): string {
-  const where = issue.path.map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at ? '.' : ''}${String(part)}`)).join('')
+  const where = issue.path
+    .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at ? '.' : ''}${String(part)}`))
+    .join('')
   if (issue.code === 'unrecognized_keys') {
     const inside = where ? ` in ${where}` : ''
     return `Unknown ${issue.keys.length > 1 ? 'properties' : 'property'}${inside}: ${issue.keys.slice(0, 10).map(quote).join(', ')}.`

@@ -29,8 +29,10 @@ export function openSettings(db: Database): LiveSettings {
   async function look(): Promise<Snapshot> {
     // Counted from the question: what changes while it is under way is for the next look to see.
     const askedAt = performance.now()
-    snapshot = makeSnapshot(await readState(db), snapshot)
-    seenAt = askedAt
+    const state = await readState(db)
+    if (!snapshot || BigInt(state.version) >= BigInt(snapshot.version))
+      snapshot = makeSnapshot(state, snapshot)
+    seenAt = Math.max(seenAt, askedAt)
     return snapshot
   }
 
@@ -46,6 +48,7 @@ export function openSettings(db: Database): LiveSettings {
   timer.unref()
   return {
     current: async () => (snapshot && performance.now() - seenAt < staleMs ? snapshot : lookOnce()),
+    refresh: look,
     close: () => clearInterval(timer),
   }
 }

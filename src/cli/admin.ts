@@ -28,8 +28,12 @@ function addWorkspaces(workspace: Command): void {
   verb<WorkspaceFields>(workspace, 'create <name>', 'make a workspace', (app, actor, { timezone }, name) =>
     createWorkspace(app, actor, { name, timezone }),
   ).option('--timezone <zone>', "whose midnight ends the workspace's day", 'UTC')
-  verb<WorkspaceFields>(workspace, 'update <id>', 'rename it, or move its midnight', (app, actor, fields, id = '') =>
-    updateWorkspace(app, actor, { id, name: fields.name, timezone: fields.timezone }),
+  verb<WorkspaceFields>(
+    workspace,
+    'update <id>',
+    'rename it, or move its midnight',
+    (app, actor, fields, id = '') =>
+      updateWorkspace(app, actor, { id, name: fields.name, timezone: fields.timezone }),
   )
     .option('--name <name>')
     .option('--timezone <zone>')
@@ -51,7 +55,14 @@ function addUsers(user: Command): void {
 }
 
 function addKeys(key: Command): void {
-  type Options = { workspace: string; user: string; name: string; scopes: string[]; expires?: Date; mcpOnly?: true }
+  type Options = {
+    workspace: string
+    user: string
+    name: string
+    scopes: string[]
+    expires?: Date
+    mcpOnly?: true
+  }
   verb<Options>(key, 'create', 'make a key; it is shown once', (app, actor, options) => {
     const { workspace, user, expires, mcpOnly, ...rest } = options
     const wanted: NewKey = {
@@ -73,8 +84,11 @@ function addKeys(key: Command): void {
   verb<{ workspace: string }>(key, 'list', 'the keys of a workspace', (app, _, { workspace }) =>
     listKeys(app.db, workspace),
   ).requiredOption('--workspace <id>')
-  verb(key, 'revoke <id>', 'refuse it from now on, on every process within a second', (app, actor, _, id = '') =>
-    revokeKey(app, actor, id),
+  verb(
+    key,
+    'revoke <id>',
+    'refuse it from now on, on every process within a second',
+    (app, actor, _, id = '') => revokeKey(app, actor, id),
   )
 }
 
@@ -106,13 +120,16 @@ function addAllowlists(allow: Command): void {
 
 function addDispatch(dispatch: Command): void {
   verb(dispatch, 'on', 'let messages go out again', (app, actor) => setDispatch(app, actor, true))
-  verb(dispatch, 'off', 'stop all sending, everywhere, within a second', (app, actor) => setDispatch(app, actor, false))
+  verb(dispatch, 'off', 'stop all sending, everywhere, within a second', (app, actor) =>
+    setDispatch(app, actor, false),
+  )
 }
 
 function addAudit(audit: Command): void {
   verb(audit, 'verify', 'check the chain; names the first row that does not fit', async (app) => {
     const verdict = await verifyAudit(app)
-    if (!verdict.ok) throw new Refusal(`The audit log does not fit at row ${verdict.seq}: ${verdict.problem}.`)
+    if (!verdict.ok)
+      throw new Refusal(`The audit log does not fit at row ${verdict.seq}: ${verdict.problem}.`)
     return verdict
   })
 }

@@ -16,7 +16,9 @@ export function makeLogger(level: Config['log_level'], stream: DestinationStream
 }
 
 function destination(): DestinationStream {
-  return process.stdout.isTTY ? { write: (line) => void process.stdout.write(shorten(line)) } : pino.destination(1)
+  return process.stdout.isTTY
+    ? { write: (line) => void process.stdout.write(shorten(line)) }
+    : pino.destination(1)
 }
 
 /** Error classes of PostgreSQL whose messages quote what was stored. */
@@ -35,7 +37,8 @@ interface Described {
 /** What helps at night and holds nobody's data: a row's values never leave a database error. */
 function describeError(error: unknown): Described {
   if (!(error instanceof Error)) return { type: typeof error }
-  const { code, table, constraint } = error as Error & Record<'code' | 'table' | 'constraint', string | undefined>
+  const { code, table, constraint } = error as Error &
+    Record<'code' | 'table' | 'constraint', string | undefined>
   const secret = typeof code === 'string' && quotesData.test(code)
   const frames = error.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? []
   return {

@@ -39,7 +39,10 @@ export async function openApp(options: OpenOptions): Promise<OpenApp> {
   const { config, data_dir, log } = options
   const embedded =
     config.database.kind === 'embedded'
-      ? await withProgress('Starting the embedded PostgreSQL', openEmbedded({ data_dir, claim: options.claim }))
+      ? await withProgress(
+          'Starting the embedded PostgreSQL',
+          openEmbedded({ data_dir, claim: options.claim }),
+        )
       : undefined
   const db = openDatabase(connectionOf(config, embedded), config)
   const settings = openSettings(db)

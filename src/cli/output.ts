@@ -3,9 +3,12 @@
 type Row = Readonly<Record<string, unknown>>
 
 export function print(result: Row | readonly Row[], { json }: { json: boolean }): void {
-  if (json) return write(JSON.stringify(result, null, 2))
-  if (!Array.isArray(result)) return write(facts(result as Row))
-  write(result.length === 0 ? 'None yet.' : table(result))
+  write(json ? JSON.stringify(result, null, 2) : readable(result))
+}
+
+function readable(result: Row | readonly Row[]): string {
+  if (!Array.isArray(result)) return facts(result as Row)
+  return result.length === 0 ? 'None yet.' : table(result)
 }
 
 export function write(text: string): void {
@@ -23,7 +26,14 @@ function table(rows: readonly Row[]): string {
   const names = Object.keys(rows[0] ?? {})
   const lines = [names, ...rows.map((row) => names.map((name) => show(row[name])))]
   const widths = names.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
-  return lines.map((line) => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ').trimEnd()).join('\n')
+  return lines
+    .map((line) =>
+      line
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }
 
 function show(value: unknown): string {

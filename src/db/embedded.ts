@@ -296,7 +296,9 @@ async function startServer(place: Place) {
   return launch(
     place,
     'postgres',
-    ['-D', place.cluster].concat(Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])),
+    ['-D', place.cluster].concat(
+      Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ),
   )
 }
 

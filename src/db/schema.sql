@@ -2,28 +2,28 @@
 
 create table account_hosts (
   account_id text not null,
-  flood_until timestamp with time zone,
-  lease_epoch bigint not null default 0,
-  lease_owner uuid,
-  lease_until timestamp with time zone,
-  next_campaign_at timestamp with time zone,
-  observed_at timestamp with time zone,
-  position text,
   workspace_id uuid not null,
+  lease_owner uuid,
+  lease_epoch bigint not null default 0,
+  lease_until timestamp with time zone,
+  observed_at timestamp with time zone,
+  flood_until timestamp with time zone,
+  next_campaign_at timestamp with time zone,
+  position text,
   PRIMARY KEY (account_id)
 );
 
 create table accounts (
-  created_at timestamp with time zone not null default domain_now(),
   id text not null,
-  name text not null,
-  phone text,
+  workspace_id uuid not null,
   platform text not null,
-  platform_user_id bigint,
+  name text not null,
   status text not null default 'CONNECTING'::text,
   status_reason text,
+  platform_user_id bigint,
   username text,
-  workspace_id uuid not null,
+  phone text,
+  created_at timestamp with time zone not null default domain_now(),
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CHECK ((id ~ '^acc_[0-9A-Za-z]{1,64}$'::text)),
   CHECK ((platform = ANY (ARRAY['sandbox'::text, 'telegram'::text]))),
@@ -33,22 +33,22 @@ create table accounts (
 );
 
 create table allowlists (
-  created_at timestamp with time zone not null default domain_now(),
-  id uuid not null,
   list text not null,
+  id uuid not null,
+  created_at timestamp with time zone not null default domain_now(),
   CHECK ((list = ANY (ARRAY['campaign_user'::text, 'campaign_workspace'::text]))),
   PRIMARY KEY (list, id)
 );
 
 create table audit (
-  action text not null,
-  actor text not null,
+  seq bigint not null,
   at timestamp with time zone not null,
+  workspace_id uuid,
+  actor text not null,
+  action text not null,
+  target text not null,
   detail text not null,
   hash bytea not null,
-  seq bigint not null,
-  target text not null,
-  workspace_id uuid,
   CHECK ((octet_length(hash) = 32)),
   PRIMARY KEY (seq)
 );
@@ -56,30 +56,30 @@ create table audit (
 create table chats (
   account_id text not null,
   chat_id bigint not null,
+  workspace_id uuid not null,
   kind text not null,
-  last_message_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  name text not null default ''::text,
+  username text,
+  participants jsonb not null default '[]'::jsonb,
   last_message_id bigint,
   last_message_text text,
-  name text not null default ''::text,
-  participants jsonb not null default '[]'::jsonb,
-  read_by_them_at timestamp with time zone,
-  read_by_them_id bigint,
-  stage_key text not null default 'new'::text,
+  last_message_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
   unread_count integer not null default 0,
-  username text,
-  workspace_id uuid not null,
+  read_by_them_id bigint,
+  read_by_them_at timestamp with time zone,
+  stage_key text not null default 'new'::text,
   CHECK ((kind = ANY (ARRAY['private'::text, 'group'::text, 'channel'::text]))),
   CHECK ((unread_count >= 0)),
   PRIMARY KEY (account_id, chat_id)
 );
 
 create table column_options (
-  color text,
-  column_id uuid not null,
-  deleted_at timestamp with time zone,
-  position integer not null,
-  value text not null,
   workspace_id uuid not null,
+  column_id uuid not null,
+  value text not null,
+  color text,
+  position integer not null,
+  deleted_at timestamp with time zone,
   CHECK (((char_length(value) >= 1) AND (char_length(value) <= 200))),
   PRIMARY KEY (column_id, value)
 );
@@ -88,20 +88,20 @@ create table column_values (
   account_id text not null,
   chat_id bigint not null,
   column_id uuid not null,
-  updated_at timestamp with time zone not null default domain_now(),
-  value text[] not null,
   workspace_id uuid not null,
+  value text[] not null,
+  updated_at timestamp with time zone not null default domain_now(),
   CHECK ((cardinality(value) > 0)),
   PRIMARY KEY (account_id, chat_id, column_id)
 );
 
 create table columns (
-  created_at timestamp with time zone not null default domain_now(),
   id uuid not null,
-  name text not null,
-  position integer not null,
-  type text not null,
   workspace_id uuid not null,
+  name text not null,
+  type text not null,
+  position integer not null,
+  created_at timestamp with time zone not null default domain_now(),
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CHECK ((type = ANY (ARRAY['select'::text, 'multi_select'::text, 'text'::text, 'number'::text, 'date'::text, 'checkbox'::text, 'url'::text]))),
   PRIMARY KEY (id),
@@ -110,60 +110,60 @@ create table columns (
 
 create table contacts (
   account_id text not null,
-  name text not null default ''::text,
-  phone text,
   provider_id bigint not null,
-  username text,
   workspace_id uuid not null,
+  name text not null default ''::text,
+  username text,
+  phone text,
   PRIMARY KEY (account_id, provider_id)
 );
 
 create table event_sequences (
-  sequence bigint not null,
   workspace_id uuid not null,
+  sequence bigint not null,
   PRIMARY KEY (workspace_id)
 );
 
 create table events (
+  workspace_id uuid not null,
+  sequence bigint not null,
+  id text not null,
+  type text not null,
+  occurred_at timestamp with time zone not null,
   created_at timestamp with time zone not null default domain_now(),
   data json not null,
-  id text not null,
-  occurred_at timestamp with time zone not null,
-  sequence bigint not null,
-  type text not null,
-  workspace_id uuid not null,
   PRIMARY KEY (workspace_id, sequence)
 );
 
 create table gates (
-  changed_at timestamp with time zone not null default domain_now(),
-  enabled boolean not null,
   name text not null,
+  enabled boolean not null,
+  changed_at timestamp with time zone not null default domain_now(),
   PRIMARY KEY (name)
 );
 
 create table identities (
-  created_at timestamp with time zone not null default domain_now(),
-  idp_user_uuid uuid not null,
   issuer text not null,
   subject text not null,
   user_id uuid not null,
+  idp_user_uuid uuid not null,
+  created_at timestamp with time zone not null default domain_now(),
   PRIMARY KEY (issuer, subject)
 );
 
 create table keys (
-  created_at timestamp with time zone not null default domain_now(),
-  expires_at timestamp with time zone,
-  hash bytea not null,
   id uuid not null,
-  last_used_at timestamp with time zone,
-  mcp_only boolean not null default false,
+  workspace_id uuid not null,
+  user_id uuid not null,
   name text not null,
   prefix text not null,
-  revoked_at timestamp with time zone,
+  hash bytea not null,
   scopes text[] not null,
-  user_id uuid not null,
-  workspace_id uuid not null,
+  mcp_only boolean not null default false,
+  created_at timestamp with time zone not null default domain_now(),
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   CHECK (((scopes <@ ARRAY['read'::text, 'write'::text, 'send'::text, 'campaigns'::text]) AND (cardinality(scopes) > 0))),
   CHECK ((octet_length(hash) = 32)),
@@ -172,63 +172,63 @@ create table keys (
 );
 
 create table manual_clock (
-  at timestamp with time zone not null,
   singleton boolean not null default true,
+  at timestamp with time zone not null,
   CHECK (singleton),
   PRIMARY KEY (singleton)
 );
 
 create table memberships (
-  created_at timestamp with time zone not null default domain_now(),
-  role text not null,
-  user_id uuid not null,
   workspace_id uuid not null,
+  user_id uuid not null,
+  role text not null,
+  created_at timestamp with time zone not null default domain_now(),
   CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text]))),
   PRIMARY KEY (workspace_id, user_id)
 );
 
 create table messages (
   account_id text not null,
-  attachments jsonb not null default '[]'::jsonb,
   chat_id bigint not null,
-  deleted_at timestamp with time zone,
-  edited_at timestamp with time zone,
   id bigint not null,
+  workspace_id uuid not null,
+  text text not null,
   is_sender boolean not null,
-  random_id bigint,
   sender_id bigint,
   sent_at timestamp with time zone not null,
-  text text not null,
-  workspace_id uuid not null,
+  edited_at timestamp with time zone,
+  deleted_at timestamp with time zone,
+  attachments jsonb not null default '[]'::jsonb,
+  random_id bigint,
   PRIMARY KEY (account_id, chat_id, id)
 );
 
 create table operations (
-  account_id text,
-  attempt_no integer not null default 0,
-  attempt_token uuid,
-  chat_id bigint,
-  closed_as text,
-  created_at timestamp with time zone not null default domain_now(),
-  effect text not null,
-  expires_at timestamp with time zone,
-  fingerprint bytea not null,
-  finished_at timestamp with time zone,
   id uuid not null,
-  idempotency_key text,
-  key_id uuid,
+  workspace_id uuid not null,
   kind text not null,
-  lease_until timestamp with time zone,
-  owner uuid,
+  effect text not null,
+  idempotency_key text,
+  fingerprint bytea not null,
+  state text not null,
+  reason text,
+  user_id uuid,
+  key_id uuid,
+  account_id text,
+  chat_id bigint,
   payload jsonb,
   random_id bigint,
-  reason text,
-  reconciled boolean not null default false,
-  reply_body json,
+  attempt_no integer not null default 0,
+  attempt_token uuid,
+  owner uuid,
+  lease_until timestamp with time zone,
+  expires_at timestamp with time zone,
   reply_status integer,
-  state text not null,
-  user_id uuid,
-  workspace_id uuid not null,
+  reply_body json,
+  reconciled boolean not null default false,
+  closed_as text,
+  created_at timestamp with time zone not null default domain_now(),
+  finished_at timestamp with time zone,
   CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
   CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
   CHECK ((closed_as = ANY (ARRAY['sent'::text, 'not_sent'::text]))),
@@ -241,11 +241,11 @@ create table operations (
 );
 
 create table outbox (
-  data json not null,
   id bigint not null generated always as identity,
-  occurred_at timestamp with time zone not null,
-  type text not null,
   workspace_id uuid not null,
+  type text not null,
+  occurred_at timestamp with time zone not null,
+  data json not null,
   PRIMARY KEY (id)
 );
 
@@ -256,19 +256,19 @@ create unlogged table request_log (
 );
 
 create table schema_migrations (
-  applied_at timestamp with time zone not null default now(),
-  checksum text not null,
-  name text not null,
   version integer not null,
+  name text not null,
+  checksum text not null,
+  applied_at timestamp with time zone not null default now(),
   PRIMARY KEY (version)
 );
 
 create table sessions (
-  created_at timestamp with time zone not null default domain_now(),
-  expires_at timestamp with time zone not null,
-  last_seen_at timestamp with time zone not null default domain_now(),
   token_hash bytea not null,
   user_id uuid not null,
+  created_at timestamp with time zone not null default domain_now(),
+  last_seen_at timestamp with time zone not null default domain_now(),
+  expires_at timestamp with time zone not null,
   CHECK ((octet_length(token_hash) = 32)),
   PRIMARY KEY (token_hash)
 );
@@ -280,13 +280,13 @@ create table settings (
 );
 
 create table stages (
-  created_at timestamp with time zone not null default domain_now(),
-  hidden boolean not null default false,
+  workspace_id uuid not null,
   key text not null,
   label text not null,
-  position integer not null,
   terminal boolean not null default false,
-  workspace_id uuid not null,
+  hidden boolean not null default false,
+  position integer not null,
+  created_at timestamp with time zone not null default domain_now(),
   CHECK (((char_length(label) >= 1) AND (char_length(label) <= 200))),
   CHECK (((key <> 'new'::text) OR (NOT hidden))),
   CHECK ((key ~ '^[a-z0-9][a-z0-9_-]{0,63}$'::text)),
@@ -294,42 +294,42 @@ create table stages (
 );
 
 create table suppressions (
-  created_at timestamp with time zone not null default domain_now(),
-  evidence jsonb not null default '{}'::jsonb,
-  kind text not null,
-  source text not null,
-  value text not null,
   workspace_id uuid not null,
+  kind text not null,
+  value text not null,
+  source text not null,
+  evidence jsonb not null default '{}'::jsonb,
+  created_at timestamp with time zone not null default domain_now(),
   CHECK ((kind = ANY (ARRAY['platform_id'::text, 'username'::text, 'phone'::text]))),
   CHECK ((source = ANY (ARRAY['operator'::text, 'import'::text, 'opt_out'::text]))),
   PRIMARY KEY (workspace_id, kind, value)
 );
 
 create table users (
+  id uuid not null,
+  email text not null,
+  name text not null default ''::text,
+  password_hash text,
+  operator boolean not null default false,
   created_at timestamp with time zone not null default domain_now(),
   disabled_at timestamp with time zone,
-  email text not null,
-  id uuid not null,
-  name text not null default ''::text,
-  operator boolean not null default false,
-  password_hash text,
   CHECK (((char_length(email) >= 3) AND (char_length(email) <= 320))),
   PRIMARY KEY (id)
 );
 
 create table workers (
-  beat_at timestamp with time zone not null default clock_timestamp(),
   id uuid not null,
   started_at timestamp with time zone not null default clock_timestamp(),
+  beat_at timestamp with time zone not null default clock_timestamp(),
   stopped_at timestamp with time zone,
   PRIMARY KEY (id)
 );
 
 create table workspaces (
-  created_at timestamp with time zone not null default domain_now(),
   id uuid not null,
   name text not null,
   timezone text not null default 'UTC'::text,
+  created_at timestamp with time zone not null default domain_now(),
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   PRIMARY KEY (id)
 );

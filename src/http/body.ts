@@ -39,7 +39,9 @@ function requireNothing(bytes: Buffer): undefined {
 
 function readBytes(raw: IncomingMessage, limit: number, timeoutMs: number): Promise<Buffer> {
   const tooLarge = () =>
-    new ApiError('payload_too_large', { detail: `The body is larger than ${limit.toLocaleString('en')} bytes.` })
+    new ApiError('payload_too_large', {
+      detail: `The body is larger than ${limit.toLocaleString('en')} bytes.`,
+    })
   if (Number(raw.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge())
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -1,6 +1,11 @@
 /** The HTTP door, and the only room that knows Fastify. */
 import { METHODS } from 'node:http'
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import { memoryLimits } from '../access/limits.ts'
 import { admit, perform } from '../access/perform.ts'
 import type { App, Window } from '../app.ts'
@@ -68,7 +73,9 @@ export async function buildServer(app: App, options: ServerOptions): Promise<Fas
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
-  server.setErrorHandler((error: FastifyError | ApiError, request, reply) => answerError(app, request, reply, error))
+  server.setErrorHandler((error: FastifyError | ApiError, request, reply) =>
+    answerError(app, request, reply, error),
+  )
   server.addHook('onRequest', async (request, reply) => {
     request.window = await countAddress(request.ip)
     reply.headers({

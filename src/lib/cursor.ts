@@ -34,7 +34,5 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
 
 function mac(secrets: Secrets, scope: CursorScope, payload: string): Buffer {
   const { workspace_id, operation, filters } = scope
-  return secrets
-    .sign('cursor', workspace_id, operation, canonicalize(filters), payload)
-    .subarray(0, macBytes)
+  return secrets.sign('cursor', workspace_id, operation, canonicalize(filters), payload).subarray(0, macBytes)
 }

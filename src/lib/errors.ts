@@ -19,10 +19,7 @@ export const errors = {
   invalid_stage: [400, 'The stage is unknown or hidden.'],
   invalid_column_value: [400, "The value does not fit the column's type or options."],
   suppressed_recipient: [400, 'A recipient is on the suppression list.'],
-  unresolved_personalization: [
-    400,
-    'A recipient has no value for a placeholder that the message uses.',
-  ],
+  unresolved_personalization: [400, 'A recipient has no value for a placeholder that the message uses.'],
   branching_disabled: [400, 'Branching is not enabled here.'],
   // 401
   invalid_key: [401, 'The API key is missing, invalid, expired or revoked.'],
@@ -66,10 +63,7 @@ export const errors = {
   headers_too_large: [431, 'The request headers are too large.'],
   // 429
   rate_limited: [429, 'Too many requests. Wait as long as Retry-After says.'],
-  flood_wait: [
-    429,
-    'The platform asks this account to slow down. Wait as long as Retry-After says.',
-  ],
+  flood_wait: [429, 'The platform asks this account to slow down. Wait as long as Retry-After says.'],
   // 500: a bug
   internal: [500, 'Something went wrong on our side. The request id identifies it in the log.'],
   // 503: not now

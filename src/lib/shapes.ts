@@ -10,7 +10,13 @@ const canonical = /^(0|-?[1-9][0-9]{0,18})$/
 export const chatId = z
   .string()
   .refine(isChatId, { message: 'must be platform:chat: and an integer, such as platform:chat:42' })
-  .meta({ openapi: { type: 'string', pattern: '^platform:chat:(0|-?[1-9][0-9]{0,18})$', examples: ['platform:chat:42'] } })
+  .meta({
+    openapi: {
+      type: 'string',
+      pattern: '^platform:chat:(0|-?[1-9][0-9]{0,18})$',
+      examples: ['platform:chat:42'],
+    },
+  })
 
 function isChatId(text: string): boolean {
   if (!text.startsWith(chatPrefix)) return false
@@ -59,7 +65,8 @@ export const cursor = z
 
 export const timestamp = z.date().meta({ openapi: { type: 'string', format: 'date-time' } })
 
-const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:([Zz])|([+ -])(\d\d):(\d\d))?)?$/
+const rfc3339 =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:([Zz])|([+ -])(\d\d):(\d\d))?)?$/
 
 /** Reads a time as the contract allows: RFC 3339, UTC when no offset is given, or a bare date. */
 export function parseTime(value: string): Date | undefined {

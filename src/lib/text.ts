@@ -51,7 +51,9 @@ function refuseOddStructure(text: string): void {
       case 0x5b: // [
         keys.push(text.charCodeAt(at) === 0x7b ? new Set() : null)
         if (keys.length > depthMax) {
-          throw new ApiError('invalid_request', { detail: `The body is nested deeper than ${depthMax} levels.` })
+          throw new ApiError('invalid_request', {
+            detail: `The body is nested deeper than ${depthMax} levels.`,
+          })
         }
         break
       case 0x7d: // }
@@ -81,7 +83,7 @@ function isKey(text: string, end: number): boolean {
 }
 
 function refuseOddKey(literal: string, seen: Set<string>): void {
-  const key = literal.includes('\\') ? unescape(literal) : literal.slice(1, -1)
+  const key = literal.includes('\\') ? decodeKey(literal) : literal.slice(1, -1)
   if (key === '__proto__') {
     throw new ApiError('invalid_request', { detail: 'The property "__proto__" is not allowed.' })
   }
@@ -91,7 +93,7 @@ function refuseOddKey(literal: string, seen: Set<string>): void {
   seen.add(key)
 }
 
-function unescape(literal: string): string {
+function decodeKey(literal: string): string {
   try {
     return JSON.parse(literal)
   } catch {
@@ -104,7 +106,8 @@ export function requireSound(value: unknown): void {
   if (typeof value === 'string') {
     if (!isSound(value)) throw new ApiError('invalid_text')
   } else if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new ApiError('invalid_request', { detail: 'A number is out of range.' })
+    if (!Number.isFinite(value))
+      throw new ApiError('invalid_request', { detail: 'A number is out of range.' })
   } else if (Array.isArray(value)) {
     for (const item of value) requireSound(item)
   } else if (value !== null && typeof value === 'object') {

@@ -25,7 +25,7 @@ export interface AccountRef {
 /** What a session tells its host. A batch is handed over once the one before it has been taken. */
 export interface Listener {
   updates(batch: UpdateBatch): Promise<void>
-  /** The session is over and will not come back by itself. */
+  /** The session is over and will not come back by itself. Not told after the owner's own `close`. */
   closed(reason: Closed): void
 }
 
@@ -41,7 +41,10 @@ export interface UpdateBatch {
 }
 
 export type Update =
-  /** A message of either side that happened while we listened, or while we were away (`live: false`). */
+  /**
+   * A message of either side after the position, also one from while we were away. `live` is false only where a
+   * platform replays older history into its updates.
+   */
   | { readonly kind: 'message'; readonly chat: Chat; readonly message: Message; readonly live: boolean }
   | { readonly kind: 'edited'; readonly chat_id: string; readonly message: Message }
   /** Some platforms name the messages without their chat: then `chat_id` is null. */

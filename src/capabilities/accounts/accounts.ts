@@ -61,7 +61,7 @@ export async function setAccountEnabled(
   actor: Actor,
   { id, enabled }: { id: string; enabled: boolean },
 ): Promise<AccountRow> {
-  return app.db.transaction(async (tx) => {
+  const account = await app.db.transaction(async (tx) => {
     const changed = await tx.maybe<AccountRow>(sql`
       update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
       where id = ${id} and (status = 'DISABLED') = ${enabled} returning ${fields}`)
@@ -70,8 +70,10 @@ export async function setAccountEnabled(
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
       return changed
     }
-    const account = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
-    if (!account) throw new Refusal(`There is no account ${quote(id)}. \`parley account list\` names them.`)
-    return account
+    const known = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
+    if (!known) throw new Refusal(`There is no account ${quote(id)}. \`parley account list\` names them.`)
+    return known
   })
+  await app.settings.refresh()
+  return account
 }

@@ -16,7 +16,9 @@ export interface GateState {
 
 export async function listGates(db: Db): Promise<GateState[]> {
   const rows = await db.rows<GateState>(sql`select name, enabled, changed_at from gates`)
-  return gates.map((name) => rows.find((row) => row.name === name) ?? { name, enabled: false, changed_at: null })
+  return gates.map(
+    (name) => rows.find((row) => row.name === name) ?? { name, enabled: false, changed_at: null },
+  )
 }
 
 /** `all` means every gate but `extended`, which widens what the contract allows and is named explicitly. */
@@ -25,7 +27,9 @@ export async function setGates(
   actor: Actor,
   { names, enabled }: { names: readonly string[]; enabled: boolean },
 ): Promise<GateState[]> {
-  const chosen = names.flatMap((name) => (name === 'all' ? gates.filter((gate) => gate !== 'extended') : [name]))
+  const chosen = names.flatMap((name) =>
+    name === 'all' ? gates.filter((gate) => gate !== 'extended') : [name],
+  )
   const unknown = chosen.find((name) => !gates.some((gate) => gate === name))
   if (unknown) throw new Refusal(`There is no gate ${quote(unknown)}. The gates are ${gates.join(', ')}.`)
   await app.db.transaction(async (tx) => {
@@ -38,6 +42,7 @@ export async function setGates(
       if (changed > 0) await record(app, tx, actor, { action, target: name })
     }
   })
+  await app.settings.refresh()
   return listGates(app.db)
 }
 
@@ -48,7 +53,9 @@ export interface AllowlistEntry {
 }
 
 export function listAllowed(db: Db): Promise<AllowlistEntry[]> {
-  return db.rows<AllowlistEntry>(sql`select list, id, created_at from allowlists order by list, created_at, id`)
+  return db.rows<AllowlistEntry>(
+    sql`select list, id, created_at from allowlists order by list, created_at, id`,
+  )
 }
 
 export async function setAllowed(
@@ -64,6 +71,7 @@ export async function setAllowed(
     const action = allowed ? 'allowlist.added' : 'allowlist.removed'
     if (changed > 0) await record(app, tx, actor, { action, target: id, detail: { list } })
   })
+  await app.settings.refresh()
   return listAllowed(app.db)
 }
 
@@ -73,7 +81,9 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
     const changed = await tx.run(sql`
       update settings set value = to_jsonb(${on}::boolean)
       where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
-    if (changed > 0) await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
+    if (changed > 0)
+      await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
   })
+  await app.settings.refresh()
   return { dispatch: on }
 }

@@ -77,20 +77,27 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
 
 /** Effective on every process within a second. Revoking twice changes nothing. */
 export async function revokeKey(app: App, actor: Actor, id: string): Promise<Key> {
-  return app.db.transaction(async (tx) => {
+  const key = await app.db.transaction(async (tx) => {
     const revoked =
       isUuid(id) &&
       (await tx.maybe<Key>(sql`
         update keys set revoked_at = domain_now() where id = ${id} and revoked_at is null returning ${fields}`))
     if (revoked) {
       const { workspace_id, name, prefix } = revoked
-      await record(app, tx, actor, { action: 'key.revoked', target: id, workspace_id, detail: { name, prefix } })
+      await record(app, tx, actor, {
+        action: 'key.revoked',
+        target: id,
+        workspace_id,
+        detail: { name, prefix },
+      })
       return revoked
     }
-    const key = isUuid(id) && (await tx.maybe<Key>(sql`select ${fields} from keys where id = ${id}`))
-    if (!key) throw new Refusal(`There is no key ${quote(id)}. \`parley key list\` names them.`)
-    return key
+    const known = isUuid(id) && (await tx.maybe<Key>(sql`select ${fields} from keys where id = ${id}`))
+    if (!known) throw new Refusal(`There is no key ${quote(id)}. \`parley key list\` names them.`)
+    return known
   })
+  await app.settings.refresh()
+  return key
 }
 
 export async function listKeys(db: Db, workspace_id: string): Promise<Key[]> {
@@ -109,7 +116,9 @@ export async function noteKeyUse(app: App, ids: readonly string[]): Promise<void
 function requireScopes(wanted: readonly string[]): readonly Scope[] {
   const unknown = wanted.filter((scope) => !scopes.some((known) => known === scope))
   if (unknown.length > 0 || wanted.length === 0) {
-    throw new Refusal(`Scopes are any of ${scopes.join(', ')}${unknown[0] ? `, not ${quote(unknown[0])}` : ''}.`)
+    throw new Refusal(
+      `Scopes are any of ${scopes.join(', ')}${unknown[0] ? `, not ${quote(unknown[0])}` : ''}.`,
+    )
   }
   return scopes.filter((scope) => wanted.includes(scope))
 }

@@ -64,14 +64,17 @@ export async function updateWorkspace(
 }
 
 export function listWorkspaces(db: Db): Promise<Workspace[]> {
-  return db.rows<Workspace>(sql`select id, name, timezone, created_at from workspaces order by created_at, id`)
+  return db.rows<Workspace>(
+    sql`select id, name, timezone, created_at from workspaces order by created_at, id`,
+  )
 }
 
 export async function requireWorkspace(db: Db, id: string): Promise<Workspace> {
   const workspace =
     isUuid(id) &&
     (await db.maybe<Workspace>(sql`select id, name, timezone, created_at from workspaces where id = ${id}`))
-  if (!workspace) throw new Refusal(`There is no workspace ${quote(id)}. \`parley workspace list\` names them.`)
+  if (!workspace)
+    throw new Refusal(`There is no workspace ${quote(id)}. \`parley workspace list\` names them.`)
   return workspace
 }
 

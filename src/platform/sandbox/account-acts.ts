@@ -111,11 +111,10 @@ function refusalOf(world: World, account: Account, chat_id: number): Refusal | n
 function floodWait(world: World, account: Account): number {
   const rule = account.flood_rule
   if (!rule) return 0
-  const now = world.clock.now().getTime()
-  account.sent_at = account.sent_at.filter((at) => Date.parse(at) + rule.seconds * 1000 > now)
-  const oldest = account.sent_at.at(-rule.sends_max)
+  const [oldest] = account.sent_at
   if (oldest === undefined || account.sent_at.length < rule.sends_max) return 0
-  return Math.max(1, Math.ceil((Date.parse(oldest) + rule.seconds * 1000 - now) / 1000))
+  const ms = Date.parse(oldest) + rule.seconds * 1000 - world.clock.now().getTime()
+  return Math.max(0, Math.ceil(ms / 1000))
 }
 
 export function readHistory(account: Account, page: HistoryPage): Outcome<readonly Message[]> {

@@ -134,7 +134,9 @@ function applySend(state: State, entry: SendEntry): void {
     random_id: entry.random_id,
   }
   const box = addPost(account, entry.chat_id, post)
-  if (account.flood_rule) account.sent_at.push(entry.at)
+  if (account.flood_rule) {
+    account.sent_at = [...account.sent_at, entry.at].slice(-account.flood_rule.sends_max)
+  }
   const { chat_id } = entry
   stream(state, account, entry.delivery, [
     { kind: 'message', chat_id, post, unread_count: box.unread_count },

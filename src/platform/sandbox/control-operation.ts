@@ -1,5 +1,5 @@
 /** What a call of the control address is. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { ApiError } from '../../lib/errors.ts'
 import type { World } from './world.ts'
 
@@ -51,5 +51,8 @@ function parse<S extends z.ZodType | null>(schema: S, value: unknown): Parsed<S>
   if (schema === null) return null as Parsed<S>
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data as Parsed<S>
-  throw new ApiError('invalid_request', { detail: z.prettifyError(parsed.error).replaceAll('\n', ' ') })
+  const problems = parsed.error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join('.')}: ${message}` : message,
+  )
+  throw new ApiError('invalid_request', { detail: problems.join('; ') })
 }

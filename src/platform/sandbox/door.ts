@@ -136,6 +136,7 @@ export class Door {
       // Cut at once: not even the stream may tell this session that it was done.
       session.handlers[method](params)
       this.end(null)
+      return silence()
     }
     const outcome = await this.#perform(session.handlers[method], params)
     return fault.fault === 'timeout_after' ? silence() : outcome

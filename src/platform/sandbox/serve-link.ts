@@ -10,6 +10,8 @@ import type { World } from './world.ts'
 
 /** A socket that has not said whose session it is by then is closed. */
 const helloMsMax = 10_000
+/** How long a client may take to read why its session is over. */
+const farewellMsMax = 1000
 /** Calls of one session that wait for an answer at the same time. */
 const callsMax = 1000
 
@@ -65,9 +67,14 @@ class LinkSocket implements Peer {
   }
 
   cut(reason: string | null): void {
-    if (reason !== null) writeFrame(this.#socket, { closed: reason })
-    if (reason === null) this.#socket.destroy()
-    else this.#socket.end(() => this.#socket.destroy())
+    const destroy = () => this.#socket.destroy()
+    if (reason === null) {
+      destroy()
+      return
+    }
+    writeFrame(this.#socket, { closed: reason })
+    this.#socket.end(destroy)
+    setTimeout(destroy, farewellMsMax).unref()
   }
 
   #take(value: unknown): void {

@@ -51,8 +51,13 @@ interface Dialled {
 function dial(url: URL, signal: AbortSignal): Promise<Outcome<Dialled>> {
   return new Promise((resolve) => {
     const headers = { Connection: 'Upgrade', Upgrade: linkProtocol }
-    const asked = request(url, { headers, signal, agent: false })
-    asked.on('upgrade', (_, socket, head) => resolve({ kind: 'accepted', value: { socket, head } }))
+    const asked = request(url, { headers, agent: false })
+    const giveUp = () => asked.destroy(new Error('The platform did not answer in time.'))
+    signal.addEventListener('abort', giveUp, { once: true })
+    asked.on('upgrade', (_, socket, head) => {
+      signal.removeEventListener('abort', giveUp)
+      resolve({ kind: 'accepted', value: { socket, head } })
+    })
     asked.on('response', (response) => {
       response.destroy()
       resolve({ kind: 'not_written', reason: `The address answered with status ${response.statusCode}.` })

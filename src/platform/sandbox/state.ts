@@ -51,7 +51,8 @@ export interface Account {
   last_message_id: number
   last_at: string
   flood_rule: FloodRule | null
-  sent_at: string[]
+  /** The last sends, as many as the flood rule counts. */
+  sent_at: readonly string[]
 }
 
 export interface Due {

@@ -1,0 +1,145 @@
+/** The conformance suite on reading, and the stream of updates. */
+import { describe, expect, test } from 'vitest'
+import { expectAccepted, within } from './conformance-recorder.ts'
+import { messageIn, type Stage } from './conformance-stage.ts'
+import type { Message } from './port.ts'
+
+export function readingConform(stage: () => Stage): void {
+  describe('history', () => {
+    test('comes newest first, in pages, and marks nothing read', async () => {
+      const { account_id, person_id, session, chat_id } = await stage().setScene()
+      for (let n = 1; n <= 7; n++) await stage().others.write({ account_id, person_id, text: `${n}` })
+      const seen: Message[] = []
+      for (let page = 0; page < 4; page++) {
+        const last = seen.at(-1)
+        const before = last ? { message_id: last.id } : null
+        seen.push(...expectAccepted(await session.history({ chat_id, before, limit: 3 })))
+      }
+      expect(seen.map(({ text }) => text)).toEqual(['7', '6', '5', '4', '3', '2', '1'])
+      const { chats } = expectAccepted(await session.chats({ after: null, limit: 10 }))
+      expect(chats.find(({ id }) => id === chat_id)?.unread_count).toBe(7)
+    })
+
+    test('of a chat the account does not have is refused', async () => {
+      const { session } = await stage().setScene()
+      const outcome = await session.history({ chat_id: '999999', before: null, limit: 3 })
+      expect(outcome).toEqual({ kind: 'refused', reason: 'chat_unavailable' })
+    })
+  })
+
+  describe('chats and contacts', () => {
+    test('list every chat once, most recent first', async () => {
+      const { account_id, session } = await stage().setScene()
+      const ids: string[] = []
+      for (let n = 0; n < 5; n++) {
+        const person_id = await stage().others.addPerson({ name: `Writer ${n}` })
+        await stage().others.write({ account_id, person_id, text: 'hi' })
+        ids.unshift(String(person_id))
+      }
+      const seen: string[] = []
+      let after: string | null = null
+      do {
+        const page: { chats: readonly { id: string }[]; next: string | null } = expectAccepted(
+          await session.chats({ after, limit: 2 }),
+        )
+        seen.push(...page.chats.map(({ id }) => id))
+        after = page.next
+      } while (after !== null)
+      expect(new Set(seen).size).toBe(6)
+      expect(seen.slice(0, 5).sort()).toEqual([...ids].sort())
+      const contacts = expectAccepted(await session.contacts())
+      expect(contacts.map(({ id }) => id)).toEqual(expect.arrayContaining(ids))
+    })
+
+    test('a group has a negative id and its members', async () => {
+      const { account_id, person_id, session } = await stage().setScene()
+      const id = await stage().others.addGroup({ account_id, name: 'Team', members: [person_id] })
+      expect(id).toBeLessThan(0)
+      const { chats } = expectAccepted(await session.chats({ after: null, limit: 10 }))
+      const group = chats.find((chat) => chat.id === String(id))
+      expect(group).toMatchObject({ kind: 'group', name: 'Team' })
+      expect(group?.participants.map((person) => person.id)).toContain(String(person_id))
+    })
+  })
+
+  describe('setReadState', () => {
+    test('marks read and unread, and says so in the stream', async () => {
+      const { account_id, person_id, session, recorder, chat_id } = await stage().setScene()
+      for (let n = 1; n <= 3; n++) await stage().others.write({ account_id, person_id, text: `${n}` })
+      expect(expectAccepted(await session.setReadState(chat_id, false))).toEqual({ unread_count: 0 })
+      const marked = expectAccepted(await session.setReadState(chat_id, true))
+      expect(marked.unread_count).toBeGreaterThan(0)
+      await recorder.until(() => recorder.of('unread').length === 2)
+      const counts = recorder.of('unread').map(({ unread_count }) => unread_count)
+      expect(counts).toEqual([0, marked.unread_count])
+    })
+  })
+
+  describe('updates', () => {
+    test('tell of messages, edits, deletions and reading, in order', async () => {
+      const scene = await stage().setScene()
+      const { account_id, person_id, session, recorder, chat_id } = scene
+      const { message_id: ours } = expectAccepted(await session.send(messageIn(scene, 'offer')))
+      const theirs = await stage().others.write({ account_id, person_id, text: 'typo' })
+      await stage().others.read({ account_id, person_id })
+      await stage().others.edit({ account_id, person_id, message_id: theirs, text: 'no typo' })
+      await stage().others.remove({ account_id, person_id, message_id: theirs })
+      await recorder.until(() => recorder.of('deleted').length === 1)
+      const incoming = recorder.messages.find((update) => !update.message.is_sender)
+      expect(incoming).toMatchObject({
+        live: true,
+        chat: { id: chat_id, kind: 'private', unread_count: 1 },
+        message: { id: String(theirs), text: 'typo', sender_id: String(person_id), edited_at: null },
+      })
+      expect(recorder.of('read_by_them')).toMatchObject([{ chat_id, up_to_message_id: ours }])
+      const [edited] = recorder.of('edited')
+      expect(edited).toMatchObject({ chat_id, message: { id: String(theirs), text: 'no typo' } })
+      expect(edited?.message.edited_at).not.toBeNull()
+      expect(recorder.of('deleted')[0]?.message_ids).toEqual([String(theirs)])
+    })
+
+    test('wait until the batch before has been taken', async () => {
+      const { account_id, person_id, recorder } = await stage().setScene()
+      const release = recorder.hold()
+      const expected = Array.from({ length: 250 }, (_, n) => `${n}`)
+      for (const text of expected) await stage().others.write({ account_id, person_id, text })
+      await recorder.until(() => recorder.handed > 0)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      expect(recorder.handed).toBe(1)
+      release()
+      await recorder.until(() => recorder.texts.length >= expected.length)
+      expect(recorder.texts).toEqual(expected)
+      expect(recorder.concurrentMax).toBe(1)
+    })
+
+    test('that the listener cannot take end the session, and come again in the next', async () => {
+      const { account, account_id, person_id, recorder } = await stage().setScene()
+      await stage().others.write({ account_id, person_id, text: 'first' })
+      await recorder.until(() => recorder.texts.length === 1)
+      recorder.fail()
+      await stage().others.write({ account_id, person_id, text: 'second' })
+      expect(await within(2000, recorder.closedReason)).toMatchObject({ status: 'lost' })
+      const next = recorder.continued()
+      await stage().connect(account, next)
+      await next.until(() => next.texts.length === 1)
+      expect(next.texts).toEqual(['second'])
+    })
+  })
+
+  describe('a frozen connection', () => {
+    test('is not live, holds its updates, and goes on afterwards', async () => {
+      const { account_id, person_id, session, recorder, chat_id } = await stage().setScene()
+      await stage().others.fault({ on: 'history', fault: 'freeze', seconds: 0.6, account_id })
+      const page = session.history({ chat_id, before: null, limit: 1 })
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      await stage().others.write({ account_id, person_id, text: 'anybody there?' })
+      const ping = session.ping()
+      expect(await within(300, ping).catch(() => 'silent')).toBe('silent')
+      expect(recorder.texts).toEqual([])
+      expect(await within(3000, ping)).toBe(true)
+      expectAccepted(await within(3000, page))
+      await recorder.until(() => recorder.texts.includes('anybody there?'))
+      expect(recorder.closedWith).toBeNull()
+    })
+  })
+}

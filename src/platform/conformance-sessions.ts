@@ -1,0 +1,136 @@
+/** The conformance suite on the life of a session, and whom it finds. */
+import { describe, expect, test } from 'vitest'
+import { expectAccepted, Recorder, within } from './conformance-recorder.ts'
+import { messageIn, type Stage } from './conformance-stage.ts'
+
+export function sessionsConform(stage: () => Stage): void {
+  describe('connect', () => {
+    test('gives a live session of the account itself', async () => {
+      const { session } = await stage().setScene()
+      expect(session.self.kind).toBe('self')
+      expect(await session.ping()).toBe(true)
+    })
+
+    test('without a position begins from now on', async () => {
+      const { account, account_id, person_id, session } = await stage().setScene()
+      await session.close()
+      await stage().others.write({ account_id, person_id, text: 'before' })
+      const recorder = new Recorder()
+      await stage().connect(account, recorder)
+      await stage().others.write({ account_id, person_id, text: 'after' })
+      await recorder.until(() => recorder.texts.includes('after'))
+      expect(recorder.texts).toEqual(['after'])
+    })
+
+    test('from a position loses and repeats nothing', async () => {
+      const scene = await stage().setScene()
+      const { account, account_id, person_id, recorder } = scene
+      await stage().others.write({ account_id, person_id, text: '0' })
+      await recorder.until(() => recorder.texts.length === 1)
+      let session = scene.session
+      const expected = ['0']
+      for (let round = 1; round <= 5; round++) {
+        expected.push(`${round} while connected`, `${round} while away`)
+        await stage().others.write({ account_id, person_id, text: `${round} while connected` })
+        await session.close()
+        await stage().others.write({ account_id, person_id, text: `${round} while away` })
+        session = await stage().connect(account, recorder)
+      }
+      await recorder.until(() => recorder.texts.length >= expected.length)
+      expect(recorder.texts).toEqual(expected)
+      expect(recorder.messages.every(({ live }) => live)).toBe(true)
+    })
+
+    test('a second time takes the account over', async () => {
+      const { account, account_id, person_id, session, recorder } = await stage().setScene()
+      const second = new Recorder()
+      const newer = await stage().connect(account, second)
+      expect(await within(2000, recorder.closedReason)).toMatchObject({ status: 'lost' })
+      expect(await session.ping()).toBe(false)
+      expect(await session.contacts()).toMatchObject({ kind: 'not_written' })
+      expect(await newer.ping()).toBe(true)
+      await stage().others.write({ account_id, person_id, text: 'hello' })
+      await second.until(() => second.texts.includes('hello'))
+      expect(recorder.texts).toEqual([])
+    })
+
+    test('says when the platform refuses, is flooded or cannot be reached', async () => {
+      const account = await stage().newAccount()
+      const { account_id } = account
+      const attempt = () => stage().platform.connect({ ...account, position: null }, new Recorder())
+      await stage().others.fault({ on: 'connect', fault: 'refuse', account_id })
+      expect(await attempt()).toEqual({ kind: 'refused', reason: 'needs_login' })
+      await stage().others.fault({ on: 'connect', fault: 'flood_wait', seconds: 7, account_id })
+      expect(await attempt()).toEqual({ kind: 'flood_wait', retry_after_seconds: 7 })
+      await stage().others.fault({ on: 'connect', fault: 'unavailable', account_id })
+      expect(await attempt()).toMatchObject({ kind: 'not_written' })
+    })
+  })
+
+  describe('close', () => {
+    test('ends every call with not_written and is not reported as a loss', async () => {
+      const scene = await stage().setScene()
+      const { session, recorder, chat_id } = scene
+      await session.close()
+      await session.close()
+      expect(await session.send(messageIn(scene, 'too late'))).toMatchObject({ kind: 'not_written' })
+      expect(await session.history({ chat_id, before: null, limit: 10 })).toMatchObject({
+        kind: 'not_written',
+      })
+      expect(await session.setReadState(chat_id, false)).toMatchObject({ kind: 'not_written' })
+      expect(await session.ping()).toBe(false)
+      expect(recorder.closedWith).toBeNull()
+      expect(await stage().others.sentTexts(scene.account_id)).toEqual([])
+    })
+
+    test('leaves what was in flight unknown', async () => {
+      const scene = await stage().setScene()
+      const { account_id, session } = scene
+      await stage().others.fault({ on: 'send', fault: 'timeout_after', account_id })
+      const sending = session.send(messageIn(scene, 'did it arrive?'))
+      await expect.poll(() => stage().others.sentTexts(account_id)).toEqual(['did it arrive?'])
+      await session.close()
+      expect(await within(2000, sending)).toMatchObject({ kind: 'unknown' })
+    })
+  })
+
+  describe('resolve', () => {
+    test('finds a username in any case, and says who it is', async () => {
+      const { session } = await stage().setScene()
+      const id = String(
+        await stage().others.addPerson({ name: 'Ada', username: `Ada_${stage().nextNumber()}` }),
+      )
+      for (const value of [`Ada_${people}`, `aDA_${people}`]) {
+        const person = expectAccepted(await session.resolve({ kind: 'username', value }))
+        expect(person).toMatchObject({ id, name: 'Ada', kind: 'person', username: `Ada_${people}` })
+      }
+    })
+
+    test('tells bots and ourselves from people', async () => {
+      const { session } = await stage().setScene()
+      const bot = `helper_${stage().nextNumber()}_bot`
+      await stage().others.addPerson({ name: 'Helper', username: bot })
+      expect(expectAccepted(await session.resolve({ kind: 'username', value: bot })).kind).toBe('bot')
+      const value = session.self.username ?? ''
+      expect(expectAccepted(await session.resolve({ kind: 'username', value })).kind).toBe('self')
+    })
+
+    test('refuses what is nobody', async () => {
+      const { account_id, session } = await stage().setScene()
+      const username = `public_group_${stage().nextNumber()}`
+      await stage().others.addGroup({ account_id, name: 'Public', username })
+      const resolve = (value: string) => session.resolve({ kind: 'username', value })
+      expect(await resolve(username)).toEqual({ kind: 'refused', reason: 'identity_ineligible' })
+      expect(await resolve('nobody_at_all')).toEqual({ kind: 'refused', reason: 'username_not_found' })
+    })
+  })
+
+  describe('openChat', () => {
+    test('gives the private chat, the same each time', async () => {
+      const { person_id, session, chat_id } = await stage().setScene()
+      const chat = expectAccepted(await session.openChat(String(person_id)))
+      expect(chat).toMatchObject({ id: chat_id, kind: 'private', unread_count: 0 })
+      expect(chat.participants.map(({ kind }) => kind).sort()).toEqual(['person', 'self'])
+    })
+  })
+}

@@ -1,0 +1,47 @@
+/** What each operation needs, written down apart from the code: adding one without a line here fails. */
+import type { Allowlist, Gate, Scope } from '../src/route.ts'
+
+export interface Expectation {
+  readonly method: string
+  readonly path: string
+  readonly scopes: readonly Scope[]
+  /** Besides `rest`. */
+  readonly gates: readonly Gate[]
+  readonly allowlists: readonly Allowlist[]
+  readonly idempotency: 'none' | 'optional' | 'required'
+  readonly success?: number
+  /** What the same request answers to another workspace's key: its own data, or a refusal. */
+  readonly foreign: 'own' | readonly [status: number, code: string]
+}
+
+export const expectations: Readonly<Record<string, Expectation>> = {
+  get_me: {
+    method: 'GET',
+    path: '/me',
+    scopes: ['read'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: 'own',
+  },
+  // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
+  probe_note: {
+    method: 'POST',
+    path: '/probe/{chat_id}/notes',
+    scopes: ['write'],
+    gates: ['crm'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    success: 201,
+    foreign: [403, 'account_unavailable'],
+  },
+  probe_variant: {
+    method: 'POST',
+    path: '/probe/variant',
+    scopes: ['campaigns', 'send'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'optional',
+    foreign: 'own',
+  },
+}

@@ -1,0 +1,33 @@
+/** One PostgreSQL for the whole run: a migrated template that every test file copies in 30 ms. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { openEmbedded } from '../../src/db/embedded.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDatabase } from '../../src/db/sql.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    cluster: { readonly host: string; readonly user: string; readonly password: string }
+  }
+}
+
+export const template = 'parley_template'
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'parley-test-'))
+  const embedded = await openEmbedded({ data_dir, claim: 'service' })
+  const { host = '', user = '', password } = embedded.connection
+  const admin = openDatabase(embedded.connection, { pool_size: 2 })
+  await admin.pool.query(`create database ${template}`)
+  const database = openDatabase({ ...embedded.connection, database: template }, { pool_size: 2 })
+  await migrate(database)
+  await database.close()
+  await admin.close()
+  project.provide('cluster', { host, user, password: String(password) })
+  return async () => {
+    await embedded.close()
+    await rm(data_dir, { recursive: true, force: true })
+  }
+}

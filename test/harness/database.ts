@@ -1,0 +1,28 @@
+/** A database of one test file's own, copied from the template. */
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { template } from './cluster.ts'
+
+export interface TestDatabase {
+  readonly url: string
+  drop(): Promise<void>
+}
+
+export async function copyDatabase(): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await admin(`create database ${name} template ${template}`)
+  const { host, user, password } = inject('cluster')
+  const url = `postgres://${user}:${password}@localhost/${name}?host=${encodeURIComponent(host)}`
+  return { url, drop: () => admin(`drop database if exists ${name} with (force)`) }
+}
+
+async function admin(statement: string): Promise<void> {
+  const client = new pg.Client({ ...inject('cluster'), database: 'postgres' })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,160 @@
+/** The service as a client sees it: real HTTP, a real database, and the functions operators use. */
+
+import { createAccount, type Status } from '../../src/capabilities/accounts/accounts.ts'
+import { setAllowed, setGates } from '../../src/capabilities/gates/gates.ts'
+import { createKey, type NewKey } from '../../src/capabilities/keys/keys.ts'
+import { createUser } from '../../src/capabilities/users/users.ts'
+import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
+import { makeLogger } from '../../src/cli/log.ts'
+import { type OpenApp, openApp } from '../../src/cli/open.ts'
+import { readConfig } from '../../src/config.ts'
+import { sql } from '../../src/db/sql.ts'
+import { buildServer, type ServerOptions } from '../../src/http/server.ts'
+import { type Gate, type Route, scopes } from '../../src/route.ts'
+import { routes } from '../../src/routes.ts'
+import { copyDatabase, type TestDatabase } from './database.ts'
+
+export interface ServiceOptions extends Partial<ServerOptions> {
+  /** Operations that only this test knows, besides the contract's. */
+  readonly routes?: readonly Route[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Record<string, unknown> & { readonly code?: string; readonly error?: string }
+}
+
+export interface Ask {
+  readonly key?: string | undefined
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Tenant {
+  readonly workspace_id: string
+  readonly user_id: string
+  /** All four scopes. */
+  readonly key: string
+  readonly key_id: string
+}
+
+export class Service {
+  readonly app: OpenApp
+  readonly url: string
+  readonly database: TestDatabase
+  readonly log: string[]
+  readonly #close: () => Promise<void>
+
+  constructor(parts: {
+    app: OpenApp
+    url: string
+    database: TestDatabase
+    log: string[]
+    close: () => Promise<void>
+  }) {
+    this.app = parts.app
+    this.url = parts.url
+    this.database = parts.database
+    this.log = parts.log
+    this.#close = parts.close
+  }
+
+  async call(method: string, path: string, { key, body, headers = {} }: Ask = {}): Promise<Answer> {
+    const response = await fetch(`${this.url}${path.startsWith('/api') ? '' : '/api/v1'}${path}`, {
+      method,
+      headers: {
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
+  }
+
+  get = (path: string, ask?: Ask) => this.call('GET', path, ask)
+  post = (path: string, ask?: Ask) => this.call('POST', path, ask)
+
+  /** A workspace with a user and a key that may do everything. */
+  async tenant(name = 'Acme'): Promise<Tenant> {
+    const workspace = await createWorkspace(this.app, 'system', { name })
+    const email = `${workspace.id}@acme.example`
+    const user = await createUser(this.app, 'system', { email, workspace_id: workspace.id })
+    const { key, id } = await this.key({ workspace_id: workspace.id, user_id: user.id })
+    return { workspace_id: workspace.id, user_id: user.id, key, key_id: id }
+  }
+
+  key(wanted: Pick<NewKey, 'workspace_id' | 'user_id'> & Partial<NewKey>) {
+    return createKey(this.app, 'system', { name: 'test', scopes, ...wanted })
+  }
+
+  /** An account in the given state, as if a host had brought it there. */
+  async account(workspace_id: string, status: Status = 'READY'): Promise<string> {
+    const account = await createAccount(this.app, 'system', {
+      workspace_id,
+      platform: 'sandbox',
+      name: 'Sales',
+    })
+    await this.app.db.run(sql`update accounts set status = ${status} where id = ${account.id}`)
+    await this.settle()
+    return account.id
+  }
+
+  async open(...names: readonly (Gate | 'all')[]): Promise<void> {
+    await setGates(this.app, 'system', { names, enabled: true })
+  }
+
+  async shut(...names: readonly Gate[]): Promise<void> {
+    await setGates(this.app, 'system', { names, enabled: false })
+  }
+
+  async allow(
+    { workspace_id, user_id }: Pick<Tenant, 'workspace_id' | 'user_id'>,
+    allowed = true,
+  ): Promise<void> {
+    await setAllowed(this.app, 'system', { list: 'campaign_user', id: user_id, allowed })
+    await setAllowed(this.app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed })
+  }
+
+  /** What was changed behind the service's back is seen from here on. */
+  async settle(): Promise<void> {
+    await this.app.settings.refresh()
+  }
+
+  close(): Promise<void> {
+    return this.#close()
+  }
+}
+
+/** Every gate but `extended` is open, and the rate limit is out of the way unless a test sets it. */
+export async function openService(options: ServiceOptions = {}): Promise<Service> {
+  const database = await copyDatabase()
+  const log: string[] = []
+  const config = readConfig({
+    DATABASE_URL: database.url,
+    PARLEY_SECRET: 'a secret for tests that is long enough',
+    PARLEY_RATE_LIMIT: '1000000',
+    ...options.env,
+  })
+  const app = await openApp({
+    config,
+    data_dir: '',
+    log: makeLogger('info', { write: (line) => void log.push(line) }),
+    claim: 'service',
+    routes: [...routes, ...(options.routes ?? [])],
+  })
+  const readiness = { worker: () => 'elsewhere', stopping: () => false }
+  const server = await buildServer(app, { readiness, ...options })
+  const url = await server.listen({ host: '127.0.0.1', port: 0 })
+  const close = async () => {
+    await server.close()
+    await app.close()
+    await database.drop()
+  }
+  const service = new Service({ app, url, database, log, close })
+  await service.open('all')
+  return service
+}
