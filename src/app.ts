@@ -1,9 +1,9 @@
 /** What a capability may reach. Built once in main, handed down as the first argument. */
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
+import type { Account, Allowlist, Caller, Gate, Operation } from './contract.ts'
 import type { Database } from './db/sql.ts'
 import type { Secrets } from './lib/secrets.ts'
-import type { Account, Allowlist, Caller, Gate, Route } from './route.ts'
 
 export interface App {
   readonly config: Config
@@ -12,8 +12,8 @@ export interface App {
   readonly settings: Settings
   readonly limits: Limits
   readonly log: Logger
-  /** The contract, listed. */
-  readonly routes: readonly Route[]
+  /** What there is to do, and what each needs. */
+  readonly operations: readonly Operation[]
 }
 
 /** What operators switch while the service runs, never older than a second. */

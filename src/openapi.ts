@@ -1,7 +1,8 @@
 /** The OpenAPI 3.1 document, made from the route list: what is listed is what is served. */
 import { z } from 'zod'
+import { apiPrefix, contractVersion } from './contract.ts'
 import { type ErrorCode, errors } from './lib/errors.ts'
-import { apiPrefix, contractVersion, type Route } from './route.ts'
+import type { Route } from './route.ts'
 
 type Json = Record<string, unknown>
 

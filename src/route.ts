@@ -4,55 +4,9 @@
  */
 import type { z } from 'zod'
 import type { App } from './app.ts'
+import type { Account, Caller, Needs, Operation } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ErrorCode } from './lib/errors.ts'
-
-export const contractVersion = '1.0.0'
-export const apiPrefix = '/api/v1'
-
-export const gates = [
-  'rest',
-  'crm',
-  'pipeline',
-  'analytics',
-  'start_chat',
-  'campaigns',
-  'scoped_routing',
-  'campaign_mutation',
-  'branching',
-  'read_receipts',
-  'broadcast',
-  'extended',
-  'mcp_send',
-  'mcp_pipeline',
-  'mcp_columns',
-] as const
-export type Gate = (typeof gates)[number]
-
-export const scopes = ['read', 'write', 'send', 'campaigns'] as const
-export type Scope = (typeof scopes)[number]
-
-export const allowlists = ['campaign_user', 'campaign_workspace'] as const
-export type Allowlist = (typeof allowlists)[number]
-
-/** On whose behalf something happens: an API key, or a person at the dashboard. */
-export interface Caller {
-  readonly workspace_id: string
-  readonly user_id: string
-  readonly scopes: readonly Scope[]
-  readonly via:
-    | { readonly kind: 'key'; readonly id: string; readonly name: string; readonly prefix: string }
-    | { readonly kind: 'session' }
-}
-
-/** A messaging account that may be used: READY, and of the caller's workspace. */
-export interface Account {
-  readonly id: string
-  readonly provider: string
-  readonly type: 'MESSAGING'
-  readonly name: string
-  readonly status: string
-}
 
 export interface Reply {
   readonly status: number
@@ -64,19 +18,7 @@ export function ok(body: unknown): Reply {
   return { status: 200, body }
 }
 
-/** What has to be true of the instance and the caller before the input is looked at. */
-export interface Needs {
-  /** Any one of these. */
-  readonly scopes: readonly Scope[]
-  /** All of these, besides `rest`. */
-  readonly gates?: readonly Gate[]
-  readonly allowlists?: readonly Allowlist[]
-  readonly idempotency?: 'required' | 'optional'
-}
-
-interface Described {
-  /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
-  readonly name: string
+interface Described extends Operation {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
   readonly summary: string
@@ -129,7 +71,7 @@ interface Local<P, Q, B> {
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B>) => Promise<Reply>
 }
 
-export type Spec<P, Q, B> = Described & Needs & Input<P, Q, B> & (Read<P, Q, B> | Local<P, Q, B>)
+export type Spec<P, Q, B> = Described & Input<P, Q, B> & (Read<P, Q, B> | Local<P, Q, B>)
 
 /** Any route: its schemas and its function belong together, and only `perform` brings them together. */
 export type Route = Spec<never, never, never>

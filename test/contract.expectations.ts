@@ -1,5 +1,5 @@
 /** What each operation needs, written down apart from the code: adding one without a line here fails. */
-import type { Allowlist, Gate, Scope } from '../src/route.ts'
+import type { Allowlist, Gate, Scope } from '../src/contract.ts'
 
 export interface Expectation {
   readonly method: string

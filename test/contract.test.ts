@@ -1,7 +1,8 @@
 /** What every operation owes, asked of all at once. A new route is covered the moment it is listed. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { apiPrefix, type Gate, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
-import { apiPrefix, type Gate, type Route, scopes } from '../src/route.ts'
+import type { Route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
 import { type Expectation, expectations } from './contract.expectations.ts'
 import { probes } from './harness/probes.ts'

@@ -1,9 +1,9 @@
 /** Which messaging accounts a caller may use: those of its workspace that are READY. */
 import type { App } from '../app.ts'
+import type { Account, Caller } from '../contract.ts'
 import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
-import type { Account, Caller } from '../route.ts'
 
 /** Read once per version of the settings, which every change of an account's status raises. */
 export async function listEligibleAccounts(app: App, caller: Caller): Promise<readonly Account[]> {

@@ -1,11 +1,12 @@
 /** Idempotency keys of operations that change only our database. */
 import { canonicalize } from 'json-canonicalize'
 import type { App } from '../app.ts'
+import type { Caller } from '../contract.ts'
 import { LostCommit, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
-import type { Caller, Reply, Route } from '../route.ts'
+import type { Reply, Route } from '../route.ts'
 
 /** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. */
 export function readIdempotencyKey(values: readonly string[]): string | undefined {

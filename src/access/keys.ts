@@ -1,11 +1,11 @@
 /** API keys: their form, and who is behind one. */
 import { crc32 } from 'node:zlib'
 import type { App, KnownKey, Snapshot } from '../app.ts'
+import type { Caller, Scope } from '../contract.ts'
 import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { base62, randomText } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
-import type { Caller, Scope } from '../route.ts'
 
 export const keyPrefix = 'svc_live_'
 const randomLength = 32

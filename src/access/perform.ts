@@ -1,9 +1,10 @@
 /** The one place that knows the order of checks. Each line lets a request through or throws. */
 import type { z } from 'zod'
 import type { App, Snapshot, Window } from '../app.ts'
+import type { Account, Caller, Needs } from '../contract.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import { quote, requireSound } from '../lib/text.ts'
-import type { Account, Call, Caller, Needs, Reply, Route } from '../route.ts'
+import type { Call, Reply, Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
@@ -63,8 +64,8 @@ function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
 }
 
 /** Whether the caller could do this now, as /me tells it. */
-export function isCapable(settings: Snapshot, caller: Caller, route: Route): boolean {
-  return unmetNeed(settings, caller, route) === undefined
+export function isCapable(settings: Snapshot, caller: Caller, needs: Needs): boolean {
+  return unmetNeed(settings, caller, needs) === undefined
 }
 
 function unmetNeed(

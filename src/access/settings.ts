@@ -1,7 +1,7 @@
 /** Gates, allowlists and the dispatch switch, as every process sees them within a second. */
 import type { KnownKey, Settings, Snapshot } from '../app.ts'
+import { type Account, type Allowlist, type Gate, gates } from '../contract.ts'
 import { type Database, sql } from '../db/sql.ts'
-import { type Account, type Allowlist, type Gate, gates } from '../route.ts'
 
 const pollMs = 500
 const staleMs = 1_000

@@ -10,8 +10,8 @@ import {
   updateWorkspace,
   type WorkspaceFields,
 } from '../capabilities/workspaces/workspaces.ts'
+import { gates, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
-import { gates, scopes } from '../route.ts'
 import { date, list, noun, verb } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {

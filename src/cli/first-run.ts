@@ -4,7 +4,7 @@ import { setGates } from '../capabilities/gates/gates.ts'
 import { createKey } from '../capabilities/keys/keys.ts'
 import { createUser } from '../capabilities/users/users.ts'
 import { createWorkspace, listWorkspaces } from '../capabilities/workspaces/workspaces.ts'
-import { scopes } from '../route.ts'
+import { scopes } from '../contract.ts'
 
 export interface FirstRun {
   readonly key: string

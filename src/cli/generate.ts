@@ -38,7 +38,13 @@ export function addGenerateVerb(program: Command): void {
 /** From a database of its own, made for the moment. */
 async function schema(): Promise<string> {
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-generate-'))
-  const app = await openApp({ config: readConfig({}), data_dir, log: makeLogger('silent'), claim: 'command' })
+  const app = await openApp({
+    config: readConfig({}),
+    data_dir,
+    log: makeLogger('silent'),
+    claim: 'command',
+    operations: routes,
+  })
   try {
     return await dumpSchema(app.db)
   } finally {

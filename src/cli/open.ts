@@ -5,14 +5,13 @@ import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
 import type { App, Limits } from '../app.ts'
 import type { Config } from '../config.ts'
+import type { Operation } from '../contract.ts'
 import { ensureClock } from '../db/clock.ts'
 import { type Embedded, keepSecret, openEmbedded } from '../db/embedded.ts'
 import { isMigrated, migrate } from '../db/migrate.ts'
 import { type Database, openDatabase } from '../db/sql.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
 import { Secrets } from '../lib/secrets.ts'
-import type { Route } from '../route.ts'
-import { routes } from '../routes.ts'
 import { withProgress } from './progress.ts'
 
 export interface OpenOptions {
@@ -23,8 +22,7 @@ export interface OpenOptions {
   readonly claim: 'service' | 'command'
   /** Migrates also a database that is not its own. */
   readonly migrate?: boolean
-  /** Tests add operations of their own to the list. */
-  readonly routes?: readonly Route[]
+  readonly operations: readonly Operation[]
 }
 
 export interface OpenApp extends App {
@@ -63,7 +61,7 @@ export async function openApp(options: OpenOptions): Promise<OpenApp> {
       limits,
       log,
       secrets: new Secrets(secret),
-      routes: options.routes ?? routes,
+      operations: options.operations,
       lost: embedded?.lost,
       applied,
       close,

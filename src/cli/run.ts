@@ -1,10 +1,9 @@
 /** The long-running verbs: everything at once, HTTP only, or background only. */
 import { type Command, Option } from 'commander'
-import type { FastifyInstance } from 'fastify'
 import type { App } from '../app.ts'
 import { type Config, readConfig } from '../config.ts'
-import { buildServer } from '../http/server.ts'
-import { Refusal } from '../lib/errors.ts'
+import { buildServer, type Server } from '../http/server.ts'
+import { routes } from '../routes.ts'
 import type { Running } from '../worker/loops.ts'
 import { startWorker } from '../worker/worker.ts'
 import { type FirstRun, firstRun } from './first-run.ts'
@@ -41,7 +40,7 @@ export function addRunVerbs(program: Command): void {
 async function run(role: Role, options: RunOptions): Promise<void> {
   const config = readConfig(process.env)
   const log = makeLogger(config.log_level)
-  const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service' })
+  const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', operations: routes })
   const service: Service = { role, app, stopping: false, ready: false }
   const stopped = stopOnSignal(service)
   try {
@@ -57,7 +56,7 @@ async function run(role: Role, options: RunOptions): Promise<void> {
 interface Service {
   readonly role: Role
   readonly app: OpenApp
-  server?: FastifyInstance
+  server?: Server
   worker?: Running
   stopping: boolean
   ready: boolean
@@ -65,7 +64,7 @@ interface Service {
 
 async function begin(service: Service, config: Config, options: RunOptions): Promise<void> {
   const { role, app } = service
-  service.server = await buildServer(role === 'work' ? { ...app, routes: [] } : app, {
+  service.server = await buildServer(app, role === 'work' ? [] : routes, {
     readiness: {
       worker: () => {
         if (role === 'serve') return 'elsewhere'
@@ -74,30 +73,12 @@ async function begin(service: Service, config: Config, options: RunOptions): Pro
       stopping: () => service.stopping,
     },
   })
-  const address = await listen(service.server, config.host, options.port)
+  const address = await service.server.listen({ host: config.host, port: options.port })
   if (role !== 'serve') service.worker = await startWorker(app)
   const empty = role === 'start' && options.demo !== false && config.database.kind === 'embedded'
   const first = empty ? await firstRun(app) : undefined
   service.ready = true
   greet(app, config.base_url ?? address, first)
-}
-
-async function listen(server: FastifyInstance, host: string, wanted: number): Promise<string> {
-  try {
-    await server.listen({ host, port: wanted })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') throw new Refusal(`Port ${wanted} is taken. Choose another with --port.`)
-    if (code === 'EACCES') throw new Refusal(`Port ${wanted} is not ours to use. Choose another with --port.`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new Refusal(`PARLEY_HOST names no address of this machine: ${host}.`)
-    }
-    throw error
-  }
-  const bound = server.server.address()
-  const number = typeof bound === 'object' && bound ? bound.port : wanted
-  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${number}`
 }
 
 function greet(app: App, address: string, first: FirstRun | undefined): void {

@@ -5,6 +5,7 @@ import type { App } from '../app.ts'
 import type { Actor } from '../capabilities/audit/audit.ts'
 import { readConfig } from '../config.ts'
 import { parseTime } from '../lib/shapes.ts'
+import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { print } from './output.ts'
@@ -39,7 +40,7 @@ export function verb<O extends object>(
 async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
   const config = readConfig(process.env)
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command' })
+  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', operations: routes })
   try {
     return await work(app)
   } finally {

@@ -1,7 +1,7 @@
 /** The reference page at /docs, made of files in the box: it works without internet. */
 import reference from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
-import { apiPrefix } from '../route.ts'
+import { apiPrefix } from '../contract.ts'
 
 const policy = [
   "default-src 'none'",

@@ -1,7 +1,7 @@
 /** Remembers which keys were used, in batches: a request never waits for it. */
 import type { App } from '../app.ts'
 import { noteKeyUse } from '../capabilities/keys/keys.ts'
-import type { Caller } from '../route.ts'
+import type { Caller } from '../contract.ts'
 
 const flushMs = 5_000
 

@@ -9,10 +9,11 @@ import Fastify, {
 import { memoryLimits } from '../access/limits.ts'
 import { admit, perform } from '../access/perform.ts'
 import type { App, Window } from '../app.ts'
-import { ApiError } from '../lib/errors.ts'
+import { apiPrefix, type Caller } from '../contract.ts'
+import { ApiError, Refusal } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { makeOpenApi } from '../openapi.ts'
-import { apiPrefix, type Caller, type Reply, type Route } from '../route.ts'
+import type { Reply, Route } from '../route.ts'
 import { bodyMs, readBody } from './body.ts'
 import { mountDocs } from './docs.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
@@ -38,7 +39,19 @@ declare module 'fastify' {
   }
 }
 
-export async function buildServer(app: App, options: ServerOptions): Promise<FastifyInstance> {
+/** What the rest of the house sees of it. */
+export interface Server {
+  /** The address it answers at. */
+  listen(at: { host: string; port: number }): Promise<string>
+  /** Takes no more requests and lets those in flight finish. */
+  close(): Promise<void>
+}
+
+export async function buildServer(
+  app: App,
+  routes: readonly Route[],
+  options: ServerOptions,
+): Promise<Server> {
   const addresses = memoryLimits()
   const countAddress = (address = 'unknown') =>
     addresses.take(address, { limit: app.config.rate_limit, seconds: 60 })
@@ -124,7 +137,7 @@ export async function buildServer(app: App, options: ServerOptions): Promise<Fas
     return caller
   }
 
-  for (const route of app.routes) {
+  for (const route of routes) {
     server.route({
       method: route.method,
       url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -145,7 +158,7 @@ export async function buildServer(app: App, options: ServerOptions): Promise<Fas
     const path = pathOf(request)
     if (path !== apiPrefix && !path.startsWith(`${apiPrefix}/`)) throw new ApiError('not_found')
     await enter(request)
-    const methods = methodsOf(app.routes, path.slice(apiPrefix.length))
+    const methods = methodsOf(routes, path.slice(apiPrefix.length))
     if (methods.length === 0) throw new ApiError('not_found')
     reply.header('Allow', methods.join(', '))
     throw new ApiError('method_not_allowed', {
@@ -156,14 +169,35 @@ export async function buildServer(app: App, options: ServerOptions): Promise<Fas
     if (!server.supportedMethods.includes(method)) server.addHttpMethod(method, { hasBody: true })
   }
 
-  const document = makeOpenApi(app.routes)
+  const document = makeOpenApi(routes)
   server.get(`${apiPrefix}/openapi.json`, async (request) => {
     request.operation = 'get_openapi'
     return document
   })
   mountHealth(app, server, metrics, options.readiness)
   await mountDocs(server)
-  return server
+  return { listen: (at) => listen(server, at), close: () => server.close() }
+}
+
+async function listen(
+  server: FastifyInstance,
+  { host, port }: { host: string; port: number },
+): Promise<string> {
+  try {
+    await server.listen({ host, port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') throw new Refusal(`Port ${port} is taken. Choose another with --port.`)
+    if (code === 'EACCES') throw new Refusal(`Port ${port} is not ours to use. Choose another with --port.`)
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+      throw new Refusal(`PARLEY_HOST names no address of this machine: ${host}.`)
+    }
+    throw error
+  }
+  const bound = server.server.address()
+  const number = typeof bound === 'object' && bound ? bound.port : port
+  const everywhere = host === '0.0.0.0' || host === '::'
+  return `http://${everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${number}`
 }
 
 function send(reply: FastifyReply, { status, headers = {}, body }: Reply): FastifyReply {

@@ -31,10 +31,10 @@ export function sendingConform(stage: () => Stage): void {
         for (let n = 0; n < 7; n++) yield new Uint8Array(100_000).fill(n)
       }
       const file = expectAccepted(await session.upload({ ...attachment, chunks: chunks() }))
-      expectAccepted(await session.send({ ...message(scene, ''), file }))
+      expectAccepted(await session.send({ ...messageIn(scene, ''), file }))
       await recorder.until(() => recorder.messages.length === 1)
       expect(recorder.messages[0]?.message.attachments).toEqual([attachment])
-      expect(await session.send({ ...message(scene, ''), file })).not.toMatchObject({ kind: 'accepted' })
+      expect(await session.send({ ...messageIn(scene, ''), file })).not.toMatchObject({ kind: 'accepted' })
     })
 
     test('surfaces refusals and flood waits, and nothing is sent', async () => {
@@ -50,7 +50,7 @@ export function sendingConform(stage: () => Stage): void {
       const username = `blocker_${stage().nextNumber()}`
       const blocker = await stage().others.addPerson({ name: 'Blocker', username, behaviour: 'blocks' })
       expectAccepted(await session.resolve({ kind: 'username', value: username }))
-      const outcome = await session.send({ ...message(scene, 'c'), chat_id: String(blocker) })
+      const outcome = await session.send({ ...messageIn(scene, 'c'), chat_id: String(blocker) })
       expect(outcome).toEqual({ kind: 'refused', reason: 'blocked_by_person' })
       expect(await stage().others.sentTexts(account_id)).toEqual([])
     })

@@ -8,9 +8,10 @@ import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts
 import { makeLogger } from '../../src/cli/log.ts'
 import { type OpenApp, openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
+import { type Gate, scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { buildServer, type ServerOptions } from '../../src/http/server.ts'
-import { type Gate, type Route, scopes } from '../../src/route.ts'
+import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
 import { copyDatabase, type TestDatabase } from './database.ts'
 
@@ -139,15 +140,16 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     PARLEY_RATE_LIMIT: '1000000',
     ...options.env,
   })
+  const listed = [...routes, ...(options.routes ?? [])]
   const app = await openApp({
     config,
     data_dir: '',
     log: makeLogger('info', { write: (line) => void log.push(line) }),
     claim: 'service',
-    routes: [...routes, ...(options.routes ?? [])],
+    operations: listed,
   })
   const readiness = { worker: () => 'elsewhere', stopping: () => false }
-  const server = await buildServer(app, { readiness, ...options })
+  const server = await buildServer(app, listed, { readiness, ...options })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   const close = async () => {
     await server.close()

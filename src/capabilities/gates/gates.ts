@@ -1,9 +1,9 @@
 /** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
 import type { App } from '../../app.ts'
+import { type Allowlist, type Gate, gates } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
-import { type Allowlist, type Gate, gates } from '../../route.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'

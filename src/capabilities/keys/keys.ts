@@ -1,11 +1,11 @@
 /** API keys: made, listed, revoked. The key itself is shown once and never stored. */
 import { makeKey } from '../../access/keys.ts'
 import type { App } from '../../app.ts'
+import { type Scope, scopes } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
-import { type Scope, scopes } from '../../route.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'

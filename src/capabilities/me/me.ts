@@ -2,8 +2,8 @@
 import { listEligibleAccounts } from '../../access/accounts.ts'
 import { isCapable } from '../../access/perform.ts'
 import type { App } from '../../app.ts'
+import { type Caller, contractVersion, type Scope } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
-import { type Caller, contractVersion, type Scope } from '../../route.ts'
 
 export interface Me {
   readonly workspace_id: string
@@ -27,7 +27,7 @@ export async function describeCaller(app: App, caller: Caller): Promise<Me> {
     key: { name, prefix, scopes: caller.scopes },
     accounts,
     capabilities: Object.fromEntries(
-      app.routes.map((route) => [route.name, isCapable(settings, caller, route)]),
+      app.operations.map((operation) => [operation.name, isCapable(settings, caller, operation)]),
     ),
     contract_version: contractVersion,
   }

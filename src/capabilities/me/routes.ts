@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { ok, type Route, route, scopes } from '../../route.ts'
+import { scopes } from '../../contract.ts'
+import { ok, type Route, route } from '../../route.ts'
 import { describeCaller } from './me.ts'
 
 const account = z.object({

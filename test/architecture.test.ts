@@ -1,0 +1,161 @@
+/** The structure itself: floors, no circles, slices entered by their face, tables written by their owner. */
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..', 'src')
+
+/** From the roof down. A file may import from its own room and from the floors below its own. */
+const floors: readonly (readonly string[])[] = [
+  ['main.ts'],
+  ['cli'],
+  ['http', 'worker'],
+  ['mcp', 'dashboard'],
+  ['routes.ts', 'openapi.ts'],
+  ['capabilities'],
+  ['access', 'events'],
+  ['route.ts'],
+  ['app.ts'],
+  ['contract.ts'],
+  ['platform', 'db', 'config.ts'],
+  ['lib'],
+]
+
+/** Who writes a table. Anyone may join it in a read. */
+const owners: Readonly<Record<string, string>> = {
+  manual_clock: 'db',
+  schema_migrations: 'db',
+  workspaces: 'capabilities/workspaces',
+  // A workspace is born with the stage `new`.
+  stages: 'capabilities/workspaces',
+  users: 'capabilities/users',
+  memberships: 'capabilities/users',
+  identities: 'capabilities/users',
+  sessions: 'dashboard',
+  keys: 'capabilities/keys',
+  gates: 'capabilities/gates',
+  allowlists: 'capabilities/gates',
+  settings: 'capabilities/gates',
+  audit: 'capabilities/audit',
+  workers: 'worker',
+  request_log: 'access',
+  accounts: 'capabilities/accounts',
+  account_hosts: 'access',
+  chats: 'capabilities/chats',
+  messages: 'capabilities/messages',
+  contacts: 'capabilities/contacts',
+  columns: 'capabilities/columns',
+  column_options: 'capabilities/columns',
+  column_values: 'capabilities/columns',
+  suppressions: 'capabilities/suppressions',
+  operations: 'access',
+  outbox: 'events',
+  events: 'events',
+  event_sequences: 'events',
+}
+
+/** Rows that belong to another slice by their nature: the head of the audit chain is a setting. */
+const exceptions: Readonly<Record<string, readonly string[]>> = { settings: ['capabilities/audit'] }
+
+const files = globSync('**/*.ts', { cwd: root }).filter(
+  (file) => !/(\.test|\/fixture[\w-]*|conformance)\.ts$/.test(file),
+)
+const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
+
+interface Import {
+  readonly from: string
+  readonly to: string
+}
+
+const imports: readonly Import[] = files.flatMap((from) =>
+  [...(texts.get(from) ?? '').matchAll(/^(?:import|export) [^'"]*?['"](\.{1,2}\/[^'"]+)['"]/gm)].map(
+    (match) => ({
+      from,
+      to: normalize(join(dirname(from), match[1] ?? '')),
+    }),
+  ),
+)
+
+/** The room of a file: its top folder, one deeper below capabilities and platform. */
+function roomOf(file: string): string {
+  const parts = file.split('/')
+  const deep = parts[0] === 'capabilities' || (parts[0] === 'platform' && parts.length > 2)
+  return parts.slice(0, deep ? 2 : 1).join('/')
+}
+
+function floorOf(file: string): number {
+  const floor = floors.findIndex((rooms) => rooms.includes(file.split('/')[0] ?? ''))
+  if (floor < 0) throw new Error(`${file} stands on no floor of the house.`)
+  return floor
+}
+
+test('the imports are found', () => {
+  expect(imports.length).toBeGreaterThan(100)
+  expect(imports.filter(({ to }) => to.endsWith('.ts') && !texts.has(to))).toEqual([])
+})
+
+test('imports run downwards', () => {
+  const wrong = imports.filter(
+    ({ from, to }) =>
+      roomOf(from) !== roomOf(to) &&
+      // Between slices, and from an adapter to the port, see below.
+      from.split('/')[0] !== to.split('/')[0] &&
+      floorOf(to) <= floorOf(from),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('a slice is entered by its face or its routes only', () => {
+  const wrong = imports.filter(({ from, to }) => {
+    if (!to.startsWith('capabilities/') || roomOf(from) === roomOf(to)) return false
+    const [, slice, file] = to.split('/')
+    return file !== `${slice}.ts` && !(from === 'routes.ts' && file === 'routes.ts')
+  })
+  expect(wrong).toEqual([])
+})
+
+test('no file imports itself by a detour', () => {
+  const next = Map.groupBy(imports, ({ from }) => from)
+  const done = new Set<string>()
+  const circles: string[][] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file])
+    if (path.includes(file) || done.has(file)) return
+    for (const { to } of next.get(file) ?? []) visit(to, [...path, file])
+    done.add(file)
+  }
+  for (const file of files) visit(file, [])
+  expect(circles).toEqual([])
+})
+
+const writes = /\b(?:insert into|update|delete from|truncate)\s+(?:only\s+)?([a-z_]+)\b(?!\s*\()/g
+
+test('a table is written by its owner only', () => {
+  const wrong = files.flatMap((file) =>
+    [...(texts.get(file) ?? '').matchAll(/sql`[^`]*`/g)].flatMap(([statement]) =>
+      [...statement.replaceAll(/\bfor (no key )?update\b|\bdo update\b/g, '').matchAll(writes)]
+        .map((match) => match[1] ?? '')
+        .filter((table) => !isWriter(roomOf(file), table))
+        .map((table) => `${file} writes ${table}`),
+    ),
+  )
+  expect(wrong).toEqual([])
+})
+
+function isWriter(room: string, table: string): boolean {
+  const owner = owners[table]
+  return owner !== undefined && (room === owner || (exceptions[table] ?? []).includes(room))
+}
+
+test('every table has an owner', () => {
+  const schema = readFileSync(join(root, 'db', 'schema.sql'), 'utf8')
+  const tables = [...schema.matchAll(/^create (?:unlogged )?table ([a-z_]+)/gm)].map((match) => match[1])
+  expect(tables.filter((table) => !owners[table ?? ''])).toEqual([])
+})
+
+test('only http knows Fastify', () => {
+  const wrong = files.filter(
+    (file) => /from '(@scalar\/)?fastify/.test(texts.get(file) ?? '') && roomOf(file) !== 'http',
+  )
+  expect(wrong).toEqual([])
+})
