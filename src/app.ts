@@ -1,5 +1,6 @@
 /** What a capability may reach. Built once in main, handed down as the first argument. */
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import type { Config } from './config.ts'
 import type { Account, Allowlist, Caller, Gate, Operation } from './contract.ts'
 import type { Database } from './db/sql.ts'
@@ -11,7 +12,10 @@ export interface App {
   readonly secrets: Secrets
   readonly settings: Settings
   readonly limits: Limits
+  readonly wake: Wake
   readonly log: Logger
+  /** Every room adds its own figures. */
+  readonly metrics: Registry
   /** What there is to do, and what each needs. */
   readonly operations: readonly Operation[]
 }
@@ -60,4 +64,15 @@ export interface Window {
   readonly reset: number
   /** Seconds until a refused caller may ask again; 0 when allowed. */
   readonly retry_after: number
+}
+
+/** What a loop may be waiting for. */
+export type Topic = 'outbox' | 'accounts'
+
+/** Tells loops, here and in other processes, that there may be something to do. */
+export interface Wake {
+  /** After the commit, never inside a data transaction. */
+  signal(topic: Topic): void
+  on(topic: Topic, listener: () => void): () => void
+  close(): Promise<void>
 }

@@ -2,9 +2,19 @@
 import { z } from 'zod'
 import { apiPrefix, contractVersion } from './contract.ts'
 import { type ErrorCode, errors } from './lib/errors.ts'
+import type { ControlOperation } from './platform/sandbox/control-operation.ts'
 import type { Route } from './route.ts'
 
 type Json = Record<string, unknown>
+
+const errorSchema = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: { type: 'string', description: 'A sentence a person can act on.' },
+    code: { type: 'string', enum: Object.keys(errors), description: 'Stable; made for programs.' },
+  },
+}
 
 export function makeOpenApi(routes: readonly Route[]): Json {
   const paths: Record<string, Json> = {}
@@ -29,14 +39,65 @@ export function makeOpenApi(routes: readonly Route[]): Json {
       },
       headers: rateHeaders,
       schemas: {
-        Error: {
-          type: 'object',
-          required: ['error'],
-          properties: {
-            error: { type: 'string', description: 'A sentence a person can act on.' },
-            code: { type: 'string', enum: Object.keys(errors), description: 'Stable; made for programs.' },
-          },
-        },
+        Error: errorSchema,
+      },
+    },
+  }
+}
+
+/** The sandbox's control address, for the same reference page. */
+export function makeSandboxOpenApi(operations: readonly ControlOperation[], prefix: string): Json {
+  const paths: Record<string, Json> = {}
+  for (const control of operations) {
+    paths[control.path] = {
+      ...paths[control.path],
+      [control.method.toLowerCase()]: controlOperation(control),
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Parley sandbox',
+      version: contractVersion,
+      summary:
+        'People, faults and the journal of the built-in platform. Answers callers on this machine only.',
+    },
+    servers: [{ url: prefix }],
+    paths,
+    components: { schemas: { Error: errorSchema } },
+  }
+}
+
+function controlOperation({
+  name,
+  summary,
+  description,
+  body,
+  query,
+  response,
+  example,
+}: ControlOperation): Json {
+  const refusal = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+  return {
+    operationId: name,
+    summary,
+    description,
+    parameters: fieldsOf(query ?? undefined, 'query'),
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: schemaOf(body, 'input'), example: example.request } },
+      },
+    }),
+    responses: {
+      200: {
+        description: summary,
+        content: { 'application/json': { schema: schemaOf(response, 'output'), example: example.response } },
+      },
+      400: { description: 'The request is invalid.', ...refusal },
+      404: {
+        description: 'There is no such thing in the sandbox, or the caller is not on this machine.',
+        ...refusal,
       },
     },
   }

@@ -26,8 +26,8 @@ const owners: Readonly<Record<string, string>> = {
   manual_clock: 'db',
   schema_migrations: 'db',
   workspaces: 'capabilities/workspaces',
-  // A workspace is born with the stage `new`.
-  stages: 'capabilities/workspaces',
+  stages: 'capabilities/pipeline',
+  setup_links: 'capabilities/users',
   users: 'capabilities/users',
   memberships: 'capabilities/users',
   identities: 'capabilities/users',
@@ -43,6 +43,7 @@ const owners: Readonly<Record<string, string>> = {
   account_hosts: 'access',
   chats: 'capabilities/chats',
   messages: 'capabilities/messages',
+  deleted_messages: 'capabilities/messages',
   contacts: 'capabilities/contacts',
   columns: 'capabilities/columns',
   column_options: 'capabilities/columns',

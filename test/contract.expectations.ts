@@ -24,6 +24,15 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: 'own',
   },
+  list_events: {
+    method: 'GET',
+    path: '/events',
+    scopes: ['read'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: 'own',
+  },
   // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
   probe_note: {
     method: 'POST',

@@ -1,6 +1,7 @@
 /** Builds the App: the database, the settings, the limits. Whoever opens it closes it. */
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
 import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
 import type { App, Limits } from '../app.ts'
@@ -10,6 +11,7 @@ import { ensureClock } from '../db/clock.ts'
 import { type Embedded, keepSecret, openEmbedded } from '../db/embedded.ts'
 import { isMigrated, migrate } from '../db/migrate.ts'
 import { type Database, openDatabase } from '../db/sql.ts'
+import { localWake, sharedWake } from '../events/wake.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { withProgress } from './progress.ts'
@@ -45,9 +47,11 @@ export async function openApp(options: OpenOptions): Promise<OpenApp> {
   const db = openDatabase(connectionOf(config, embedded), config)
   const settings = openSettings(db)
   const limits = makeLimits(config, db)
+  const wake = config.database.kind === 'embedded' ? localWake() : sharedWake(db)
   const close = async () => {
     settings.close()
     await limits.close()
+    await wake.close()
     await db.close()
     await embedded?.close()
   }
@@ -59,7 +63,9 @@ export async function openApp(options: OpenOptions): Promise<OpenApp> {
       db,
       settings,
       limits,
+      wake,
       log,
+      metrics: new Registry(),
       secrets: new Secrets(secret),
       operations: options.operations,
       lost: embedded?.lost,

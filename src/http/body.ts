@@ -2,15 +2,22 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 import { parseJson } from '../lib/text.ts'
-import type { Route } from '../route.ts'
 
 const jsonBytesMax = 1024 * 1024
 export const bodyMs = 30_000
 const drainMsMax = 10_000
 const drainBytesMax = 64 * 1024 * 1024
 
-/** The JSON body of a route, or undefined where it takes none. */
-export async function readBody(raw: IncomingMessage, route: Route, timeoutMs = bodyMs): Promise<unknown> {
+/** As much of an operation as reading its body takes. */
+export interface Reads {
+  readonly method: string
+  /** Whether it takes a body at all. */
+  readonly body?: unknown
+  readonly body_limit?: number
+}
+
+/** The JSON body of an operation, or undefined where it takes none. */
+export async function readBody(raw: IncomingMessage, route: Reads, timeoutMs = bodyMs): Promise<unknown> {
   if (route.method === 'GET') return undefined
   const limit = route.body_limit ?? jsonBytesMax
   if (route.body) requireJson(raw)
@@ -66,6 +73,8 @@ function readBytes(raw: IncomingMessage, limit: number, timeoutMs: number): Prom
 
 /** Lets a client finish what it is sending, within bounds, so that it gets to see the answer. */
 export function drain(raw: IncomingMessage): Promise<void> {
+  // Who has gone away is not waited for.
+  if (raw.destroyed) return Promise.resolve()
   return new Promise((resolve) => {
     let size = 0
     const timer = setTimeout(resolve, drainMsMax)

@@ -1,7 +1,6 @@
 /** The reference page at /docs, made of files in the box: it works without internet. */
 import reference from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
-import { apiPrefix } from '../contract.ts'
 
 const policy = [
   "default-src 'none'",
@@ -16,7 +15,12 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-export async function mountDocs(server: FastifyInstance): Promise<void> {
+export interface Source {
+  readonly title: string
+  readonly url: string
+}
+
+export async function mountDocs(server: FastifyInstance, sources: readonly Source[]): Promise<void> {
   await server.register(async (scope) => {
     scope.addHook('onRequest', async (request, reply) => {
       request.operation = 'docs'
@@ -25,7 +29,7 @@ export async function mountDocs(server: FastifyInstance): Promise<void> {
     await scope.register(reference, {
       routePrefix: '/docs',
       configuration: {
-        url: `${apiPrefix}/openapi.json`,
+        sources: [...sources],
         pageTitle: 'Parley API',
         withDefaultFonts: false,
         telemetry: false,

@@ -1,7 +1,8 @@
 /** Every failure in one form: JSON with a sentence and a code, and the rate headers on it. */
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { App, Window } from '../app.ts'
+import type { Logger } from 'pino'
+import type { Window } from '../app.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { drain } from './body.ts'
@@ -16,7 +17,7 @@ export function rateHeaders({ limit, remaining, reset }: Window): Record<string,
 
 /** Every failure in one form. What we did not foresee is a bug: the caller sees its number, the log its cause. */
 export async function answerError(
-  app: App,
+  logger: Logger,
   request: FastifyRequest,
   reply: FastifyReply,
   thrown: FastifyError | ApiError,
@@ -25,19 +26,17 @@ export async function answerError(
   request.refusal = error.code
   if (error.status >= 500 && !['rest_disabled', 'feature_disabled'].includes(error.code)) {
     const log = { request_id: request.id, code: error.code, err: error.cause ?? thrown }
-    if (error.status === 500) app.log.error(log, 'a request failed for a reason nobody foresaw')
-    else app.log.warn(log, 'a request was refused because something is unavailable')
+    if (error.status === 500) logger.error(log, 'a request failed for a reason nobody foresaw')
+    else logger.warn(log, 'a request was refused because something is unavailable')
   }
+  if (request.window) reply.headers(rateHeaders(request.window))
   if (error.retry_after !== undefined) reply.header('Retry-After', String(error.retry_after))
+  if (error.status === 413) reply.header('Connection', 'close')
   const body = JSON.stringify({ error: error.message, code: error.code })
   reply.code(error.status).type('application/json; charset=utf-8')
   if (request.raw.complete) return void reply.send(body)
   // The client is still sending: it gets the whole answer now, and the connection ends after it.
-  reply.headers({
-    ...(request.window && rateHeaders(request.window)),
-    Connection: 'close',
-    'Content-Length': String(Buffer.byteLength(body)),
-  })
+  reply.headers({ Connection: 'close', 'Content-Length': String(Buffer.byteLength(body)) })
   reply.hijack()
   reply.raw.writeHead(error.status, reply.getHeaders() as Record<string, string>)
   reply.raw.write(body)

@@ -6,7 +6,6 @@ import { isMigrated } from '../db/migrate.ts'
 import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { sha256 } from '../lib/secrets.ts'
-import type { Metrics } from './metrics.ts'
 
 export interface Readiness {
   /** The background work of this process: `ok`, `elsewhere`, or what is wrong with it. */
@@ -15,7 +14,7 @@ export interface Readiness {
   stopping(): boolean
 }
 
-export function mountHealth(app: App, server: FastifyInstance, metrics: Metrics, readiness: Readiness): void {
+export function mountHealth(app: App, server: FastifyInstance, readiness: Readiness): void {
   server.get('/healthz', async (request) => {
     request.operation = 'healthz'
     return { status: 'ok' }
@@ -38,7 +37,7 @@ export function mountHealth(app: App, server: FastifyInstance, metrics: Metrics,
   server.get('/metrics', async (request, reply) => {
     request.operation = 'metrics'
     requireMetricsReader(app, request)
-    return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+    return reply.type(app.metrics.contentType).send(await app.metrics.metrics())
   })
 }
 

@@ -1,14 +1,13 @@
 /** Figures for Prometheus. No label ever holds what a caller sent. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client'
 import type { App } from '../app.ts'
 
 export interface Metrics {
-  readonly registry: Registry
   observe(operation: string, status: number, seconds: number): void
 }
 
 export function makeMetrics(app: App): Metrics {
-  const registry = new Registry()
+  const registry = app.metrics
   collectDefaultMetrics({ register: registry, prefix: 'parley_' })
   const requests = new Counter({
     name: 'parley_http_requests_total',
@@ -36,7 +35,6 @@ export function makeMetrics(app: App): Metrics {
     },
   })
   return {
-    registry,
     observe(operation, status, took) {
       requests.inc({ operation, status })
       seconds.observe({ operation }, took)

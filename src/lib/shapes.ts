@@ -63,7 +63,7 @@ export const cursor = z
   .optional()
   .meta({ openapi: { type: 'string', description: 'next_cursor of the page before.' } })
 
-export const timestamp = z.date().meta({ openapi: { type: 'string', format: 'date-time' } })
+export const timestamp = z.union([z.date(), z.iso.datetime()]).meta({ openapi: { type: 'string', format: 'date-time' } })
 
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:([Zz])|([+ -])(\d\d):(\d\d))?)?$/
@@ -73,11 +73,14 @@ export function parseTime(value: string): Date | undefined {
   const match = rfc3339.exec(value)
   if (!match) return undefined
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', , sign, oh, om] = match
-  if (Number(oh ?? 0) > 23 || Number(om ?? 0) > 59) return undefined
+  // Date takes 24:00 for the next midnight; RFC 3339 has no such hour.
+  if (Number(hour) > 23 || Number(oh ?? 0) > 23 || Number(om ?? 0) > 59) return undefined
   // In a query string the plus of an offset arrives as a space.
   const offset = sign ? `${sign === ' ' ? '+' : sign}${oh}:${om}` : 'Z'
   const time = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction.slice(0, 4)}${offset}`)
-  if (Number.isNaN(time.getTime()) || Number(year) < 1) return undefined
+  // An offset must not carry it out of the years that four digits can tell either.
+  const inYears = time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999
+  if (Number(year) < 1 || !inYears) return undefined
   // Date rolls the 31st of a short month over; here it is simply not a date.
   const rolled = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
   return rolled.getUTCMonth() === Number(month) - 1 && rolled.getUTCDate() === Number(day) ? time : undefined

@@ -1,10 +1,12 @@
 /** Background loops: each takes one step at a time, rests when there is nothing to do, survives its errors. */
-import type { App } from '../app.ts'
+import type { App, Topic } from '../app.ts'
 
 export interface Loop {
   readonly name: string
   /** How long to rest after a step that found nothing. */
   readonly restMs: number
+  /** What ends the rest early. */
+  readonly wakeOn?: Topic
   /** One step of work. True: there may be more, go on at once. */
   step(app: App): Promise<boolean>
 }
@@ -22,12 +24,25 @@ export function runLoops(app: App, loops: readonly Loop[]): Running {
   const failing = new Map<string, number>()
   const stopping = new AbortController()
 
-  async function run({ name, restMs, step }: Loop): Promise<void> {
+  async function run({ name, restMs, wakeOn, step }: Loop): Promise<void> {
+    // A wake-up during a step is kept: the next rest ends at once.
+    let woken = false
+    let end: (() => void) | undefined
+    const off =
+      wakeOn &&
+      app.wake.on(wakeOn, () => {
+        woken = true
+        end?.()
+      })
     while (!stopping.signal.aborted) {
       try {
+        woken = false
         const more = await step(app)
         failing.delete(name)
-        if (!more) await rest(restMs)
+        if (!more && !woken)
+          await rest(restMs, (done) => {
+            end = done
+          })
       } catch (err) {
         const failures = (failing.get(name) ?? 0) + 1
         failing.set(name, failures)
@@ -35,9 +50,10 @@ export function runLoops(app: App, loops: readonly Loop[]): Running {
         await rest(Math.min(backoffMs.most, backoffMs.first * 2 ** (failures - 1)))
       }
     }
+    off?.()
   }
 
-  function rest(ms: number): Promise<void> {
+  function rest(ms: number, begun?: (done: () => void) => void): Promise<void> {
     return new Promise((resolve) => {
       if (stopping.signal.aborted) return resolve()
       const done = () => {
@@ -47,6 +63,7 @@ export function runLoops(app: App, loops: readonly Loop[]): Running {
       }
       const timer = setTimeout(done, ms)
       stopping.signal.addEventListener('abort', done)
+      begun?.(done)
     })
   }
 

@@ -1,21 +1,27 @@
 /** What runs in the background of one process, from registration to a clean end. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
 import { type Db, sql } from '../db/sql.ts'
+import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
+import { makeHosts, type Platforms } from './hosts.ts'
 import { type Loop, type Running, runLoops } from './loops.ts'
 
 const beatMs = 2_000
 const tidyMs = 60_000
+const sequencerMs = 3
 
-export async function startWorker(app: App): Promise<Running> {
+export async function startWorker(app: App, platforms: Platforms): Promise<Running> {
   const id = newId()
   await app.db.run(sql`insert into workers (id) values (${id})`)
-  const loops = runLoops(app, [beat(id), tidy])
+  const hosts = makeHosts(app, { owner: id, platforms })
+  const loops = runLoops(app, [beat(id), tidy, sequencer, hosts.loop])
   return {
     problem: loops.problem,
     async stop() {
       await loops.stop()
+      await hosts.stop()
       // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
       await app.db
         .run(sql`update workers set stopped_at = clock_timestamp() where id = ${id}`)
@@ -38,6 +44,18 @@ function beat(id: string): Loop {
   }
 }
 
+/** Gives events their places as they come; what arrives within a few milliseconds goes together. */
+const sequencer: Loop = {
+  name: 'sequencer',
+  restMs: 250,
+  wakeOn: 'outbox',
+  async step({ db }) {
+    const moved = await sequence(db)
+    if (moved > 0) await sleep(sequencerMs)
+    return moved > 0
+  },
+}
+
 /** Removes what has served its time. */
 const tidy: Loop = {
   name: 'tidy',
@@ -45,6 +63,7 @@ const tidy: Loop = {
   async step({ db }) {
     await forgetWorkers(db)
     await forgetQuietCallers(db)
+    await forgetOldEvents(db)
     return false
   },
 }

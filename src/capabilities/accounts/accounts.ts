@@ -4,7 +4,7 @@ import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { newAccountId } from '../../lib/ids.ts'
 import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
-import type { PlatformName } from '../../platform/port.ts'
+import type { Person, PlatformName } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
@@ -76,4 +76,29 @@ export async function setAccountEnabled(
   })
   await app.settings.refresh()
   return account
+}
+
+/** The first connection makes an account READY; who it is on the platform is kept up to date. */
+export async function noteConnected(
+  app: App,
+  { account_id }: { account_id: string },
+  self: Person,
+): Promise<void> {
+  await app.db.run(sql`
+    update accounts set status = 'READY', status_reason = null, platform_user_id = ${self.id},
+      username = ${self.username}, phone = ${self.phone}
+    where id = ${account_id} and status <> 'DISABLED'
+      and (status, platform_user_id, username, phone)
+        is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
+}
+
+/** What a person has to see to: the platform wants a new login, or has restricted the account. */
+export async function noteTrouble(
+  app: App,
+  account_id: string,
+  { status, reason }: { status: 'needs_login' | 'restricted'; reason: string },
+): Promise<void> {
+  await app.db.run(sql`
+    update accounts set status = ${status.toUpperCase()}, status_reason = ${reason}
+    where id = ${account_id} and status <> 'DISABLED'`)
 }

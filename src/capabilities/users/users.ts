@@ -2,7 +2,8 @@
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
-import { isUuid, newId } from '../../lib/ids.ts'
+import { isUuid, newId, randomText } from '../../lib/ids.ts'
+import { sha256 } from '../../lib/secrets.ts'
 import { isSound, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
@@ -68,4 +69,19 @@ function selectUsers(db: Db, id: string | null): Promise<User[]> {
       (select json_agg(json_build_object('workspace_id', m.workspace_id, 'role', m.role) order by m.created_at)
        from memberships m where m.user_id = u.id), '[]') as memberships
     from users u where ${id}::uuid is null or u.id = ${id} order by u.created_at, u.id`)
+}
+
+const setupDays = 7
+
+/** A link's token, shown once: behind it the user chooses how to sign in. */
+export async function makeSetupToken(app: App, actor: Actor, user_id: string): Promise<string> {
+  const user = await requireUser(app.db, user_id)
+  const token = randomText(43)
+  await app.db.transaction(async (tx) => {
+    await tx.run(sql`
+      insert into setup_links (token_hash, user_id, expires_at)
+      values (${sha256(token)}, ${user.id}, domain_now() + make_interval(days => ${setupDays}))`)
+    await record(app, tx, actor, { action: 'user.setup_link_made', target: user.id })
+  })
+  return token
 }

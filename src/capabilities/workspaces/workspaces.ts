@@ -5,6 +5,7 @@ import { Refusal } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
+import { addStages, defaultStage } from '../pipeline/pipeline.ts'
 
 export interface Workspace {
   readonly id: string
@@ -30,8 +31,7 @@ export async function createWorkspace(
     const workspace = await tx.one<Workspace>(sql`
       insert into workspaces (id, name, timezone) values (${id}, ${name}, ${timezone})
       returning id, name, timezone, created_at`)
-    await tx.run(sql`
-      insert into stages (workspace_id, key, label, position) values (${id}, 'new', 'New', 0)`)
+    await addStages(tx, id, [defaultStage])
     await record(app, tx, actor, {
       action: 'workspace.created',
       target: id,

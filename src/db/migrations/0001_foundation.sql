@@ -49,6 +49,15 @@ create table sessions (
 );
 create index sessions_user on sessions (user_id);
 
+-- The link that lets a new user choose how to sign in. Good once.
+create table setup_links (
+  token_hash bytea primary key check (octet_length(token_hash) = 32),
+  user_id uuid not null references users,
+  created_at timestamptz not null default domain_now(),
+  expires_at timestamptz not null,
+  used_at timestamptz
+);
+
 create table memberships (
   workspace_id uuid not null references workspaces,
   user_id uuid not null references users,

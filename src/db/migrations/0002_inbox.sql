@@ -73,12 +73,23 @@ create table messages (
   deleted_at timestamptz,
   attachments jsonb not null default '[]',
   random_id bigint,
+  -- Its `message.received` has been emitted. Backfilled messages and our own never are.
+  announced boolean not null default false,
   primary key (account_id, chat_id, id),
   foreign key (workspace_id, account_id) references accounts (workspace_id, id)
 );
 create index messages_history on messages (account_id, chat_id, sent_at desc, id desc);
 -- Deletions may name a message without its chat.
 create index messages_id on messages (account_id, id);
+
+-- Deletions of messages that never arrived: one that comes late stays deleted.
+create table deleted_messages (
+  account_id text not null,
+  id bigint not null,
+  workspace_id uuid not null,
+  primary key (account_id, id),
+  foreign key (workspace_id, account_id) references accounts (workspace_id, id)
+);
 
 create table contacts (
   account_id text not null,

@@ -1,0 +1,114 @@
+/**
+ * Who drives which account. A lease is taken with a new epoch, renewed while its owner lives, and free again
+ * when it runs out or its owner has signed off. Leases go by real time.
+ */
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+
+export const leaseSeconds = 15
+/** A session that answered or delivered something this recently is live. */
+export const liveSeconds = 90
+/** A worker that has not been heard of for this long is not counted on. */
+const silentSeconds = 7
+
+export interface Lease {
+  readonly account_id: string
+  readonly workspace_id: string
+  readonly platform: string
+  readonly name: string
+  readonly epoch: string
+  readonly position: string | null
+}
+
+/** Takes up to `limit` accounts that nobody drives. */
+export async function claimAccounts(
+  db: Db,
+  { owner, platforms, limit }: { owner: string; platforms: readonly string[]; limit: number },
+): Promise<Lease[]> {
+  if (limit <= 0) return []
+  await db.run(sql`
+    insert into account_hosts (account_id, workspace_id)
+    select id, workspace_id from accounts a
+    where not exists (select from account_hosts h where h.account_id = a.id)
+    on conflict do nothing`)
+  return db.rows<Lease>(sql`
+    update account_hosts h set lease_owner = ${owner}, lease_epoch = lease_epoch + 1,
+      lease_until = clock_timestamp() + make_interval(secs => ${leaseSeconds})
+    from accounts a
+    where a.id = h.account_id and h.account_id in (
+      select f.account_id from account_hosts f join accounts b on b.id = f.account_id
+      where b.platform = any(${platforms}) and b.status in ('CONNECTING', 'READY')
+        and (f.lease_until is null or f.lease_until < clock_timestamp()
+          or exists (select from workers w where w.id = f.lease_owner and w.stopped_at is not null))
+      order by f.lease_until nulls first, f.account_id limit ${limit} for update of f skip locked)
+    returning h.account_id, h.workspace_id, a.platform, a.name, h.lease_epoch as epoch, h.position`)
+}
+
+export interface Renewal {
+  readonly account_id: string
+  readonly epoch: string
+  /** When the platform was last heard of, in milliseconds before now; null: never. */
+  readonly silent_ms: number | null
+}
+
+/** Renews in one statement, and says which leases are still held. An account that was disabled is not. */
+export async function renewLeases(db: Db, owner: string, renewals: readonly Renewal[]): Promise<Set<string>> {
+  const rows = await db.rows<{ account_id: string }>(sql`
+    update account_hosts h set lease_until = clock_timestamp() + make_interval(secs => ${leaseSeconds}),
+      observed_at = greatest(h.observed_at, clock_timestamp() - make_interval(secs => r.silent_ms / 1000.0))
+    from unnest(${renewals.map(({ account_id }) => account_id)}::text[],
+      ${renewals.map(({ epoch }) => epoch)}::bigint[],
+      ${renewals.map(({ silent_ms }) => silent_ms)}::float8[]) as r (account_id, epoch, silent_ms),
+      accounts a
+    where h.account_id = r.account_id and h.lease_owner = ${owner} and h.lease_epoch = r.epoch
+      and a.id = h.account_id and a.status <> 'DISABLED'
+    returning h.account_id`)
+  return new Set(rows.map(({ account_id }) => account_id))
+}
+
+/** Gives leases back, so that nobody waits for them to run out. */
+export async function releaseLeases(db: Db, owner: string, account_ids: readonly string[]): Promise<void> {
+  await db.run(sql`
+    update account_hosts set lease_until = null, lease_owner = null
+    where lease_owner = ${owner} and account_id = any(${account_ids})`)
+}
+
+/**
+ * The fence of every write a host makes: true only while the lease is this one. The row stays locked until
+ * the commit, so that a new owner cannot begin in between.
+ */
+export async function advancePosition(
+  tx: Tx,
+  {
+    owner,
+    account_id,
+    epoch,
+    position,
+  }: { owner: string; account_id: string; epoch: string; position: string },
+): Promise<boolean> {
+  const held = await tx.run(sql`
+    update account_hosts set position = ${position}, observed_at = clock_timestamp()
+    where account_id = ${account_id} and lease_owner = ${owner} and lease_epoch = ${epoch}`)
+  return held === 1
+}
+
+export interface Share {
+  /** How many accounts there are to drive, and how many workers to do it. */
+  readonly accounts: number
+  readonly workers: number
+}
+
+export function readShare(db: Db, platforms: readonly string[]): Promise<Share> {
+  return db.one<Share>(sql`
+    select
+      (select count(*)::int from accounts
+       where platform = any(${platforms}) and status in ('CONNECTING', 'READY')) as accounts,
+      (select count(*)::int from workers where stopped_at is null
+        and beat_at > clock_timestamp() - make_interval(secs => ${silentSeconds})) as workers`)
+}
+
+/** How far the updates of the accounts that are driven now have been stored. */
+export function listPositions(db: Db): Promise<{ account_id: string; position: string | null }[]> {
+  return db.rows(sql`
+    select h.account_id, h.position from account_hosts h join accounts a on a.id = h.account_id
+    where a.platform = 'sandbox' and a.status = 'READY' and h.lease_until > clock_timestamp()`)
+}

@@ -1,0 +1,81 @@
+/** Chats as the accounts see them. */
+import { sql, type Tx } from '../../db/sql.ts'
+import type { Chat } from '../../platform/port.ts'
+
+/** Whose rows these are. */
+export interface Owner {
+  readonly account_id: string
+  readonly workspace_id: string
+}
+
+/** Makes or refreshes chats, after their messages: the last one is read from the store. Each chat once. */
+export async function storeChats(tx: Tx, owner: Owner, chats: readonly Chat[]): Promise<void> {
+  if (chats.length === 0) return
+  await tx.run(sql`
+    insert into chats (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
+      last_message_id, last_message_text, last_message_at)
+    select ${owner.account_id}, given.chat_id, ${owner.workspace_id}, kind, name, username, participants,
+      unread_count, last.id, last.text, coalesce(last.sent_at, '-infinity')
+    from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
+      ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
+      ${chats.map(({ participants }) => JSON.stringify(participants))}::jsonb[],
+      ${chats.map(({ unread_count }) => unread_count)}::int[])
+      as given (chat_id, kind, name, username, participants, unread_count)
+    ${lastMessage(owner)}
+    on conflict (account_id, chat_id) do update set
+      kind = excluded.kind, name = excluded.name, username = excluded.username,
+      participants = excluded.participants, unread_count = excluded.unread_count,
+      last_message_id = excluded.last_message_id, last_message_text = excluded.last_message_text,
+      last_message_at = excluded.last_message_at`)
+}
+
+/** Joins what is the newest message of `given.chat_id`, whatever order the messages came in. */
+function lastMessage({ account_id }: Owner) {
+  return sql`left join lateral (
+      select id, text, sent_at from messages
+      where account_id = ${account_id} and chat_id = given.chat_id and deleted_at is null
+      order by sent_at desc, id desc limit 1) last on true`
+}
+
+/** After an edit or a deletion: the list shows what is the last message now. */
+export async function refreshLastMessages(tx: Tx, owner: Owner, chat_ids: readonly string[]): Promise<void> {
+  if (chat_ids.length === 0) return
+  await tx.run(sql`
+    update chats c set last_message_id = last.id, last_message_text = last.text,
+      last_message_at = coalesce(last.sent_at, '-infinity')
+    from unnest(${chat_ids}::bigint[]) as given (chat_id) ${lastMessage(owner)}
+    where c.account_id = ${owner.account_id} and c.chat_id = given.chat_id`)
+}
+
+export interface ReadMark {
+  readonly chat_id: string
+  readonly up_to_message_id: string
+  readonly at: string
+}
+
+/** How far the other side has read our messages. Marks only move forward. */
+export async function storeReadMarks(tx: Tx, owner: Owner, marks: readonly ReadMark[]): Promise<void> {
+  if (marks.length === 0) return
+  await tx.run(sql`
+    update chats c set read_by_them_id = m.id, read_by_them_at = m.at
+    from (
+      select distinct on (chat_id) chat_id, id, at
+      from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
+        ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
+        ${marks.map(({ at }) => at)}::timestamptz[]) as mark (chat_id, id, at)
+      order by chat_id, id desc) m
+    where c.account_id = ${owner.account_id} and c.chat_id = m.chat_id
+      and (c.read_by_them_id is null or c.read_by_them_id < m.id)`)
+}
+
+export async function storeUnreadCounts(
+  tx: Tx,
+  owner: Owner,
+  counts: ReadonlyMap<string, number>,
+): Promise<void> {
+  if (counts.size === 0) return
+  await tx.run(sql`
+    update chats c set unread_count = u.count
+    from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as u (chat_id, count)
+    where c.account_id = ${owner.account_id} and c.chat_id = u.chat_id`)
+}

@@ -1,0 +1,23 @@
+/** The people an account knows. */
+import { sql, type Tx } from '../../db/sql.ts'
+import type { Person } from '../../platform/port.ts'
+
+export interface Owner {
+  readonly account_id: string
+  readonly workspace_id: string
+}
+
+/** Makes or refreshes contacts; what the platform no longer tells stays as it was. Each person once. */
+export async function storeContacts(tx: Tx, owner: Owner, people: readonly Person[]): Promise<void> {
+  if (people.length === 0) return
+  await tx.run(sql`
+    insert into contacts as c (account_id, provider_id, workspace_id, name, username, phone)
+    select ${owner.account_id}, id, ${owner.workspace_id}, name, username, phone
+    from unnest(${people.map(({ id }) => id)}::bigint[], ${people.map(({ name }) => name)}::text[],
+      ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[])
+      as person (id, name, username, phone)
+    on conflict (account_id, provider_id) do update
+      set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone)
+      where (c.name, c.username, c.phone)
+        is distinct from (excluded.name, excluded.username, coalesce(excluded.phone, c.phone))`)
+}

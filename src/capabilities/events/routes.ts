@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { eventTypes } from '../../events/emit.ts'
+import { limit, timestamp } from '../../lib/shapes.ts'
+import { ok, type Route, route } from '../../route.ts'
+import { listEvents } from './events.ts'
+
+const after = z
+  .string()
+  .refine((value) => /^(0|[1-9][0-9]{0,14})$/.test(value), { message: 'must be a sequence, such as 0 or 41' })
+  .default('0')
+  .meta({ openapi: { type: 'integer', minimum: 0, default: 0 } })
+
+export const routes: readonly Route[] = [
+  route({
+    name: 'list_events',
+    method: 'GET',
+    path: '/events',
+    summary: 'What happened, in order',
+    description:
+      'The events that webhooks carry, for 30 days. `sequence` has no gaps within a workspace: ask again with ' +
+      '`after` set to the last one you have, and you miss nothing.',
+    scopes: ['read'],
+    effect: 'read',
+    query: z.object({ after, limit: limit(1000, 100) }),
+    response: z.object({
+      events: z.array(
+        z.object({
+          id: z.string(),
+          type: z.enum(eventTypes),
+          api_version: z.string(),
+          workspace_id: z.string(),
+          sequence: z.number(),
+          occurred_at: timestamp,
+          created_at: timestamp,
+          data: z.unknown(),
+        }),
+      ),
+      next_cursor: z.string().nullable(),
+      has_more: z.boolean(),
+    }),
+    example: {
+      query: { after: '0', limit: '100' },
+      response: {
+        events: [
+          {
+            id: 'evt_5f0c9a6e1f3b4d0c8a7e6b5d4c3f2a10',
+            type: 'message.received',
+            api_version: '1.0.0',
+            workspace_id: '0199a1f0-0000-7000-8000-000000000001',
+            sequence: 1,
+            occurred_at: '2026-11-15T09:30:00.000Z',
+            created_at: '2026-11-15T09:30:00.012Z',
+            data: {
+              account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+              chat_id: 'platform:chat:42',
+              message: {
+                id: '7',
+                text: 'Is the blue one still available?',
+                is_sender: false,
+                timestamp: '2026-11-15T09:30:00.000Z',
+                edited_at: null,
+                attachments: [],
+              },
+            },
+          },
+        ],
+        next_cursor: null,
+        has_more: false,
+      },
+    },
+    handle: async (app, { caller, query }) => ok(await listEvents(app, caller, query)),
+  }),
+]

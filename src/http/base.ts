@@ -1,0 +1,158 @@
+/** What every server of ours has in common: limits, request ids, rate headers, one form of failure, a log line. */
+import { METHODS } from 'node:http'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
+import type { Logger } from 'pino'
+import { memoryLimits } from '../access/limits.ts'
+import type { Window } from '../app.ts'
+import type { Caller } from '../contract.ts'
+import { ApiError, Refusal } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The numbers for X-RateLimit-*: the key's once it is known, the address's until then. */
+    window: Window | undefined
+    caller: Caller | undefined
+    /** The name of the operation, for logs and metrics. */
+    operation: string
+    refusal: string | undefined
+  }
+}
+
+/** What the rest of the house sees of it. */
+export interface Server {
+  /** The address it answers at. */
+  listen(at: { host: string; port: number }): Promise<string>
+  /** Takes no more requests and lets those in flight finish. */
+  close(): Promise<void>
+}
+
+interface BaseOptions {
+  readonly log: Logger
+  readonly rate_limit: number
+  readonly headersMs?: number | undefined
+  readonly answered?: (operation: string, status: number, seconds: number) => void
+}
+
+export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: BaseOptions): FastifyInstance {
+  const addresses = memoryLimits()
+  const countAddress = (address = 'unknown') => addresses.take(address, { limit: rate_limit, seconds: 60 })
+  const server = Fastify({
+    genReqId: () => newId(),
+    requestIdHeader: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: 130_000,
+    bodyLimit: Number.MAX_SAFE_INTEGER,
+    // Longer than any address that the limit on headers lets through.
+    routerOptions: { maxParamLength: 65_536 },
+    frameworkErrors: (error, request, reply) =>
+      void meet(request, reply).then(() => answerError(log, request, reply, error)),
+    clientErrorHandler: (error, socket) => {
+      void countAddress(socket.remoteAddress).then((window) => answerBrokenRequest(error, socket, window))
+    },
+    http: {
+      // A missing Host is refused below, in the same form as everything else.
+      requireHostHeader: false,
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: Math.min(2_000, headersMs),
+    },
+  })
+  server.server.maxConnections = 2_000
+
+  server.decorateRequest('window', undefined)
+  server.decorateRequest('caller', undefined)
+  server.decorateRequest('operation', 'none')
+  server.decorateRequest('refusal', undefined)
+  // Every method is known, so that a wrong one is told apart from a wrong address; and bodies are left on the
+  // wire until `perform` asks for them.
+  for (const method of METHODS) server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+  // An expectation that nobody knows is no reason to answer in another form.
+  server.server.on('checkExpectation', (request, response) =>
+    server.server.emit('request', request, response),
+  )
+
+  server.setErrorHandler((error: FastifyError | ApiError, request, reply) =>
+    answerError(log, request, reply, error),
+  )
+  async function meet(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    request.window = await countAddress(request.ip)
+    reply.headers({
+      'X-Request-Id': request.id,
+      'X-Content-Type-Options': 'nosniff',
+      'Referrer-Policy': 'no-referrer',
+      'Cache-Control': 'no-store',
+    })
+  }
+  server.addHook('onRequest', async (request, reply) => {
+    await meet(request, reply)
+    if (headerValues(request, 'host').length !== 1) {
+      throw new ApiError('invalid_request', { detail: 'Exactly one Host header is required.' })
+    }
+  })
+  server.addHook('onSend', async (request, reply) => {
+    if (request.window) reply.headers(rateHeaders(request.window))
+  })
+  server.addHook('onResponse', async (request, reply) => {
+    const { operation, caller, refusal } = request
+    answered?.(operation, reply.statusCode, reply.elapsedTime / 1000)
+    const key = caller?.via.kind === 'key' ? caller.via.prefix : undefined
+    log.info(
+      {
+        request_id: request.id,
+        method: request.method,
+        path: pathOf(request),
+        operation,
+        status: reply.statusCode,
+        code: refusal,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        workspace_id: caller?.workspace_id,
+        key,
+      },
+      'request',
+    )
+  })
+  return server
+}
+
+export function toServer(server: FastifyInstance): Server {
+  return { listen: (at) => listen(server, at), close: () => server.close() }
+}
+
+async function listen(
+  server: FastifyInstance,
+  { host, port }: { host: string; port: number },
+): Promise<string> {
+  try {
+    await server.listen({ host, port })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') throw new Refusal(`Port ${port} is taken. Choose another with --port.`)
+    if (code === 'EACCES') throw new Refusal(`Port ${port} is not ours to use. Choose another with --port.`)
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+      throw new Refusal(`PARLEY_HOST names no address of this machine: ${host}.`)
+    }
+    throw error
+  }
+  const bound = server.server.address()
+  const number = typeof bound === 'object' && bound ? bound.port : port
+  const everywhere = host === '0.0.0.0' || host === '::'
+  return `http://${everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${number}`
+}
+
+/** All values of a header as they came: Node joins or drops repeated ones. */
+export function headerValues(request: FastifyRequest, name: string): string[] {
+  const { rawHeaders } = request.raw
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name)
+}
+
+/** Without the query, which may hold a key. */
+export function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0] ?? ''
+}

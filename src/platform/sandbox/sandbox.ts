@@ -1,0 +1,82 @@
+/** The sandbox as a service uses it: in its own process, or reached over a socket in another one. */
+import type { Platform } from '../port.ts'
+import { sandboxPlatform } from './adapter.ts'
+import { advanceTo, drive, manualClock, systemClock } from './clock.ts'
+import { directLink } from './direct-link.ts'
+import { socketLink } from './socket-link.ts'
+import { openWorld, type World } from './world.ts'
+
+/** Where the sandbox stands after its clock was moved. */
+export interface Standing {
+  readonly next_due_at: string | null
+  /** Where each account's stream of updates ends. */
+  readonly positions: Readonly<Record<string, string>>
+}
+
+export interface Sandbox {
+  readonly platform: Platform
+  /** Does everything due by then; only with a manual clock. */
+  run(to: Date): Promise<Standing>
+  close(): Promise<void>
+}
+
+export interface LocalSandbox extends Sandbox {
+  readonly world: World
+}
+
+export interface LocalOptions {
+  readonly data_dir: string | null
+  readonly seed?: number
+  /** Where a manual clock stands; undefined means real time. */
+  readonly manual_from?: Date | undefined
+  readonly failed: (error: unknown) => void
+}
+
+export function openLocalSandbox({ data_dir, seed, manual_from, failed }: LocalOptions): LocalSandbox {
+  const manual = manual_from && manualClock(manual_from)
+  const world = openWorld({ data_dir, clock: manual ?? systemClock, ...(seed !== undefined && { seed }) })
+  const driver = manual ? undefined : drive(world, failed)
+  const platform = sandboxPlatform(directLink(world))
+  return {
+    world,
+    platform,
+    async run(to) {
+      if (manual) advanceTo(world, manual, to)
+      return standingOf(world)
+    },
+    async close() {
+      driver?.stop()
+      await platform.close()
+      await world.close()
+    },
+  }
+}
+
+export function standingOf(world: World): Standing {
+  return {
+    next_due_at: world.nextDueAt()?.toISOString() ?? null,
+    positions: Object.fromEntries(
+      [...world.state.accounts.values()].map(({ account_id, stream }) => [account_id, String(stream.length)]),
+    ),
+  }
+}
+
+/** The address of `parley sandbox`. */
+export function connectSandbox(url: string): Sandbox {
+  const platform = sandboxPlatform(socketLink(url))
+  return {
+    platform,
+    async run(to) {
+      const response = await fetch(new URL('/sandbox/v1/clock', url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ to: to.toISOString() }),
+        signal: AbortSignal.timeout(30_000),
+      })
+      const answer = (await response.json()) as Standing & { error?: string }
+      if (!response.ok) throw new Error(`The sandbox did not move its clock: ${answer.error}`)
+      return answer
+    },
+    close: () => platform.close(),
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * One account's session, driven by the process that holds its lease: connects, keeps it alive, hands its
+ * updates to the store. Its troubles are its own; other accounts do not notice them.
+ */
+import type { Lease } from '../access/ledger/hosts.ts'
+import type { App } from '../app.ts'
+import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
+import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
+import { ingest } from './ingest.ts'
+
+const connectMsMax = 20_000
+/** A session that was quiet for this long is asked whether it is still there. */
+const quietMs = 30_000
+const pingMsMax = 15_000
+const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
+
+export interface Host {
+  readonly lease: Lease
+  /** Milliseconds since the platform was last heard of; null: not yet. */
+  silentMs(): number | null
+  readonly state: 'connecting' | 'connected' | 'over'
+  /** Closes the session. Resolves when nothing of it is under way any more. */
+  stop(): Promise<void>
+}
+
+export interface HostOptions {
+  readonly owner: string
+  readonly lease: Lease
+  readonly platform: Platform
+  /** The account cannot be driven, or not by us: the lease is of no use any more. */
+  readonly over: () => void
+  readonly ingested: (updates: number) => void
+}
+
+export function startHost(app: App, options: HostOptions): Host {
+  const host = new SessionHost(app, options)
+  host.begin()
+  return host
+}
+
+class SessionHost implements Host {
+  readonly lease: Lease
+  state: Host['state'] = 'connecting'
+  readonly #app: App
+  readonly #options: HostOptions
+  readonly #stopping = new AbortController()
+  #heardAt: number | null = null
+  #position: string | null
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(app: App, options: HostOptions) {
+    this.#app = app
+    this.#options = options
+    this.lease = options.lease
+    this.#position = options.lease.position
+  }
+
+  begin(): void {
+    this.#running = this.#run()
+      .catch((err) => {
+        this.#app.log.error({ err, account_id: this.lease.account_id }, 'a session host ended unexpectedly')
+      })
+      .finally(() => {
+        this.state = 'over'
+        if (!this.#stopping.signal.aborted) this.#options.over()
+      })
+  }
+
+  silentMs(): number | null {
+    return this.#heardAt === null ? null : performance.now() - this.#heardAt
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    let failures = 0
+    while (!this.#stopping.signal.aborted) {
+      this.state = 'connecting'
+      const { promise: closed, resolve: close } = Promise.withResolvers<Closed>()
+      const outcome = await this.#connect(close)
+      if (outcome.kind === 'accepted') {
+        failures = 0
+        const ended = await this.#live(outcome.value, closed)
+        if (ended.status !== 'lost') return this.#giveUp(ended.status, ended.reason)
+      } else if (outcome.kind === 'refused') {
+        const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
+        return this.#giveUp(status, outcome.reason)
+      } else {
+        this.#app.log.warn(
+          { account_id: this.lease.account_id, outcome: outcome.kind, failures },
+          'connecting failed',
+        )
+      }
+      failures++
+      await this.#rest(restFor(outcome, failures))
+    }
+  }
+
+  async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
+    const { account_id, name } = this.lease
+    const connecting = this.#options.platform.connect(
+      { account_id, name, position: this.#position },
+      { updates: (batch) => this.#take(batch), closed: close },
+    )
+    const outcome = await within(connectMsMax, connecting, this.#stopping.signal)
+    if (outcome) return outcome
+    // A session that opens after nobody waits for it any more is not kept.
+    void connecting
+      .then((late) => (late.kind === 'accepted' ? late.value.close() : undefined))
+      .catch(() => {})
+    return { kind: 'unknown', reason: 'The platform did not answer in time.' }
+  }
+
+  /** From connected to closed, with an ear on a quiet line. */
+  async #live(session: Session, closed: Promise<Closed>): Promise<Closed> {
+    this.state = 'connected'
+    this.#hear()
+    try {
+      await noteConnected(this.#app, this.lease, session.self)
+      return await this.#listen(session, closed)
+    } finally {
+      await within(pingMsMax, session.close())
+    }
+  }
+
+  async #listen(session: Session, closed: Promise<Closed>): Promise<Closed> {
+    const stopped: Closed = { status: 'lost', reason: 'The host was stopped.' }
+    while (!this.#stopping.signal.aborted) {
+      const ended = await within(quietMs, closed, this.#stopping.signal)
+      if (ended) return ended
+      if (this.#stopping.signal.aborted) return stopped
+      if ((this.silentMs() ?? 0) < quietMs) continue
+      const answered = await within(pingMsMax, session.ping(), this.#stopping.signal)
+      if (!answered) return { status: 'lost', reason: 'The platform does not answer.' }
+      this.#hear()
+    }
+    return stopped
+  }
+
+  /** Stores a batch; while the database is away it waits here, and the platform with it. */
+  async #take(batch: UpdateBatch): Promise<void> {
+    this.#hear()
+    const { owner, lease } = this.#options
+    for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
+      try {
+        if (!(await ingest(this.#app, { owner, ...lease }, batch))) {
+          this.#app.log.warn({ account_id: lease.account_id }, 'the lease of an account was lost')
+          this.#stopping.abort()
+          return this.#options.over()
+        }
+        this.#position = batch.position
+        this.#options.ingested(batch.updates.length)
+        return
+      } catch (err) {
+        this.#app.log.error({ err, account_id: lease.account_id, failures }, 'updates could not be stored')
+        await this.#rest(Math.min(backoff.mostMs, backoff.firstMs * backoff.factor ** failures))
+      }
+    }
+    // Not stored, so not taken: the next session gets them again.
+    return new Promise(() => {})
+  }
+
+  #hear(): void {
+    this.#heardAt = performance.now()
+  }
+
+  async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<void> {
+    this.#app.log.warn(
+      { account_id: this.lease.account_id, status, reason },
+      'an account cannot be connected',
+    )
+    await noteTrouble(this.#app, this.lease.account_id, { status, reason })
+  }
+
+  #rest(ms: number): Promise<void> {
+    return within(ms, new Promise<void>(() => {}), this.#stopping.signal).then(() => {})
+  }
+}
+
+/** Longer each time, with some chance in it so that a thousand accounts do not come back at once. */
+function restFor(outcome: Outcome<unknown>, failures: number): number {
+  if (outcome.kind === 'flood_wait') return Math.min(outcome.retry_after_seconds * 1000, 300_000)
+  const ms = Math.min(backoff.mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
+  return ms * (0.5 + Math.random() / 2)
+}
+
+/** What the promise gave, or undefined once the time is up or the signal came. */
+function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const end = () => settle(() => resolve(undefined))
+    const timer = setTimeout(end, ms)
+    const settle = (done: () => void) => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      done()
+    }
+    if (signal?.aborted) return end()
+    signal?.addEventListener('abort', end)
+    work.then(
+      (value) => settle(() => resolve(value)),
+      (error) => settle(() => reject(error)),
+    )
+  })
+}

@@ -1,0 +1,26 @@
+/** Figures of the background work. */
+import { Counter, Gauge } from 'prom-client'
+import type { App } from '../app.ts'
+import type { Host } from './host.ts'
+
+export function countAccounts(app: App, hosts: () => Iterable<Host>): void {
+  new Gauge({
+    name: 'parley_accounts',
+    help: 'Accounts this process drives, by the state of their session.',
+    labelNames: ['state'],
+    registers: [app.metrics],
+    collect() {
+      this.reset()
+      for (const { state } of hosts()) this.inc({ state })
+    },
+  })
+}
+
+export function countUpdates(app: App): (updates: number) => void {
+  const counter = new Counter({
+    name: 'parley_updates_total',
+    help: 'Updates of platforms that were stored.',
+    registers: [app.metrics],
+  })
+  return (updates) => counter.inc(updates)
+}

@@ -1,0 +1,118 @@
+/** Real `parley` processes: what an operator starts and a supervisor sees. Each is ended by its own number. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const readyMsMax = 45_000
+const exitMsMax = 45_000
+
+export interface Exit {
+  /** Null when a signal ended it. */
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Parley {
+  readonly pid: number
+  /** What it has written so far. */
+  stdout(): string
+  stderr(): string
+  /** The address it answers on, from the line that says it is ready. */
+  ready(): Promise<string>
+  signal(name: NodeJS.Signals): void
+  exit(): Promise<Exit>
+}
+
+const running = new Set<ChildProcess>()
+
+export function spawnParley(args: readonly string[], env: Readonly<Record<string, string>> = {}): Parley {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const written = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    written.stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    written.stderr += text
+  })
+  running.add(child)
+  const { promise: exited, resolve } = Promise.withResolvers<Exit>()
+  child.once('close', (code) => {
+    running.delete(child)
+    resolve({ code, ...written })
+  })
+  return {
+    pid: child.pid ?? 0,
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+    ready: () =>
+      until('the process is ready', readyMsMax, () => {
+        if (child.exitCode !== null)
+          throw new Error(`It ended with ${child.exitCode}: ${written.stdout}${written.stderr}`)
+        return addressIn(written.stdout)
+      }),
+    signal: (name) => void child.kill(name),
+    exit: () => within(exitMsMax, exited, () => `it did not end: ${written.stdout}${written.stderr}`),
+  }
+}
+
+/** Runs a verb to its end. */
+export function runParley(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Exit> {
+  return spawnParley(args, env).exit()
+}
+
+/** For afterAll: whatever a failed test left behind. */
+export async function endProcesses(): Promise<void> {
+  const gone = [...running].map((child) => new Promise((resolve) => child.once('close', resolve)))
+  for (const child of running) child.kill('SIGKILL')
+  await Promise.all(gone)
+}
+
+function addressIn(stdout: string): string | undefined {
+  for (const line of stdout.split('\n').slice(0, -1)) {
+    if (line.startsWith('{') && line.includes('"msg":"ready"')) return JSON.parse(line).address
+  }
+  return undefined
+}
+
+/** Asks until there is an answer, or says what was waited for in vain. */
+export async function until<T>(
+  what: string,
+  msMax: number,
+  ask: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const deadline = performance.now() + msMax
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false) return answer
+    if (performance.now() > deadline) throw new Error(`Waited ${msMax} ms in vain until ${what}.`)
+    await sleep(20)
+  }
+}
+
+async function within<T>(msMax: number, work: Promise<T>, problem: () => string): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(problem())), msMax)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The servers whose command line names this data directory, found as an operator would. */
+export async function serversOf(data_dir: string): Promise<number[]> {
+  const numbers = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = await Promise.all(
+    numbers.map(async (pid) => {
+      const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+      return command.includes('bin/postgres\0') && command.includes(`${data_dir}/`) ? [Number(pid)] : []
+    }),
+  )
+  return found.flat()
+}
