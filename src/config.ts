@@ -7,6 +7,8 @@ export interface Config {
   /** Undefined only in embedded mode: then it is made once and kept in the data directory. */
   readonly secret: string | undefined
   readonly base_url: string | undefined
+  /** The sandbox in a process of its own. */
+  readonly sandbox_url: string | undefined
   readonly host: string
   readonly clock: 'system' | 'manual'
   readonly rate_limit: number
@@ -23,6 +25,7 @@ const variables = {
   REDIS_URL: address('redis:', 'rediss:'),
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
   PARLEY_BASE_URL: address('http:', 'https:'),
+  PARLEY_SANDBOX_URL: address('http:'),
   PARLEY_HOST: z.string().default('127.0.0.1'),
   PARLEY_CLOCK: z.enum(['system', 'manual'], 'must be system or manual').default('system'),
   PARLEY_RATE_LIMIT: whole(1, 1_000_000).default(120),
@@ -73,6 +76,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     redis_url: env_.REDIS_URL,
     secret: env_.PARLEY_SECRET,
     base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
+    sandbox_url: env_.PARLEY_SANDBOX_URL,
     host: env_.PARLEY_HOST,
     clock: env_.PARLEY_CLOCK,
     rate_limit: env_.PARLEY_RATE_LIMIT,

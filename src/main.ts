@@ -4,6 +4,7 @@ import { addAdminVerbs } from './cli/admin.ts'
 import { addGenerateVerb } from './cli/generate.ts'
 import { addMigrateVerb } from './cli/migrate.ts'
 import { addRunVerbs } from './cli/run.ts'
+import { addSandboxVerb } from './cli/sandbox.ts'
 import { ConfigError } from './config.ts'
 import { ApiError, Refusal } from './lib/errors.ts'
 
@@ -28,6 +29,7 @@ First steps:
   parley gate enable rest                       open the API`,
   )
 addRunVerbs(program)
+addSandboxVerb(program)
 addMigrateVerb(program)
 addAdminVerbs(program)
 addGenerateVerb(program)

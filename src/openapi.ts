@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { apiPrefix, contractVersion } from './contract.ts'
 import { type ErrorCode, errors } from './lib/errors.ts'
-import type { ControlOperation } from './platform/sandbox/control-operation.ts'
+import type { ControlCall } from './platform/sandbox/control-operation.ts'
 import type { Route } from './route.ts'
 
 type Json = Record<string, unknown>
@@ -46,12 +46,12 @@ export function makeOpenApi(routes: readonly Route[]): Json {
 }
 
 /** The sandbox's control address, for the same reference page. */
-export function makeSandboxOpenApi(operations: readonly ControlOperation[], prefix: string): Json {
+export function makeSandboxOpenApi(operations: readonly ControlCall[], prefix: string): Json {
   const paths: Record<string, Json> = {}
   for (const control of operations) {
     paths[control.path] = {
       ...paths[control.path],
-      [control.method.toLowerCase()]: controlOperation(control),
+      [control.method.toLowerCase()]: controlCall(control),
     }
   }
   return {
@@ -68,15 +68,7 @@ export function makeSandboxOpenApi(operations: readonly ControlOperation[], pref
   }
 }
 
-function controlOperation({
-  name,
-  summary,
-  description,
-  body,
-  query,
-  response,
-  example,
-}: ControlOperation): Json {
+function controlCall({ name, summary, description, body, query, response, example }: ControlCall): Json {
   const refusal = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
   return {
     operationId: name,

@@ -21,8 +21,8 @@ export async function listEligibleAccounts(app: App, caller: Caller): Promise<re
 }
 
 /** Foreign, disabled and not-ready accounts are told apart from nothing: the answer is the same. */
-export async function requireAccount(app: App, caller: Caller, account_id: string): Promise<Account> {
-  const account = (await listEligibleAccounts(app, caller)).find(({ id }) => id === account_id)
+export function requireAccount(eligible: readonly Account[], account_id: string): Account {
+  const account = eligible.find(({ id }) => id === account_id)
   if (!account) {
     throw new ApiError('account_unavailable', {
       detail: `The account ${quote(account_id)} is not an eligible account of this workspace.`,

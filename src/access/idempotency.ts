@@ -36,27 +36,33 @@ export async function once(
   { key, fingerprint }: Keyed,
   work: (tx: Tx) => Promise<Reply>,
 ): Promise<Reply> {
+  const keyed = async (tx: Tx) => {
+    const id = newId()
+    const first = await claimKey(tx, route, caller, { id, key, fingerprint })
+    if (!first) return replay(tx, route, caller, { key, fingerprint })
+    const reply = await work(tx)
+    await tx.run(sql`
+      update operations set state = 'completed', reply_status = ${reply.status},
+        reply_body = ${JSON.stringify(reply.body)}, finished_at = domain_now()
+      where id = ${id}`)
+    return { ...reply, headers: { ...reply.headers, 'X-Operation-Id': id } }
+  }
+  return commit(app, keyed, {
+    detail:
+      'The answer of the database was lost. Repeat with the same Idempotency-Key to learn what happened.',
+  })
+}
+
+/** Runs `work` in a transaction. Where the answer to COMMIT is lost, the caller is told that nobody knows. */
+export async function commit(
+  app: App,
+  work: (tx: Tx) => Promise<Reply>,
+  lost: { detail?: string } = {},
+): Promise<Reply> {
   try {
-    return await app.db.transaction(async (tx) => {
-      const id = newId()
-      const first = await claimKey(tx, route, caller, { id, key, fingerprint })
-      if (!first) return replay(tx, route, caller, { key, fingerprint })
-      const reply = await work(tx)
-      await tx.run(sql`
-        update operations set state = 'completed', reply_status = ${reply.status},
-          reply_body = ${JSON.stringify(reply.body)}, finished_at = domain_now()
-        where id = ${id}`)
-      return { ...reply, headers: { ...reply.headers, 'X-Operation-Id': id } }
-    })
+    return await app.db.transaction(work)
   } catch (error) {
-    if (error instanceof LostCommit) {
-      throw new ApiError('outcome_ambiguous', {
-        detail:
-          'The answer of the database was lost. Repeat with the same Idempotency-Key to learn what happened.',
-        cause: error,
-      })
-    }
-    if (isLockTimeout(error)) throw new ApiError('operation_in_progress', { cause: error })
+    if (error instanceof LostCommit) throw new ApiError('outcome_ambiguous', { ...lost, cause: error })
     throw error
   }
 }
@@ -69,12 +75,16 @@ async function claimKey(
   { id, key, fingerprint }: Keyed & { id: string },
 ): Promise<boolean> {
   const key_id = caller.via.kind === 'key' ? caller.via.id : null
-  const inserted = await tx.run(sql`
-    insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, user_id, key_id)
-    values (${id}, ${caller.workspace_id}, ${route.name}, 'local', ${key}, ${fingerprint}, 'submitting',
-      ${caller.user_id}, ${key_id})
-    on conflict (workspace_id, kind, idempotency_key) do nothing`)
-  return inserted === 1
+  try {
+    const inserted = await tx.run(sql`
+      insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, user_id, key_id)
+      values (${id}, ${caller.workspace_id}, ${route.name}, 'local', ${key}, ${fingerprint}, 'submitting',
+        ${caller.user_id}, ${key_id})
+      on conflict (workspace_id, kind, idempotency_key) do nothing`)
+    return inserted === 1
+  } catch (cause) {
+    throw isLockTimeout(cause) ? new ApiError('operation_in_progress', { cause }) : cause
+  }
 }
 
 async function replay(tx: Tx, route: Route, caller: Caller, { key, fingerprint }: Keyed): Promise<Reply> {
@@ -94,6 +104,5 @@ async function replay(tx: Tx, route: Route, caller: Caller, { key, fingerprint }
 }
 
 function isLockTimeout(error: unknown): boolean {
-  const cause = error instanceof ApiError ? error.cause : error
-  return cause instanceof Error && (cause as { code?: string }).code === '55P03'
+  return error instanceof Error && (error as { code?: string }).code === '55P03'
 }

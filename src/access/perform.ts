@@ -1,12 +1,13 @@
 /** The one place that knows the order of checks. Each line lets a request through or throws. */
 import type { z } from 'zod'
 import type { App, Snapshot, Window } from '../app.ts'
-import type { Account, Caller, Needs } from '../contract.ts'
+import type { Caller, Needs } from '../contract.ts'
+import type { Tx } from '../db/sql.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import { quote, requireSound } from '../lib/text.ts'
 import type { Call, Reply, Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
-import { fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
+import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
 
 /** A request as any door hands it in. The body is read only once the caller is known to be allowed. */
@@ -44,17 +45,19 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   const needs: Needs = route.variant?.(body) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
-  const run = async (): Promise<Call<never, never, never>> => {
-    const accounts = await accountsFor(app, route, caller, account_id)
+  // Read now and required later: a replay comes before it, and a transaction never waits for a second connection.
+  const eligible = route.account ? await listEligibleAccounts(app, caller) : []
+  const call = (): Call<never, never, never> => {
+    const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
     return { caller, params, query, body, accounts }
   }
-  if (route.effect === 'read') return route.handle(app, await run())
+  if (route.effect === 'read') return route.handle(app, call())
   const { handle } = route
   const key = needs.idempotency ? readIdempotencyKey(incoming.idempotency_keys) : undefined
   if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
-  if (key === undefined) return app.db.transaction(async (tx) => handle(app, tx, await run()))
-  const keyed = { key, fingerprint: fingerprintOf(route, { params, body }) }
-  return once(app, route, caller, keyed, async (tx) => handle(app, tx, await run()))
+  const work = async (tx: Tx) => handle(app, tx, call())
+  if (key === undefined) return commit(app, work)
+  return once(app, route, caller, { key, fingerprint: fingerprintOf(route, { params, body }) }, work)
 }
 
 /** Gates, scope, allowlists: what can be said without looking at the input. */
@@ -132,16 +135,4 @@ function readAccountId(settings: Snapshot, route: Route, input: unknown): string
     throw new ApiError('account_scope_required')
   }
   return account_id
-}
-
-async function accountsFor(
-  app: App,
-  route: Route,
-  caller: Caller,
-  account_id: string | undefined,
-): Promise<readonly Account[]> {
-  if (!route.account) return []
-  return account_id === undefined
-    ? listEligibleAccounts(app, caller)
-    : [await requireAccount(app, caller, account_id)]
 }

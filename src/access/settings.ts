@@ -2,6 +2,7 @@
 import type { KnownKey, Settings, Snapshot } from '../app.ts'
 import { type Account, type Allowlist, type Gate, gates } from '../contract.ts'
 import { type Database, sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
 
 const pollMs = 500
 const staleMs = 1_000
@@ -30,9 +31,10 @@ export function openSettings(db: Database): LiveSettings {
     // Counted from the question: what changes while it is under way is for the next look to see.
     const askedAt = performance.now()
     const state = await readState(db)
-    if (!snapshot || BigInt(state.version) >= BigInt(snapshot.version))
-      snapshot = makeSnapshot(state, snapshot)
-    seenAt = Math.max(seenAt, askedAt)
+    // A look that was overtaken by a later one has nothing to add.
+    if (snapshot && askedAt < seenAt) return snapshot
+    snapshot = makeSnapshot(state, snapshot)
+    seenAt = askedAt
     return snapshot
   }
 
@@ -53,8 +55,8 @@ export function openSettings(db: Database): LiveSettings {
   }
 }
 
-function readState(db: Database): Promise<State> {
-  return db.one<State>(sql`
+async function readState(db: Database): Promise<State> {
+  const state = await db.maybe<State>(sql`
     select value #>> '{}' as version,
       (select array_agg(name) from gates where enabled) as gates,
       (select array_agg(id) from allowlists where list = 'campaign_user') as campaign_user,
@@ -63,6 +65,11 @@ function readState(db: Database): Promise<State> {
       domain_now() as now,
       exists (select from manual_clock) as manual
     from settings where name = 'version'`)
+  // What cannot be read counts as off.
+  if (!state || !/^\d+$/.test(state.version)) {
+    throw new ApiError('schema_unavailable', { detail: 'The settings of this instance cannot be read.' })
+  }
+  return state
 }
 
 function makeSnapshot(state: State, before: Snapshot | undefined): Snapshot {

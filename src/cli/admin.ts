@@ -1,5 +1,6 @@
 /** The verbs of an operator. Each calls the function that the dashboard calls too. */
 import { type Command, Option } from 'commander'
+import { createAccount, listAccounts, setAccountEnabled } from '../capabilities/accounts/accounts.ts'
 import { verifyAudit } from '../capabilities/audit/audit.ts'
 import { listAllowed, listGates, setAllowed, setDispatch, setGates } from '../capabilities/gates/gates.ts'
 import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
@@ -12,12 +13,14 @@ import {
 } from '../capabilities/workspaces/workspaces.ts'
 import { gates, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
+import type { PlatformName } from '../platform/port.ts'
 import { date, list, noun, verb } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
   addWorkspaces(noun(program, 'workspace', 'the tenants: create, update, list'))
   addUsers(noun(program, 'user', 'the people who sign in'))
   addKeys(noun(program, 'key', 'API keys of a workspace'))
+  addAccounts(noun(program, 'account', 'messaging accounts of a workspace'))
   addGates(noun(program, 'gate', `what is switched on: ${gates.join(', ')}`))
   addAllowlists(noun(program, 'allow', 'who may use campaigns: users and workspaces'))
   addDispatch(noun(program, 'dispatch', 'the switch that stops all sending'))
@@ -89,6 +92,31 @@ function addKeys(key: Command): void {
     'revoke <id>',
     'refuse it from now on, on every process within a second',
     (app, actor, _, id = '') => revokeKey(app, actor, id),
+  )
+}
+
+function addAccounts(account: Command): void {
+  verb<{ workspace: string; platform: PlatformName; name: string }>(
+    account,
+    'create',
+    'make an account; its host connects it',
+    async (app, actor, { workspace, platform, name }) => {
+      const made = await createAccount(app, actor, { workspace_id: workspace, platform, name })
+      app.wake.signal('accounts')
+      return made
+    },
+  )
+    .requiredOption('--workspace <id>')
+    .addOption(new Option('--platform <platform>').choices(['sandbox']).default('sandbox'))
+    .requiredOption('--name <name>')
+  verb<{ workspace: string }>(account, 'list', 'the accounts of a workspace', (app, _, { workspace }) =>
+    listAccounts(app.db, workspace),
+  ).requiredOption('--workspace <id>')
+  verb(account, 'disable <id>', 'take it out of every path at once', (app, actor, _, id = '') =>
+    setAccountEnabled(app, actor, { id, enabled: false }),
+  )
+  verb(account, 'enable <id>', 'let its host connect it again', (app, actor, _, id = '') =>
+    setAccountEnabled(app, actor, { id, enabled: true }),
   )
 }
 

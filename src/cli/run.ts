@@ -1,12 +1,26 @@
 /** The long-running verbs: everything at once, HTTP only, or background only. */
+import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
-import { type Config, readConfig } from '../config.ts'
-import { buildServer, type Server } from '../http/server.ts'
+import { isDemo } from '../capabilities/gates/gates.ts'
+import { readConfig } from '../config.ts'
+import { sql } from '../db/sql.ts'
+import type { Server } from '../http/base.ts'
+import { clockCalls, worldCalls } from '../http/sandbox.ts'
+import { buildServer } from '../http/server.ts'
+import type { ControlCall } from '../platform/sandbox/control-operation.ts'
+import {
+  connectSandbox,
+  type LocalSandbox,
+  openLocalSandbox,
+  type Sandbox,
+} from '../platform/sandbox/sandbox.ts'
 import { routes } from '../routes.ts'
+import { advanceClock } from '../worker/clock.ts'
+import type { Platforms } from '../worker/hosts.ts'
 import type { Running } from '../worker/loops.ts'
 import { startWorker } from '../worker/worker.ts'
-import { type FirstRun, firstRun } from './first-run.ts'
+import { type Demo, keepTalking, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'
 import { type OpenApp, openApp } from './open.ts'
 import { write } from './output.ts'
@@ -23,7 +37,7 @@ const stopMsMax = 30_000
 
 export function addRunVerbs(program: Command): void {
   const verbs: readonly [Role, string][] = [
-    ['start', 'everything in one process: HTTP and background work'],
+    ['start', 'everything in one process: HTTP, background work, and the sandbox'],
     ['serve', 'HTTP only'],
     ['work', 'background work only; the port answers /healthz and /readyz'],
   ]
@@ -37,14 +51,26 @@ export function addRunVerbs(program: Command): void {
   }
 }
 
+interface Service {
+  readonly role: Role
+  readonly app: OpenApp
+  readonly options: RunOptions
+  sandbox?: Sandbox | LocalSandbox | undefined
+  server?: Server
+  worker?: Running
+  talk?: { stop(): void }
+  stopping: boolean
+  ready: boolean
+}
+
 async function run(role: Role, options: RunOptions): Promise<void> {
   const config = readConfig(process.env)
   const log = makeLogger(config.log_level)
   const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', operations: routes })
-  const service: Service = { role, app, stopping: false, ready: false }
+  const service: Service = { role, app, options, stopping: false, ready: false }
   const stopped = stopOnSignal(service)
   try {
-    await begin(service, config, options)
+    await begin(service)
   } catch (error) {
     await stop(service)
     throw error
@@ -53,17 +79,9 @@ async function run(role: Role, options: RunOptions): Promise<void> {
   if (failure) throw failure
 }
 
-interface Service {
-  readonly role: Role
-  readonly app: OpenApp
-  server?: Server
-  worker?: Running
-  stopping: boolean
-  ready: boolean
-}
-
-async function begin(service: Service, config: Config, options: RunOptions): Promise<void> {
-  const { role, app } = service
+async function begin(service: Service): Promise<void> {
+  const { role, app, options } = service
+  service.sandbox = await openSandbox(service)
   service.server = await buildServer(app, role === 'work' ? [] : routes, {
     readiness: {
       worker: () => {
@@ -72,30 +90,79 @@ async function begin(service: Service, config: Config, options: RunOptions): Pro
       },
       stopping: () => service.stopping,
     },
+    sandbox: controlCalls(service),
   })
-  const address = await service.server.listen({ host: config.host, port: options.port })
-  if (role !== 'serve') service.worker = await startWorker(app)
-  const empty = role === 'start' && options.demo !== false && config.database.kind === 'embedded'
-  const first = empty ? await firstRun(app) : undefined
+  const address = await service.server.listen({ host: app.config.host, port: options.port })
+  if (role !== 'serve') service.worker = await startWorker(app, platformsOf(service))
+  const demo = await beginDemo(service)
   service.ready = true
-  greet(app, config.base_url ?? address, first)
+  greet(app, app.config.base_url ?? address, demo)
 }
 
-function greet(app: App, address: string, first: FirstRun | undefined): void {
+/** In this process, or the one that PARLEY_SANDBOX_URL names. A lone `work` has none of its own. */
+async function openSandbox({ role, app, options }: Service): Promise<Sandbox | LocalSandbox | undefined> {
+  if (role === 'serve') return undefined
+  if (app.config.sandbox_url) return connectSandbox(app.config.sandbox_url)
+  if (role === 'work') return undefined
+  const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
+  return openLocalSandbox({
+    data_dir: join(options.dataDir, 'sandbox'),
+    manual_from: app.config.clock === 'manual' ? now : undefined,
+    failed: (err) => app.log.error({ err }, 'the sandbox failed'),
+  })
+}
+
+function controlCalls({ app, sandbox }: Service): ControlCall[] {
+  if (!sandbox) return []
+  const clock =
+    app.config.clock === 'manual'
+      ? clockCalls(oneAtATime((seconds) => advanceClock(app, sandbox, seconds)))
+      : []
+  return [...('world' in sandbox ? worldCalls(sandbox.world) : []), ...clock]
+}
+
+/** Two callers that move the clock take turns. */
+function oneAtATime<A, T>(work: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (argument) => {
+    const turn = last.then(() => work(argument))
+    last = turn.catch(() => {})
+    return turn
+  }
+}
+
+function platformsOf({ sandbox }: Service): Platforms {
+  return new Map(sandbox ? [['sandbox', sandbox.platform]] : [])
+}
+
+/** The first start on an empty embedded database makes the demo; later ones let it go on living. */
+async function beginDemo(service: Service): Promise<Demo | undefined> {
+  const { role, app, options, sandbox } = service
+  const wanted = role === 'start' && options.demo !== false && app.config.database.kind === 'embedded'
+  if (!wanted || !sandbox || !('world' in sandbox)) return undefined
+  const demo = await makeDemo(app, sandbox.world)
+  if (app.config.clock === 'system' && (await isDemo(app.db))) service.talk = keepTalking(sandbox.world)
+  return demo
+}
+
+function greet(app: App, address: string, demo: Demo | undefined): void {
   app.log.info({ address }, 'ready')
-  if (!process.stdout.isTTY && !first) return
+  if (!process.stdout.isTTY && !demo) return
   const lines = ['', `  Parley is running at ${address}`, `  API reference        ${address}/docs`]
-  if (first) {
+  if (demo) {
     lines.push(
       '',
-      '  A workspace, an operator and an API key were made, and the gate "rest" was opened.',
-      '  The key is shown this once:',
+      '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
+      '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
       '',
-      `    ${first.key}`,
+      '  Both of these are shown this once:',
+      '',
+      `    set-up link of the operator   ${address}/dashboard/setup?token=${demo.setup_token}`,
+      `    API key with all scopes       ${demo.key}`,
       '',
       '  Try it:',
       '',
-      `    curl ${address}/api/v1/me -H "Authorization: Bearer ${first.key}"`,
+      `    curl ${address}/api/v1/me -H "Authorization: Bearer ${demo.key}"`,
     )
   }
   write(lines.concat('').join('\n'))
@@ -136,8 +203,10 @@ async function stop(service: Service): Promise<void> {
     service.app.log.error('stopping took too long; what was left is cut off')
     process.exit(1)
   }, stopMsMax)
+  service.talk?.stop()
   await service.server?.close()
   await service.worker?.stop()
+  await service.sandbox?.close()
   await service.app.close()
   clearTimeout(cut)
   service.app.log.info('stopped')

@@ -118,6 +118,13 @@ create table contacts (
   PRIMARY KEY (account_id, provider_id)
 );
 
+create table deleted_messages (
+  account_id text not null,
+  id bigint not null,
+  workspace_id uuid not null,
+  PRIMARY KEY (account_id, id)
+);
+
 create table event_sequences (
   workspace_id uuid not null,
   sequence bigint not null,
@@ -200,6 +207,7 @@ create table messages (
   deleted_at timestamp with time zone,
   attachments jsonb not null default '[]'::jsonb,
   random_id bigint,
+  announced boolean not null default false,
   PRIMARY KEY (account_id, chat_id, id)
 );
 
@@ -277,6 +285,16 @@ create table settings (
   name text not null,
   value jsonb not null,
   PRIMARY KEY (name)
+);
+
+create table setup_links (
+  token_hash bytea not null,
+  user_id uuid not null,
+  created_at timestamp with time zone not null default domain_now(),
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  CHECK ((octet_length(token_hash) = 32)),
+  PRIMARY KEY (token_hash)
 );
 
 create table stages (
@@ -364,6 +382,7 @@ alter table column_values add FOREIGN KEY (account_id, chat_id) REFERENCES chats
 alter table column_values add FOREIGN KEY (workspace_id, column_id) REFERENCES columns(workspace_id, id) ON DELETE CASCADE;
 alter table columns add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table contacts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table deleted_messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table event_sequences add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table events add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table identities add FOREIGN KEY (user_id) REFERENCES users(id);
@@ -377,6 +396,7 @@ alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table outbox add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
+alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table suppressions add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 

@@ -127,7 +127,7 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
       const { query_timeout: _, ...own } = settings
       const client = new pg.Client(own)
       client.on('error', () => {})
-      await client.connect().catch(rethrow)
+      await client.connect().catch(unavailable)
       return client
     },
     pool,
@@ -149,7 +149,7 @@ function queries(ask: (statement: Sql) => Promise<pg.QueryResult>): Db {
 }
 
 async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect().catch(rethrow)
+  const client = await pool.connect().catch(unavailable)
   let broken = false
   try {
     return await work(client)
@@ -197,6 +197,11 @@ function isOurs(error: Error): boolean {
   return !/^(Connection terminated|Query read timeout|timeout e|Client has encountered|Client was closed)/i.test(
     error.message,
   )
+}
+
+/** Whatever keeps us from connecting, a wrong password or a database that is gone, is nobody's bug here. */
+function unavailable(cause: unknown): never {
+  throw new ApiError('store_unavailable', { cause })
 }
 
 /** What a failure of the database means to a caller. A statement that is simply wrong stays a bug. */

@@ -5,8 +5,7 @@ import type { App } from '../app.ts'
 import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
-import type { ControlOperation } from '../platform/sandbox/control-operation.ts'
-import type { World } from '../platform/sandbox/world.ts'
+import type { ControlCall } from '../platform/sandbox/control-operation.ts'
 import type { Reply, Route } from '../route.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs, readBody } from './body.ts'
@@ -14,12 +13,12 @@ import { mountDocs } from './docs.ts'
 import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { makeMetrics } from './metrics.ts'
-import { mountSandbox, sandboxPrefix } from './sandbox.ts'
+import { mountSandbox } from './sandbox.ts'
 
 export interface ServerOptions {
   readonly readiness: Readiness
-  /** The sandbox in this process, with its control address. */
-  readonly sandbox?: { readonly world: World; readonly operations: readonly ControlOperation[] } | undefined
+  /** Calls of the sandbox's control address that this process answers. */
+  readonly sandbox?: readonly ControlCall[]
   /** How long a client may take for its headers, and for a JSON body. */
   readonly headersMs?: number
   readonly bodyMs?: number
@@ -30,6 +29,7 @@ export async function buildServer(
   routes: readonly Route[],
   options: ServerOptions,
 ): Promise<Server> {
+  const { sandbox = [] } = options
   const metrics = makeMetrics(app)
   const uses = trackKeyUse(app)
   const server = makeBase({
@@ -87,10 +87,7 @@ export async function buildServer(
   })
   mountHealth(app, server, options.readiness)
   const sources = [{ title: 'API', url: `${apiPrefix}/openapi.json` }]
-  if (options.sandbox) {
-    mountSandbox(server, options.sandbox.world, options.sandbox.operations)
-    sources.push({ title: 'Sandbox', url: `${sandboxPrefix}/openapi.json` })
-  }
+  if (sandbox.length > 0) sources.push(mountSandbox(server, sandbox))
   await mountDocs(server, sources)
   return toServer(server)
 }

@@ -26,8 +26,9 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
   const bytes = Buffer.from(cursor, 'base64url')
   const payload = bytes.subarray(macBytes).toString()
   const given = bytes.subarray(0, macBytes)
-  // Re-encoding refuses a cursor whose last character carries other padding bits than ours.
-  if (given.length < macBytes || bytes.toString('base64url') !== cursor) throw new ApiError('invalid_cursor')
+  // Re-encoding refuses other padding bits than ours, and bytes that are not UTF-8.
+  const again = Buffer.concat([given, Buffer.from(payload)]).toString('base64url')
+  if (given.length < macBytes || again !== cursor) throw new ApiError('invalid_cursor')
   if (!timingSafeEqual(given, mac(secrets, scope, payload))) throw new ApiError('invalid_cursor')
   return JSON.parse(payload)
 }

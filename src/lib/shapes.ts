@@ -63,7 +63,9 @@ export const cursor = z
   .optional()
   .meta({ openapi: { type: 'string', description: 'next_cursor of the page before.' } })
 
-export const timestamp = z.union([z.date(), z.iso.datetime()]).meta({ openapi: { type: 'string', format: 'date-time' } })
+export const timestamp = z
+  .union([z.date(), z.iso.datetime()])
+  .meta({ openapi: { type: 'string', format: 'date-time' } })
 
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:([Zz])|([+ -])(\d\d):(\d\d))?)?$/

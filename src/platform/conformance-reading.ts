@@ -100,12 +100,14 @@ export function readingConform(stage: () => Stage): void {
 
     test('wait until the batch before has been taken', async () => {
       const { account_id, person_id, recorder } = await stage().setScene()
+      await recorder.until(() => recorder.position !== null)
+      const before = recorder.handed
       const release = recorder.hold()
       const expected = Array.from({ length: 250 }, (_, n) => `${n}`)
       for (const text of expected) await stage().others.write({ account_id, person_id, text })
-      await recorder.until(() => recorder.handed > 0)
+      await recorder.until(() => recorder.handed > before)
       await new Promise((resolve) => setTimeout(resolve, 50))
-      expect(recorder.handed).toBe(1)
+      expect(recorder.handed).toBe(before + 1)
       release()
       await recorder.until(() => recorder.texts.length >= expected.length)
       expect(recorder.texts).toEqual(expected)

@@ -22,6 +22,19 @@ export function sessionsConform(stage: () => Stage): void {
       expect(recorder.texts).toEqual(['after'])
     })
 
+    test('without a position tells where it begins, so that nothing after that is lost', async () => {
+      const account = await stage().newAccount()
+      const recorder = new Recorder()
+      const session = await stage().connect(account, recorder)
+      const person_id = await stage().others.addPerson({ name: 'Ada' })
+      await recorder.until(() => recorder.position !== null)
+      await session.close()
+      await stage().others.write({ account_id: account.account_id, person_id, text: 'while away' })
+      await stage().connect(account, recorder)
+      await recorder.until(() => recorder.texts.length === 1)
+      expect(recorder.texts).toEqual(['while away'])
+    })
+
     test('from a position loses and repeats nothing', async () => {
       const scene = await stage().setScene()
       const { account, account_id, person_id, recorder } = scene

@@ -35,6 +35,7 @@ export interface Closed {
 }
 
 export interface UpdateBatch {
+  /** May be empty: a session that begins "from now on" first tells where that is. */
   readonly updates: readonly Update[]
   /** Persist it in the transaction that stores the batch: reconnecting there loses and repeats nothing. */
   readonly position: string

@@ -2,7 +2,7 @@
  * One account's session, driven by the process that holds its lease: connects, keeps it alive, hands its
  * updates to the store. Its troubles are its own; other accounts do not notice them.
  */
-import type { Lease } from '../access/ledger/hosts.ts'
+import { holdsLease, type Lease } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
@@ -47,6 +47,7 @@ class SessionHost implements Host {
   #heardAt: number | null = null
   #position: string | null
   #running: Promise<void> = Promise.resolve()
+  #storing: Promise<boolean> = Promise.resolve(true)
 
   constructor(app: App, options: HostOptions) {
     this.#app = app
@@ -77,14 +78,14 @@ class SessionHost implements Host {
 
   async #run(): Promise<void> {
     let failures = 0
-    while (!this.#stopping.signal.aborted) {
+    while (!this.#stopping.signal.aborted && (await this.#holds(failures))) {
       this.state = 'connecting'
       const { promise: closed, resolve: close } = Promise.withResolvers<Closed>()
       const outcome = await this.#connect(close)
       if (outcome.kind === 'accepted') {
-        failures = 0
         const ended = await this.#live(outcome.value, closed)
         if (ended.status !== 'lost') return this.#giveUp(ended.status, ended.reason)
+        failures = 0
       } else if (outcome.kind === 'refused') {
         const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
         return this.#giveUp(status, outcome.reason)
@@ -97,6 +98,11 @@ class SessionHost implements Host {
       failures++
       await this.#rest(restFor(outcome, failures))
     }
+  }
+
+  /** Connecting sends any other session away, so only the owner of the lease may try again. */
+  async #holds(failures: number): Promise<boolean> {
+    return failures === 0 || holdsLease(this.#app.db, this.#options.owner, this.lease)
   }
 
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
@@ -123,6 +129,8 @@ class SessionHost implements Host {
       return await this.#listen(session, closed)
     } finally {
       await within(pingMsMax, session.close())
+      // The next session begins where this one's last batch ends.
+      await this.#storing
     }
   }
 
@@ -140,27 +148,33 @@ class SessionHost implements Host {
     return stopped
   }
 
-  /** Stores a batch; while the database is away it waits here, and the platform with it. */
   async #take(batch: UpdateBatch): Promise<void> {
     this.#hear()
+    const storing = this.#store(batch)
+    this.#storing = storing
+    // Not stored, so not taken: the next session gets them again.
+    if (!(await storing)) await new Promise(() => {})
+  }
+
+  /** Stores a batch; while the database is away it waits here, and the platform with it. */
+  async #store(batch: UpdateBatch): Promise<boolean> {
     const { owner, lease } = this.#options
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
       try {
-        if (!(await ingest(this.#app, { owner, ...lease }, batch))) {
-          this.#app.log.warn({ account_id: lease.account_id }, 'the lease of an account was lost')
-          this.#stopping.abort()
-          return this.#options.over()
+        if (await ingest(this.#app, { owner, ...lease }, batch)) {
+          this.#position = batch.position
+          this.#options.ingested(batch.updates.length)
+          return true
         }
-        this.#position = batch.position
-        this.#options.ingested(batch.updates.length)
-        return
+        this.#app.log.warn({ account_id: lease.account_id }, 'the lease of an account was lost')
+        this.#stopping.abort()
+        this.#options.over()
       } catch (err) {
         this.#app.log.error({ err, account_id: lease.account_id, failures }, 'updates could not be stored')
         await this.#rest(Math.min(backoff.mostMs, backoff.firstMs * backoff.factor ** failures))
       }
     }
-    // Not stored, so not taken: the next session gets them again.
-    return new Promise(() => {})
+    return false
   }
 
   #hear(): void {

@@ -91,6 +91,17 @@ export async function advancePosition(
   return held === 1
 }
 
+export async function holdsLease(
+  db: Db,
+  owner: string,
+  { account_id, epoch }: { account_id: string; epoch: string },
+): Promise<boolean> {
+  const row = await db.maybe(sql`
+    select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${owner}
+      and lease_epoch = ${epoch} and lease_until > clock_timestamp()`)
+  return row !== undefined
+}
+
 export interface Share {
   /** How many accounts there are to drive, and how many workers to do it. */
   readonly accounts: number

@@ -87,3 +87,12 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
   await app.settings.refresh()
   return { dispatch: on }
 }
+
+/** This instance began as a demo: its people go on writing after a restart. */
+export async function markDemo(app: App): Promise<void> {
+  await app.db.run(sql`insert into settings (name, value) values ('demo', 'true') on conflict do nothing`)
+}
+
+export async function isDemo(db: Db): Promise<boolean> {
+  return (await db.maybe(sql`select 1 from settings where name = 'demo'`)) !== undefined
+}

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { ApiError } from '../../lib/errors.ts'
 import type { World } from './world.ts'
 
-export interface ControlOperation {
+export interface ControlOperation<S = World> {
   readonly name: string
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below `/sandbox/v1`. */
@@ -15,7 +15,16 @@ export interface ControlOperation {
   readonly response: z.ZodType
   readonly example: { readonly request: unknown; readonly response: unknown }
   /** Checks what came in and does it. What is wrong with it is thrown as an `ApiError`. */
-  handle(world: World, input: ControlInput): Promise<unknown>
+  handle(subject: S, input: ControlInput): Promise<unknown>
+}
+
+/** An operation together with what it acts on. */
+export interface ControlCall extends Omit<ControlOperation, 'handle'> {
+  handle(input: ControlInput): Promise<unknown>
+}
+
+export function bind<S>(operations: readonly ControlOperation<S>[], subject: S): ControlCall[] {
+  return operations.map((each) => ({ ...each, handle: (input) => each.handle(subject, input) }))
 }
 
 export interface ControlInput {
@@ -25,22 +34,25 @@ export interface ControlInput {
 
 type Parsed<S extends z.ZodType | null> = S extends z.ZodType ? z.infer<S> : null
 
-interface Definition<B extends z.ZodType | null, Q extends z.ZodType | null, R extends z.ZodType>
+interface Definition<S, B extends z.ZodType | null, Q extends z.ZodType | null, R extends z.ZodType>
   extends Omit<ControlOperation, 'body' | 'query' | 'response' | 'handle'> {
   readonly body: B
   readonly query: Q
   readonly response: R
-  handle(world: World, input: { body: Parsed<B>; query: Parsed<Q> }): z.infer<R> | Promise<z.infer<R>>
+  handle(subject: S, input: { body: Parsed<B>; query: Parsed<Q> }): z.infer<R> | Promise<z.infer<R>>
 }
 
 /** States an operation with the types of its own schemas, and gives it the one check that all of them share. */
-export function operation<B extends z.ZodType | null, Q extends z.ZodType | null, R extends z.ZodType>(
-  definition: Definition<B, Q, R>,
-): ControlOperation {
+export function operation<
+  B extends z.ZodType | null,
+  Q extends z.ZodType | null,
+  R extends z.ZodType,
+  S = World,
+>(definition: Definition<S, B, Q, R>): ControlOperation<S> {
   return {
     ...definition,
-    handle: async (world, input) =>
-      definition.handle(world, {
+    handle: async (subject, input) =>
+      definition.handle(subject, {
         body: parse(definition.body, input.body ?? {}),
         query: parse(definition.query, input.query ?? {}),
       }),

@@ -114,7 +114,7 @@ export class Door {
     if (fault?.fault === 'drop_after') this.end(null)
     if (fault?.fault === 'timeout_after') return silence()
     await this.#listening()
-    this.#pump(account, position).catch(() => this.end('The platform failed.'))
+    this.#pump(account, greeting.position, position).catch(() => this.end('The platform failed.'))
     return accepted(viewPerson(this.#world.state, account, account.person_id))
   }
 
@@ -174,9 +174,11 @@ export class Door {
     this.#peer.cut(reason)
   }
 
-  async #pump(account: Account, start: number): Promise<void> {
+  async #pump(account: Account, given: string | null, start: number): Promise<void> {
     const { account_id } = account
     let position = start
+    // Who begins "from now on" learns where that is, so that a crash before the first update loses nothing.
+    if (given !== String(start)) await this.#peer.updates({ updates: [], position: String(start) })
     while (this.#open) {
       const happenings = this.#world.streamAfter(account_id, position, batchMax)
       if (happenings.length === 0) {

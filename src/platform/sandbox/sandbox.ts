@@ -1,4 +1,8 @@
 /** The sandbox as a service uses it: in its own process, or reached over a socket in another one. */
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:net'
+import { resolve } from 'node:path'
+import { Refusal } from '../../lib/errors.ts'
 import type { Platform } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
 import { advanceTo, drive, manualClock, systemClock } from './clock.ts'
@@ -32,7 +36,9 @@ export interface LocalOptions {
   readonly failed: (error: unknown) => void
 }
 
-export function openLocalSandbox({ data_dir, seed, manual_from, failed }: LocalOptions): LocalSandbox {
+export async function openLocalSandbox(options: LocalOptions): Promise<LocalSandbox> {
+  const { data_dir, seed, manual_from, failed } = options
+  const unlock = data_dir === null ? undefined : await lockDirectory(resolve(data_dir))
   const manual = manual_from && manualClock(manual_from)
   const world = openWorld({ data_dir, clock: manual ?? systemClock, ...(seed !== undefined && { seed }) })
   const driver = manual ? undefined : drive(world, failed)
@@ -48,11 +54,26 @@ export function openLocalSandbox({ data_dir, seed, manual_from, failed }: LocalO
       driver?.stop()
       await platform.close()
       await world.close()
+      unlock?.()
     },
   }
 }
 
-export function standingOf(world: World): Standing {
+/** Two worlds writing one log would tear it. The lock is a name that the kernel frees with its process. */
+function lockDirectory(data_dir: string): Promise<(() => void) | undefined> {
+  if (process.platform !== 'linux') return Promise.resolve(undefined)
+  const name = `\0parley-sandbox-${createHash('sha256').update(data_dir).digest('hex').slice(0, 32)}`
+  const server = createServer()
+  return new Promise((done, fail) => {
+    server.once('error', () => fail(new Refusal(`Another sandbox is running on ${data_dir}.`)))
+    server.listen(name, () => {
+      server.unref()
+      done(() => void server.close())
+    })
+  })
+}
+
+function standingOf(world: World): Standing {
   return {
     next_due_at: world.nextDueAt()?.toISOString() ?? null,
     positions: Object.fromEntries(

@@ -1,0 +1,48 @@
+/** `parley sandbox`: the sandbox platform alone, so that it survives a killed service. */
+import { type Command, Option } from 'commander'
+import { readConfig } from '../config.ts'
+import { buildSandboxServer } from '../http/sandbox.ts'
+import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
+import { makeLogger } from './log.ts'
+import { port } from './verbs.ts'
+
+interface SandboxOptions {
+  readonly port: number
+  readonly dataDir: string
+  readonly seed?: number
+}
+
+export function addSandboxVerb(program: Command): void {
+  program
+    .command('sandbox')
+    .description('the sandbox platform alone; name it in PARLEY_SANDBOX_URL')
+    .addOption(new Option('--port <port>', '0 picks a free one').default(8090).argParser(port))
+    .option('--data-dir <dir>', 'where its journal is kept', '.parley-sandbox')
+    .addOption(new Option('--seed <number>', 'what chance is drawn from').argParser(Number))
+    .action(async (_, command: Command) => runSandbox(command.opts<SandboxOptions>()))
+}
+
+async function runSandbox({ port: wanted, dataDir, seed }: SandboxOptions): Promise<void> {
+  const config = readConfig(process.env)
+  const log = makeLogger(config.log_level)
+  const manual = config.clock === 'manual'
+  const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
+  const sandbox = await openLocalSandbox({
+    data_dir: dataDir,
+    // The service that moves the clock says what time it is.
+    manual_from: manual ? new Date(0) : undefined,
+    failed: fail,
+    ...(seed !== undefined && { seed }),
+  })
+  const server = await buildSandboxServer(log, sandbox, { manual })
+  process.on('SIGINT', () => end())
+  process.on('SIGTERM', () => end())
+  try {
+    const address = await server.listen({ host: '127.0.0.1', port: wanted })
+    log.info({ address }, 'ready')
+    await ended
+  } finally {
+    await sandbox.close()
+    await server.close()
+  }
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { base62, isUuid, newAccountId, newId, randomText } from './ids.ts'
+
+describe('an id', () => {
+  test('is a UUIDv7; a hundred thousand of them are sorted and no two the same', () => {
+    const ids = Array.from({ length: 100_000 }, newId)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? ''))).toBe(true)
+    expect(
+      ids.every((id) => /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)),
+    ).toBe(true)
+    expect(isUuid(newId())).toBe(true)
+  })
+
+  test('begins with the time it was made', () => {
+    const before = Date.now()
+    const at = Number.parseInt(newId().replaceAll('-', '').slice(0, 12), 16)
+    expect(at).toBeGreaterThanOrEqual(before)
+    // Ids made faster than the clock runs ahead of it, by a little.
+    expect(at).toBeLessThan(before + 1_000)
+  })
+
+  test('is told apart from what only looks like one', () => {
+    for (const wrong of [
+      '',
+      'x',
+      `${newId()}0`,
+      newId().replaceAll('-', ''),
+      `{${newId()}}`,
+      `${newId()}\n`,
+      "' or 1=1",
+    ]) {
+      expect(isUuid(wrong)).toBe(false)
+    }
+  })
+})
+
+describe('random text', () => {
+  test('has the length that was asked for, and every character', () => {
+    expect([0, 1, 32, 1000].map((length) => randomText(length).length)).toEqual([0, 1, 32, 1000])
+    expect(new Set(randomText(20_000)).size).toBe(62)
+    expect(randomText(100)).toMatch(/^[0-9A-Za-z]{100}$/)
+  })
+
+  test('names accounts as the database wants them', () => {
+    expect(newAccountId()).toMatch(/^acc_[0-9A-Za-z]{20}$/)
+  })
+
+  test('base62 keeps every number apart, in a fixed width', () => {
+    expect([base62(0, 6), base62(61, 6), base62(62, 6), base62(2 ** 32 - 1, 6)]).toEqual([
+      '000000',
+      '00000z',
+      '000010',
+      '4gfFC3',
+    ])
+  })
+})

@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Secrets, sha256 } from './secrets.ts'
+
+const secrets = new Secrets('a secret for tests that is long enough')
+
+describe('what is sealed', () => {
+  test('opens in its own place, for its own purpose, with its own secret, and nowhere else', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (plain) => {
+        const sealed = secrets.seal('webhook', 'webhooks/1', plain)
+        expect(secrets.open('webhook', 'webhooks/1', sealed)).toEqual(Buffer.from(plain))
+        expect(() => secrets.open('webhook', 'webhooks/2', sealed)).toThrow()
+        expect(() => secrets.open('webhook', '', sealed)).toThrow()
+        expect(() => secrets.open('session', 'webhooks/1', sealed)).toThrow()
+        expect(() => new Secrets('another one').open('webhook', 'webhooks/1', sealed)).toThrow()
+      }),
+    )
+  })
+
+  test('does not open with any bit changed, cut short, or with a shorter tag', () => {
+    const sealed = secrets.seal('webhook', 'here', Buffer.from('whsec_'))
+    for (let bit = 0; bit < sealed.length * 8; bit++) {
+      const changed = Buffer.from(sealed)
+      changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
+      expect(() => secrets.open('webhook', 'here', changed)).toThrow()
+    }
+    for (let length = 0; length < sealed.length; length++) {
+      expect(() => secrets.open('webhook', 'here', sealed.subarray(0, length))).toThrow()
+    }
+  })
+
+  test('never looks the same twice', () => {
+    const all = Array.from({ length: 100 }, () =>
+      secrets.seal('webhook', 'here', Buffer.alloc(0)).toString('hex'),
+    )
+    expect(new Set(all).size).toBe(100)
+  })
+})
+
+describe('a signature', () => {
+  test('is the same for the same parts only', () => {
+    const lists = [
+      [],
+      [''],
+      ['', ''],
+      ['ab'],
+      ['a', 'b'],
+      ['', 'ab'],
+      ['1:a'],
+      ['a', '1:b'],
+      ['é'],
+      ['e\u0301'],
+    ]
+    const signatures = lists.map((parts) => secrets.sign('cursor', ...parts).toString('hex'))
+    expect(new Set(signatures).size).toBe(lists.length)
+    expect(secrets.sign('audit', 'ab')).not.toEqual(secrets.sign('cursor', 'ab'))
+    expect(new Secrets('a secret for tests that is long enough').sign('cursor', 'ab')).toEqual(
+      secrets.sign('cursor', 'ab'),
+    )
+  })
+
+  test('does not change between versions: what is stored depends on it', () => {
+    expect(new Secrets('fixed').sign('random_id', 'a', 'b').toString('hex')).toMatchInlineSnapshot()
+  })
+})
+
+test('SHA-256 is the one that everybody else has', () => {
+  expect(sha256('abc').toString('hex')).toBe(
+    'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+  )
+})

@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ApiError } from './errors.ts'
+import { depthMax, isBlank, isSound, lengthOf, parseJson, quote, requireSound } from './text.ts'
+
+const sound = fc.string({ unit: 'binary' }).filter(isSound)
+
+function codeOf(work: () => unknown): string | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    expect(error).toBeInstanceOf(ApiError)
+    return (error as ApiError).code
+  }
+}
+
+function parse(text: string): unknown {
+  return parseJson(Buffer.from(text))
+}
+
+describe('length', () => {
+  test('counts code points', () => {
+    expect(lengthOf('')).toBe(0)
+    expect(lengthOf('😀')).toBe(1)
+    expect(lengthOf('e\u0301')).toBe(2)
+    expect(lengthOf('👩‍👩‍👧')).toBe(5)
+    fc.assert(fc.property(sound, (text) => expect(lengthOf(text)).toBe([...text].length)))
+  })
+})
+
+describe('soundness', () => {
+  test('refuses NUL and lone surrogates, wherever they are', () => {
+    for (const bad of ['\0', 'a\0b', '\ud800', '\udc00', 'a\ud83d', '\udc00\ud800']) {
+      expect(isSound(bad)).toBe(false)
+      for (const value of [bad, [bad], { a: bad }, { [bad]: 1 }, { a: [{ b: [bad] }] }]) {
+        expect(codeOf(() => requireSound(value))).toBe('invalid_text')
+      }
+    }
+    for (const good of ['', '😀', '\u202e', '\u200b', '\x1b', '\ufffd', '\uffff'])
+      expect(isSound(good)).toBe(true)
+  })
+
+  test('blank is white space of any alphabet', () => {
+    for (const blank of ['', ' ', '\t\r\n', '\u00a0', '\u3000', '\ufeff']) expect(isBlank(blank)).toBe(true)
+    for (const text of ['a', ' a ', '\u200b', '😀']) expect(isBlank(text)).toBe(false)
+  })
+})
+
+describe('JSON', () => {
+  test('is what JSON.parse makes of it, whenever it is sound', () => {
+    const value = fc
+      .jsonValue({ maxDepth: 6 })
+      .filter((each) => codeOf(() => requireSound(each)) === undefined)
+    fc.assert(
+      fc.property(value, fc.constantFrom(undefined, 1, '\t'), (each, space) => {
+        const text = JSON.stringify(each, null, space)
+        if (text.includes('"__proto__"')) return
+        expect(parse(text)).toEqual(JSON.parse(text))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('never throws anything but a refusal, whatever comes', () => {
+    const pieces = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '\\',
+      ':',
+      ',',
+      '\\u',
+      'd800',
+      '0',
+      '1e400',
+      'a',
+      ' ',
+      '\n',
+      '\0',
+      '__proto__',
+    )
+    const texts = fc.oneof(
+      fc.array(pieces).map((all) => all.join('')),
+      fc.string({ unit: 'binary' }),
+    )
+    fc.assert(
+      fc.property(texts, (text) => {
+        const code = codeOf(() => parse(text))
+        if (code === undefined) expect(parse(text)).toEqual(JSON.parse(text))
+        else expect(['invalid_request', 'invalid_text']).toContain(code)
+      }),
+      { numRuns: 5_000 },
+    )
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+        expect([undefined, 'invalid_request', 'invalid_text']).toContain(codeOf(() => parseJson(bytes)))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test(`may be ${depthMax} levels deep and no deeper`, () => {
+    const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+    expect(codeOf(() => parse(nested(depthMax)))).toBeUndefined()
+    expect(codeOf(() => parse(nested(depthMax + 1)))).toBe('invalid_request')
+    expect(codeOf(() => parse(`"${'['.repeat(1000)}"`))).toBeUndefined()
+    expect(codeOf(() => parse(`{"${'{'.repeat(1000)}":1}`))).toBeUndefined()
+    expect(codeOf(() => parse(JSON.stringify(['"[', '\\', '\\"{'.repeat(100)])))).toBeUndefined()
+  })
+
+  test('names a property only once in one object, however it is spelled', () => {
+    for (const twice of ['{"a":1,"a":1}', '{"a":1,"\\u0061":1}', '[{"b":{"a":1,"c":[],"a":2}}]']) {
+      expect(codeOf(() => parse(twice))).toBe('invalid_request')
+    }
+    for (const once of ['{"a":{"a":1}}', '[{"a":1},{"a":1}]', '{"a":"a","b":"a"}', '{"a":["a","a"]}']) {
+      expect(parse(once)).toEqual(JSON.parse(once))
+    }
+  })
+
+  test('has no __proto__, and keeps constructor as an ordinary property', () => {
+    for (const text of ['{"__proto__":1}', '{"\\u005f\\u005fproto__":1}', '[{"a":{"__proto__" : 1}}]']) {
+      expect(codeOf(() => parse(text))).toBe('invalid_request')
+    }
+    expect(parse('["__proto__"]')).toEqual(['__proto__'])
+    expect(Object.keys(parse('{"constructor":{"prototype":{"x":1}}}') as object)).toEqual(['constructor'])
+    expect(Reflect.get({}, 'x')).toBeUndefined()
+  })
+
+  test('has numbers that survive', () => {
+    for (const text of ['1e400', '-1e400', '[1,{"a":1e999}]']) {
+      expect(codeOf(() => parse(text))).toBe('invalid_request')
+    }
+    expect(parse('[1e-400,0,-0,9007199254740993]')).toEqual(JSON.parse('[1e-400,0,-0,9007199254740993]'))
+  })
+})
+
+describe('a quoted name', () => {
+  test('is short, one line, and itself sound', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (name) => {
+        const quoted = quote(name)
+        expect(isSound(quoted)).toBe(true)
+        expect(quoted).not.toContain('\n')
+        expect(lengthOf(JSON.parse(quoted))).toBeLessThanOrEqual(61)
+      }),
+    )
+  })
+})
