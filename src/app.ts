@@ -41,7 +41,6 @@ export interface Snapshot {
 
 export interface KnownKey {
   readonly caller: Caller
-  readonly mcp_only: boolean
   readonly expires_at: Date | null
 }
 

@@ -35,7 +35,7 @@ const variables = {
 }
 
 /** Variables that only other verbs read: known, and of no concern to the service. */
-const elsewhere = new Set(['PARLEY_DATA_DIR', 'PARLEY_API_KEY', 'PARLEY_TEST_CLUSTER'])
+const elsewhere = new Set(['PARLEY_DATA_DIR'])
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
@@ -89,7 +89,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 function address(...protocols: readonly string[]) {
   return z
     .string()
-    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
+    .refine((text) => URL.canParse(text) && protocols.some((each) => text.startsWith(`${each}//`)), {
       // The value itself may hold a password and is never repeated.
       message: `must be an address that starts with ${protocols.map((each) => `${each}//`).join(' or ')}`,
     })

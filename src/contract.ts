@@ -34,7 +34,13 @@ export interface Caller {
   readonly user_id: string
   readonly scopes: readonly Scope[]
   readonly via:
-    | { readonly kind: 'key'; readonly id: string; readonly name: string; readonly prefix: string }
+    | {
+        readonly kind: 'key'
+        readonly id: string
+        readonly name: string
+        readonly prefix: string
+        readonly mcp_only: boolean
+      }
     | { readonly kind: 'session' }
 }
 

@@ -16,6 +16,16 @@ const errorSchema = {
   },
 }
 
+const description = `Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
+
+Failures are \`{"error": "<a sentence>", "code": "<stable>"}\` with the status that each operation lists.
+
+A key may make 120 requests in any 60 seconds. \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\` are on every
+response; a 429 says in \`Retry-After\` how many seconds to wait.
+
+Where \`Idempotency-Key\` is taken, a repeat of the same request is answered with what the first one came to
+(\`Idempotent-Replayed: true\`) and never executed again. The same key with another payload is refused.`
+
 export function makeOpenApi(routes: readonly Route[]): Json {
   const paths: Record<string, Json> = {}
   for (const route of routes) {
@@ -28,6 +38,7 @@ export function makeOpenApi(routes: readonly Route[]): Json {
       version: contractVersion,
       summary:
         'Outreach for messaging accounts: reads, sends that never happen twice, a small CRM, campaigns.',
+      description,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: apiPrefix }],
@@ -106,12 +117,16 @@ const rateHeaders = {
     schema: { type: 'string' },
   },
 }
+const replayHeaders = {
+  'Idempotent-Replayed': { description: '`true` on a replay.', schema: { type: 'string' } },
+  'X-Operation-Id': { description: 'The row of the ledger.', schema: { type: 'string', format: 'uuid' } },
+}
 const headers = Object.fromEntries(
   Object.keys(rateHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
 
 function operation(route: Route): Json {
-  const { name, summary, description, example, statuses = [200] } = route
+  const { name, summary, description, example, idempotency, statuses = [200] } = route
   const success = {
     description: summary,
     headers,
@@ -119,8 +134,16 @@ function operation(route: Route): Json {
       'application/json': { schema: schemaOf(route.response, 'output'), example: example.response },
     },
   }
+  const replay = {
+    ...success,
+    description: statuses.includes(200)
+      ? `${summary}, or the replay of it`
+      : 'The replay of a completed request',
+    headers: { ...headers, ...replayHeaders },
+  }
   return {
     operationId: name,
+    tags: [headingOf(route)],
     summary,
     description: [description, needsSentence(route)].filter(Boolean).join('\n\n'),
     parameters: parametersOf(route),
@@ -132,9 +155,16 @@ function operation(route: Route): Json {
     }),
     responses: {
       ...Object.fromEntries(statuses.map((status) => [status, success])),
+      ...(idempotency && { 200: replay }),
       ...errorResponses(route),
     },
   }
+}
+
+/** The reference lists `/chats/start` under Chats. */
+function headingOf({ path }: Route): string {
+  const [, first = ''] = path.split('/')
+  return first.charAt(0).toUpperCase() + first.slice(1)
 }
 
 /** Scopes, gates and allowlists in words, so that the reference answers "why may I not". */

@@ -32,15 +32,12 @@ export function looksLikeKey(text: string): boolean {
 export async function requireKey(
   app: App,
   settings: Snapshot,
-  { authorization, channel }: { authorization: readonly string[]; channel: 'rest' | 'mcp' },
+  authorization: readonly string[],
 ): Promise<Caller> {
   const [header] = authorization
   const token = header && authorization.length === 1 ? /^Bearer ([\w]+)$/i.exec(header)?.[1] : undefined
   const known = token && looksLikeKey(token) ? await findKey(app, settings, token) : undefined
   if (!known || (known.expires_at && known.expires_at <= settings.now())) throw new ApiError('invalid_key')
-  if (known.mcp_only && channel !== 'mcp') {
-    throw new ApiError('missing_scope', { detail: 'This key is for the MCP endpoint only.' })
-  }
   return known.caller
 }
 
@@ -66,8 +63,7 @@ async function findKey(app: App, settings: Snapshot, token: string): Promise<Kno
   if (!row) return undefined
   const { id, name, prefix, workspace_id, user_id, scopes, mcp_only, expires_at } = row
   const known: KnownKey = {
-    caller: { workspace_id, user_id, scopes, via: { kind: 'key', id, name, prefix } },
-    mcp_only,
+    caller: { workspace_id, user_id, scopes, via: { kind: 'key', id, name, prefix, mcp_only } },
     expires_at,
   }
   settings.callers.set(hash.toString('base64'), known)

@@ -16,6 +16,8 @@ export interface Incoming {
   readonly query: Readonly<Record<string, unknown>>
   readonly body: (route: Route) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
+  /** The door it came through. */
+  readonly channel: 'rest' | 'mcp' | 'dashboard'
 }
 
 export interface Admitted {
@@ -26,11 +28,11 @@ export interface Admitted {
 /** What holds before any route is looked at: the API is open, the key is good, its rate is kept. */
 export async function admit(
   app: App,
-  credentials: { authorization: readonly string[]; channel: 'rest' | 'mcp' },
+  { authorization }: { authorization: readonly string[] },
 ): Promise<Admitted> {
   const settings = await app.settings.current()
   if (!settings.gates.has('rest')) throw new ApiError('rest_disabled')
-  const caller = await requireKey(app, settings, credentials)
+  const caller = await requireKey(app, settings, authorization)
   const rule = { limit: app.config.rate_limit, seconds: 60 }
   const id = caller.via.kind === 'key' ? caller.via.id : caller.user_id
   return { caller, window: await app.limits.take(`key:${id}`, rule) }
@@ -39,6 +41,9 @@ export async function admit(
 export async function perform(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Reply> {
   const settings = await app.settings.current()
   requireNeeds(settings, caller, route)
+  if (caller.via.kind === 'key' && caller.via.mcp_only && incoming.channel !== 'mcp') {
+    throw new ApiError('missing_scope', { detail: 'This key is for the MCP endpoint only.' })
+  }
   const params = parse(route.params, incoming.params, route.malformed)
   const query = parse(route.query, incoming.query)
   const body = parse(route.body, await incoming.body(route))

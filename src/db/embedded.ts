@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { chmod, chown, mkdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { chmod, chown, link, mkdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -154,12 +154,19 @@ async function socketDirectory(data_dir: string, runner: Runner): Promise<string
 
 /** Reads a secret of the data directory, made on the first call and then always the same. */
 export async function keepSecret(file: string): Promise<string> {
-  const made = randomBytes(32).toString('base64url')
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await writeFile(file, made, { mode: 0o600, flag: 'wx' }).catch((error) => {
-    if (error.code !== 'EEXIST') throw error
-  })
-  return (await readFile(file, 'utf8')).trim()
+  if (!(await exists(file))) {
+    // Written whole, then linked: whoever sees the file sees all of it, and the first one stays.
+    const draft = `${file}.${randomBytes(4).toString('hex')}`
+    await writeFile(draft, randomBytes(32).toString('base64url'), { mode: 0o600, flush: true })
+    await link(draft, file).catch((error) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await rm(draft)
+  }
+  const secret = (await readFile(file, 'utf8')).trim()
+  if (secret.length < 32) throw new Refusal(`${file} does not hold a secret. Restore it from a backup.`)
+  return secret
 }
 
 /** Into a folder beside, then renamed: of two first starts one wins, and a killed one leaves no half. */
@@ -275,7 +282,7 @@ async function reachServer(place: Place, connection: Connection): Promise<pg.Cli
 }
 
 async function startServer(place: Place) {
-  await dropForeignPid(place)
+  await dropForeignLocks(place)
   const { size } = await stat(place.log_file).catch(() => ({ size: 0 }))
   if (size > logBytesMax) await truncate(place.log_file)
   const settings = {
@@ -307,16 +314,24 @@ async function findServer(place: Place): Promise<number | undefined> {
   const file = await readFile(join(place.cluster, 'postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number(file.split('\n')[0])
   if (!Number.isSafeInteger(pid) || pid <= 0 || !isAlive(pid)) return undefined
-  if (process.platform !== 'linux') return pid
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-  return command.includes(place.cluster) ? pid : undefined
+  return (await isServer(pid, place)) ? pid : undefined
 }
 
-/** A crash can leave the number of a process that is somebody else's by now; PostgreSQL would wait for it. */
-async function dropForeignPid(place: Place): Promise<void> {
-  const file = join(place.cluster, 'postmaster.pid')
-  const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0])
-  if (pid > 0 && isAlive(pid) && !(await findServer(place))) await rm(file, { force: true })
+async function isServer(pid: number, place: Place): Promise<boolean> {
+  if (process.platform !== 'linux') return true
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+  return command.includes(place.cluster)
+}
+
+/**
+ * A crash leaves the number of a process that may be somebody else's by now, or a dead child's that nobody has
+ * reaped yet; PostgreSQL would not start beside it. Called only when no server runs on the cluster.
+ */
+async function dropForeignLocks(place: Place): Promise<void> {
+  for (const file of [join(place.cluster, 'postmaster.pid'), join(place.socket_dir, '.s.PGSQL.5432.lock')]) {
+    const pid = Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0])
+    if (pid > 0 && isAlive(pid) && !(await isServer(pid, place))) await rm(file, { force: true })
+  }
 }
 
 function isAlive(pid: number): boolean {

@@ -383,8 +383,6 @@ alter table column_values add FOREIGN KEY (workspace_id, column_id) REFERENCES c
 alter table columns add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table contacts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table deleted_messages add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
-alter table event_sequences add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
-alter table events add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table identities add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table keys add FOREIGN KEY (workspace_id, user_id) REFERENCES memberships(workspace_id, user_id);
 alter table memberships add FOREIGN KEY (user_id) REFERENCES users(id);
@@ -394,7 +392,6 @@ alter table operations add FOREIGN KEY (key_id) REFERENCES keys(id);
 alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
-alter table outbox add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
@@ -430,4 +427,5 @@ CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE O
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

@@ -25,7 +25,5 @@ export async function emit(tx: Tx, workspace_id: string, events: readonly NewEve
     select ${workspace_id}, type, coalesce(occurred_at, domain_now()), data
     from unnest(${events.map(({ type }) => type)}::text[],
       ${events.map(({ occurred_at }) => occurred_at)}::timestamptz[],
-      ${events.map(({ data }) => JSON.stringify(data))}::json[])
-      with ordinality as event (type, occurred_at, data, place)
-    order by place`)
+      ${events.map(({ data }) => JSON.stringify(data))}::json[]) as event (type, occurred_at, data)`)
 }

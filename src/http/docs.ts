@@ -25,6 +25,7 @@ export async function mountDocs(server: FastifyInstance, sources: readonly Sourc
     scope.addHook('onRequest', async (request, reply) => {
       request.operation = 'docs'
       reply.header('Content-Security-Policy', policy)
+      if (request.url.endsWith('/scalar.js')) reply.header('Cache-Control', 'public, max-age=3600')
     })
     await scope.register(reference, {
       routePrefix: '/docs',
@@ -37,6 +38,10 @@ export async function mountDocs(server: FastifyInstance, sources: readonly Sourc
         mcp: { disabled: true },
         showDeveloperTools: 'never',
         hideClientButton: true,
+        favicon: 'data:,',
+        defaultOpenAllTags: true,
+        hideModels: true,
+        persistAuth: false,
       },
     })
   })

@@ -58,9 +58,15 @@ function requireMetricsReader(app: App, request: FastifyRequest): void {
   if (!allowed) throw new ApiError('not_found')
 }
 
+/**
+ * A caller on this machine that means this machine: not through a proxy, and not a page in a browser that was
+ * lured here under another name.
+ */
 export function isFromHere(request: FastifyRequest): boolean {
-  const { 'x-forwarded-for': forwarded, forwarded: standard } = request.headers
-  return isLoopback(request.ip) && forwarded === undefined && standard === undefined
+  const { host, 'x-forwarded-for': forwarded, forwarded: standard } = request.headers
+  const name = host?.replace(/:\d+$/, '') ?? ''
+  const direct = forwarded === undefined && standard === undefined
+  return isLoopback(request.ip) && direct && ['localhost', '127.0.0.1', '[::1]'].includes(name)
 }
 
 function isLoopback(ip: string): boolean {

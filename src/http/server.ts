@@ -43,7 +43,6 @@ export async function buildServer(
   async function enter(request: FastifyRequest): Promise<Caller> {
     const { caller, window } = await admit(app, {
       authorization: headerValues(request, 'authorization'),
-      channel: 'rest',
     })
     request.caller = caller
     request.window = window
@@ -64,6 +63,7 @@ export async function buildServer(
           query: request.query as Record<string, unknown>,
           body: (wanted) => readBody(request.raw, wanted, options.bodyMs ?? bodyMs),
           idempotency_keys: headerValues(request, 'idempotency-key'),
+          channel: 'rest',
         })
         return send(reply, answer)
       },
@@ -88,7 +88,7 @@ export async function buildServer(
   mountHealth(app, server, options.readiness)
   const sources = [{ title: 'API', url: `${apiPrefix}/openapi.json` }]
   if (sandbox.length > 0) sources.push(mountSandbox(server, sandbox))
-  await mountDocs(server, sources)
+  if (routes.length > 0) await mountDocs(server, sources)
   return toServer(server)
 }
 

@@ -61,7 +61,9 @@ describe('a signature', () => {
   })
 
   test('does not change between versions: what is stored depends on it', () => {
-    expect(new Secrets('fixed').sign('random_id', 'a', 'b').toString('hex')).toMatchInlineSnapshot()
+    expect(new Secrets('fixed').sign('random_id', 'a', 'b').toString('hex')).toBe(
+      '6af7a83f9af5393105b240d2a42de56f5bcd0563afbc32b31704fa2d40b82b3b',
+    )
   })
 })
 

@@ -149,6 +149,10 @@ describe('a time', () => {
       max: new Date('9999-12-31T23:59:59.999Z'),
       noInvalidDate: true,
     })
-    fc.assert(fc.property(moments, (at) => expect(parseTime(at.toISOString())).toEqual(at)))
+    fc.assert(
+      fc.property(moments, (at) => {
+        expect(parseTime(at.toISOString())).toEqual(at)
+      }),
+    )
   })
 })

@@ -25,7 +25,11 @@ describe('length', () => {
     expect(lengthOf('😀')).toBe(1)
     expect(lengthOf('e\u0301')).toBe(2)
     expect(lengthOf('👩‍👩‍👧')).toBe(5)
-    fc.assert(fc.property(sound, (text) => expect(lengthOf(text)).toBe([...text].length)))
+    fc.assert(
+      fc.property(sound, (text) => {
+        expect(lengthOf(text)).toBe([...text].length)
+      }),
+    )
   })
 })
 

@@ -16,8 +16,11 @@ export async function storeContacts(tx: Tx, owner: Owner, people: readonly Perso
     from unnest(${people.map(({ id }) => id)}::bigint[], ${people.map(({ name }) => name)}::text[],
       ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[])
       as person (id, name, username, phone)
+    -- Most are known and unchanged: a conflict would lock and rewrite their rows.
+    where not exists (
+      select from contacts k where k.account_id = ${owner.account_id} and k.provider_id = person.id
+        and (k.name, k.username, k.phone)
+          is not distinct from (person.name, person.username, coalesce(person.phone, k.phone)))
     on conflict (account_id, provider_id) do update
-      set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone)
-      where (c.name, c.username, c.phone)
-        is distinct from (excluded.name, excluded.username, coalesce(excluded.phone, c.phone))`)
+      set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone)`)
 }

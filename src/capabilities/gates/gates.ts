@@ -34,10 +34,13 @@ export async function setGates(
   if (unknown) throw new Refusal(`There is no gate ${quote(unknown)}. The gates are ${gates.join(', ')}.`)
   await app.db.transaction(async (tx) => {
     for (const name of chosen) {
-      const changed = await tx.run(sql`
-        insert into gates as gate (name, enabled) values (${name}, ${enabled})
-        on conflict (name) do update set enabled = excluded.enabled, changed_at = domain_now()
-        where gate.enabled <> excluded.enabled`)
+      // A gate without a row is closed already, so closing it is no change.
+      const changed = enabled
+        ? await tx.run(sql`
+            insert into gates as gate (name, enabled) values (${name}, true)
+            on conflict (name) do update set enabled = true, changed_at = domain_now() where not gate.enabled`)
+        : await tx.run(sql`
+            update gates set enabled = false, changed_at = domain_now() where name = ${name} and enabled`)
       const action = enabled ? 'gate.enabled' : 'gate.disabled'
       if (changed > 0) await record(app, tx, actor, { action, target: name })
     }

@@ -105,7 +105,7 @@ create table settings (
 );
 insert into settings (name, value) values ('version', '1'), ('dispatch', 'true');
 
--- Every process polls the version and reads the rest only when it has moved.
+-- What processes keep in memory about keys and accounts is good for one version.
 create function raise_settings_version() returns trigger language plpgsql as $$
 begin
   update settings set value = to_jsonb((value #>> '{}')::bigint + 1) where name = 'version';
@@ -117,6 +117,8 @@ create trigger gates_version after insert or update or delete or truncate on gat
 create trigger allowlists_version after insert or update or delete or truncate on allowlists
   for each statement execute function raise_settings_version();
 create trigger keys_version after update of revoked_at, expires_at, scopes, mcp_only or delete on keys
+  for each statement execute function raise_settings_version();
+create trigger users_version after update of disabled_at on users
   for each statement execute function raise_settings_version();
 create trigger workspaces_version after update on workspaces
   for each statement execute function raise_settings_version();

@@ -35,17 +35,18 @@ create table operations (
   check (state <> 'completed' or reply_status is not null)
 );
 
--- Emitted in the transaction of the change; moved to `events` by one sequencer at a time.
+-- Emitted in the transaction of the change; moved to `events` by one sequencer at a time. Neither refers to the
+-- workspace by a key: every emitting transaction would lock the same row.
 create table outbox (
   id bigint generated always as identity primary key,
-  workspace_id uuid not null references workspaces,
+  workspace_id uuid not null,
   type text not null,
   occurred_at timestamptz not null,
   data json not null
 );
 
 create table events (
-  workspace_id uuid not null references workspaces,
+  workspace_id uuid not null,
   sequence bigint not null,
   id text not null,
   type text not null,
@@ -57,6 +58,6 @@ create table events (
 create index events_age on events (created_at);
 
 create table event_sequences (
-  workspace_id uuid primary key references workspaces,
+  workspace_id uuid primary key,
   sequence bigint not null
 );

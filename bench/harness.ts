@@ -1,0 +1,80 @@
+/** What the benchmarks share: an instance of their own, and figures that are read the same way. */
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAccount } from '../src/capabilities/accounts/accounts.ts'
+import { createUser } from '../src/capabilities/users/users.ts'
+import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
+import { makeLogger } from '../src/cli/log.ts'
+import { type OpenApp, openApp } from '../src/cli/open.ts'
+import { readConfig } from '../src/config.ts'
+import { routes } from '../src/routes.ts'
+
+/** A fresh embedded instance, gone afterwards. */
+export async function withInstance(work: (app: OpenApp, data_dir: string) => Promise<void>): Promise<void> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'parley-bench-'))
+  const config = readConfig({ PARLEY_POOL_SIZE: '16' })
+  const log = makeLogger('silent')
+  const app = await openApp({ config, data_dir, log, claim: 'service', operations: routes })
+  try {
+    await work(app, data_dir)
+  } finally {
+    await app.close()
+    await rm(data_dir, { recursive: true, force: true })
+  }
+}
+
+export async function makeAccounts(
+  app: OpenApp,
+  count: number,
+): Promise<{ workspace_id: string; ids: string[] }> {
+  const workspace = await createWorkspace(app, 'system', { name: 'Bench' })
+  await createUser(app, 'system', { email: 'bench@example.org', workspace_id: workspace.id })
+  const ids: string[] = []
+  for (let at = 0; at < count; at++) {
+    const name = `Account ${at}`
+    const account = await createAccount(app, 'system', {
+      workspace_id: workspace.id,
+      platform: 'sandbox',
+      name,
+    })
+    ids.push(account.id)
+  }
+  return { workspace_id: workspace.id, ids }
+}
+
+/** How long the disk takes to promise something: the figure everything durable stands on. */
+export function fsyncMs(directory: string): number {
+  const file = openSync(join(directory, 'fsync-probe'), 'w')
+  const times = Array.from({ length: 50 }, () => {
+    const startedAt = performance.now()
+    writeSync(file, 'x')
+    fsyncSync(file)
+    return performance.now() - startedAt
+  })
+  closeSync(file)
+  return quantile(times, 0.5)
+}
+
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+}
+
+export function row(label: string, value: string): void {
+  console.log(`${label.padEnd(58)}${value.padStart(14)}`)
+}
+
+export function number(value: number, digits = 0): string {
+  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+}
+
+/** Says whether a ratio is what it should be, and makes the run fail if it is not. */
+export function verdict(label: string, ratio: number, goal: { least?: number; most?: number }): void {
+  const met =
+    ratio >= (goal.least ?? Number.NEGATIVE_INFINITY) && ratio <= (goal.most ?? Number.POSITIVE_INFINITY)
+  const wanted = goal.least !== undefined ? `≥ ${goal.least}` : `≤ ${goal.most}`
+  row(`${label} (goal ${wanted})`, `${number(ratio, 2)} ${met ? 'met' : 'MISSED'}`)
+  if (!met) process.exitCode = 1
+}

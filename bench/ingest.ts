@@ -1,0 +1,122 @@
+/** Updates stored per second, against bare inserts of the same rows through `pg`, in batches of the same size. */
+import { claimAccounts, type Lease } from '../src/access/ledger/hosts.ts'
+import { sql } from '../src/db/sql.ts'
+import { newId } from '../src/lib/ids.ts'
+import type { Message, Update } from '../src/platform/port.ts'
+import { ingest } from '../src/worker/ingest.ts'
+import { fsyncMs, makeAccounts, number, row, verdict, withInstance } from './harness.ts'
+
+const accounts = 8
+const batches = 100
+const batchSize = 100
+const chats = 200
+const rounds = 3
+
+await withInstance(async (app, data_dir) => {
+  const { workspace_id, ids } = await makeAccounts(app, accounts * rounds * 2)
+  const owner = newId()
+  const leases = await claimAccounts(app.db, { owner, platforms: ['sandbox'], limit: ids.length })
+  const ours: number[] = []
+  const bare: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const at = round * accounts * 2
+    bare.push(await rate(ids.slice(at, at + accounts), (id) => insertBare(id)))
+    ours.push(await rate(ids.slice(at + accounts, at + 2 * accounts), (id) => ingestAll(id)))
+  }
+  row('fsync, median', `${number(fsyncMs(data_dir), 2)} ms`)
+  row('bare inserts of the same rows', `${number(best(bare))} updates/s`)
+  row('ingest', `${number(best(ours))} updates/s`)
+  verdict('ingest over bare inserts', best(ours) / best(bare), { least: 0.4 })
+
+  async function ingestAll(account_id: string): Promise<void> {
+    const lease = leases.find((each) => each.account_id === account_id) as Lease
+    for (let batch = 0; batch < batches; batch++) {
+      const updates = messages(batch).map(
+        ({ chat, message }): Update => ({
+          kind: 'message',
+          live: true,
+          chat: {
+            id: String(chat),
+            kind: 'private',
+            name: `Person ${chat}`,
+            username: `person_${chat}`,
+            unread_count: 1,
+            participants: [
+              {
+                id: String(chat),
+                name: `Person ${chat}`,
+                username: `person_${chat}`,
+                phone: null,
+                kind: 'person',
+              },
+            ],
+          },
+          message,
+        }),
+      )
+      const stored = await ingest(app, { owner, ...lease }, { updates, position: String(batch + 1) })
+      if (!stored) throw new Error('The lease was lost.')
+    }
+  }
+
+  /** The rows that ingest leaves behind: messages and outbox, and each chat and contact once. */
+  async function insertBare(account_id: string): Promise<void> {
+    for (let batch = 0; batch < batches; batch++) {
+      const made = messages(batch)
+      await app.db.transaction(async (tx) => {
+        await tx.run(sql`
+          insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments,
+            announced)
+          select ${account_id}, chat_id, id, ${workspace_id}, text, false, chat_id, sent_at, '[]', true
+          from unnest(${made.map(({ chat }) => chat)}::bigint[], ${made.map(({ message }) => message.id)}::bigint[],
+            ${made.map(({ message }) => message.text)}::text[],
+            ${made.map(({ message }) => message.timestamp)}::timestamptz[]) as m (chat_id, id, text, sent_at)`)
+        await tx.run(sql`
+          insert into outbox (workspace_id, type, occurred_at, data)
+          select ${workspace_id}, 'message.received', at, data
+          from unnest(${made.map(({ message }) => message.timestamp)}::timestamptz[],
+            ${made.map(({ message }) => JSON.stringify({ account_id, message }))}::json[]) as e (at, data)`)
+        if (batch >= chats / batchSize) return
+        await tx.run(sql`
+          insert into chats (account_id, chat_id, workspace_id, kind, name, participants, last_message_at)
+          select ${account_id}, chat_id, ${workspace_id}, 'private', 'Person', '[]', now()
+          from unnest(${made.map(({ chat }) => chat)}::bigint[]) as c (chat_id)`)
+        await tx.run(sql`
+          insert into contacts (account_id, provider_id, workspace_id, name)
+          select ${account_id}, chat_id, ${workspace_id}, 'Person'
+          from unnest(${made.map(({ chat }) => chat)}::bigint[]) as c (chat_id)`)
+      })
+    }
+  }
+})
+
+/** All accounts at once, as their hosts would. */
+async function rate(ids: readonly string[], work: (account_id: string) => Promise<void>): Promise<number> {
+  const startedAt = performance.now()
+  await Promise.all(ids.map(work))
+  return (ids.length * batches * batchSize) / ((performance.now() - startedAt) / 1000)
+}
+
+function messages(batch: number): { chat: number; message: Message }[] {
+  return Array.from({ length: batchSize }, (_, at) => {
+    const id = batch * batchSize + at + 1
+    const chat = (id % chats) + 1
+    return {
+      chat,
+      message: {
+        id: String(id),
+        text: `Message ${id}: a sentence of ordinary length, as people write them every day.`,
+        is_sender: false,
+        sender_id: String(chat),
+        timestamp: new Date(1_790_000_000_000 + id * 1000).toISOString(),
+        edited_at: null,
+        attachments: [],
+        random_id: null,
+      },
+    }
+  })
+}
+
+function best(rates: readonly number[]): number {
+  return Math.max(...rates)
+}

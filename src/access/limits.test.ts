@@ -1,0 +1,186 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { until } from '../../test/harness/process.ts'
+import type { Limits } from '../app.ts'
+import { type Database, openDatabase, sql } from '../db/sql.ts'
+import { forgetQuietCallers, memoryLimits, postgresLimits, redisLimits } from './limits.ts'
+
+const minute = { limit: 120, seconds: 60 }
+
+describe('in memory', () => {
+  test('never lets more through than the limit in any window, and never fewer than it could', async () => {
+    const steps = fc.array(fc.nat(30_000), { minLength: 1, maxLength: 200 })
+    await fc.assert(
+      fc.asyncProperty(steps, fc.integer({ min: 1, max: 8 }), async (waits, limit) => {
+        let at = 1_000_000
+        const limits = memoryLimits(() => at)
+        const allowed: number[] = []
+        for (const wait of waits) {
+          at += wait
+          const recent = allowed.filter((hit) => hit > at - 60_000).length
+          const window = await limits.take('a', { limit, seconds: 60 })
+          expect(window.allowed).toBe(recent < limit)
+          if (window.allowed) allowed.push(at)
+          const used = allowed.filter((hit) => hit > at - 60_000)
+          expect(used.length).toBeLessThanOrEqual(limit)
+          expect(window.remaining).toBe(limit - used.length)
+          expect(window.reset).toBe(Math.ceil(((used[0] ?? at) + 60_000) / 1000))
+          if (!window.allowed) {
+            // Waiting as long as it says is enough.
+            expect((used[0] ?? 0) + 60_000 - at).toBeLessThanOrEqual(window.retry_after * 1000)
+            expect(window.retry_after).toBeGreaterThanOrEqual(1)
+          }
+        }
+      }),
+    )
+  })
+
+  test('counts each caller apart', async () => {
+    const limits = memoryLimits()
+    const rule = { limit: 1, seconds: 60 }
+    expect((await limits.take('a', rule)).allowed).toBe(true)
+    expect((await limits.take('b', rule)).allowed).toBe(true)
+    expect((await limits.take('a', rule)).allowed).toBe(false)
+  })
+
+  test('does not grow without end, whoever asks', async () => {
+    const limits = memoryLimits()
+    for (let at = 0; at < 150_000; at++) await limits.take(`address-${at}`, minute)
+    expect((await limits.take('address-149999', minute)).remaining).toBe(118)
+  })
+})
+
+/** What several processes share: all of them together stay within the limit. */
+function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Promise<void>): void {
+  let all: readonly Limits[]
+  beforeAll(async () => {
+    all = await open()
+  })
+  afterAll(async () => {
+    for (const limits of all) await limits.close()
+  })
+  const takeFrom = (at: number, caller: string, rule = minute) =>
+    (all[at % all.length] as Limits).take(caller, rule)
+
+  test('lets exactly the limit through, whoever asks at the same time', async () => {
+    const windows = await Promise.all(Array.from({ length: 200 }, (_, at) => takeFrom(at, 'busy')))
+    const allowed = windows.filter((window) => window.allowed)
+    expect(allowed).toHaveLength(120)
+    expect(allowed.map(({ remaining }) => remaining).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 120 }, (_, at) => at),
+    )
+    for (const { retry_after, remaining } of windows.filter((window) => !window.allowed)) {
+      expect(remaining).toBe(0)
+      expect(retry_after).toBeGreaterThan(50)
+      expect(retry_after).toBeLessThanOrEqual(60)
+    }
+  })
+
+  test('what was refused does not count, and a window that has passed is free again', async () => {
+    const rule = { limit: 3, seconds: 1 }
+    for (let at = 0; at < 3; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(true)
+    for (let at = 0; at < 20; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(false)
+    const window = await until('the window has passed', 3_000, async () => {
+      const asked = await takeFrom(0, 'brief', rule)
+      return asked.allowed && asked
+    })
+    expect(window.remaining).toBeGreaterThanOrEqual(0)
+  })
+
+  test('says when the oldest leaves, in Unix seconds', async () => {
+    const { reset, limit } = await takeFrom(0, 'fresh')
+    expect(limit).toBe(120)
+    expect(Math.abs(reset - (Date.now() / 1000 + 60))).toBeLessThan(5)
+  })
+
+  test('503 when it does not answer', async () => {
+    await spoil()
+    await expect(takeFrom(0, 'late')).rejects.toMatchObject({ status: 503 })
+  })
+}
+
+describe('in PostgreSQL', () => {
+  let copy: TestDatabase
+  let dbs: Database[]
+
+  sharesExactly(
+    async () => {
+      copy = await copyDatabase()
+      dbs = Array.from({ length: 3 }, () => openDatabase({ connectionString: copy.url }, { pool_size: 4 }))
+      return dbs.map(postgresLimits)
+    },
+    async () => {
+      const [db] = dbs
+      await db?.run(sql`delete from request_log where caller <> 'busy'`)
+      expect(
+        await db?.run(sql`insert into request_log values ('quiet', array['2020-01-01'::timestamptz])`),
+      ).toBe(1)
+      if (db) expect(await forgetQuietCallers(db)).toBe(1)
+      await db?.run(sql`drop table request_log`)
+    },
+  )
+
+  afterAll(async () => {
+    for (const db of dbs) await db.close()
+    await copy.drop()
+  })
+})
+
+const hasRedis = (() => {
+  try {
+    return execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).startsWith('Redis server')
+  } catch {
+    return false
+  }
+})()
+
+describe.runIf(hasRedis)('in Redis', () => {
+  let server: ChildProcess
+  let directory: string
+
+  sharesExactly(
+    async () => {
+      directory = await mkdtemp(join(tmpdir(), 'parley-redis-'))
+      const port = await freePort()
+      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory]
+      server = spawn('redis-server', options, { stdio: 'ignore' })
+      const all = Array.from({ length: 3 }, () => redisLimits(`redis://127.0.0.1:${port}`))
+      await until('Redis answers', 10_000, () =>
+        all[0]?.take('hello', minute).then(
+          () => true,
+          () => false,
+        ),
+      )
+      return all
+    },
+    async () => {
+      const gone = new Promise((resolve) => server.once('close', resolve))
+      server.kill('SIGKILL')
+      await gone
+    },
+  )
+
+  afterAll(async () => {
+    server.kill('SIGKILL')
+    await rm(directory, { recursive: true, force: true })
+  })
+})
+
+test.runIf(!hasRedis)('there is no redis-server on the PATH, so counting in Redis was not tried', () => {
+  expect(hasRedis).toBe(false)
+})
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readConfig } from './config.ts'
+
+const secret = 'a secret for tests that is long enough'
+const url = 'postgres://parley:hunter2@localhost/parley'
+
+function faults(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as ConfigError).faults
+  }
+}
+
+describe('the configuration', () => {
+  test('is complete without a single variable', () => {
+    expect(readConfig({})).toMatchObject({
+      database: { kind: 'embedded' },
+      secret: undefined,
+      host: '127.0.0.1',
+      clock: 'system',
+      rate_limit: 120,
+      pool_size: 10,
+      log_level: 'info',
+    })
+  })
+
+  test('takes what is given, and an empty variable for none', () => {
+    const config = readConfig({
+      DATABASE_URL: url,
+      REDIS_URL: 'rediss://localhost:6380',
+      PARLEY_SECRET: secret,
+      PARLEY_BASE_URL: 'https://parley.example/',
+      PARLEY_HOST: '0.0.0.0',
+      PARLEY_CLOCK: 'manual',
+      PARLEY_RATE_LIMIT: '5',
+      PARLEY_POOL_SIZE: '2',
+      PARLEY_LOG_LEVEL: 'warn',
+      PARLEY_METRICS_TOKEN: '',
+      PARLEY_DATA_DIR: '/somewhere',
+      PATH: '/bin',
+    })
+    expect(config).toMatchObject({
+      database: { kind: 'url', url },
+      redis_url: 'rediss://localhost:6380',
+      secret,
+      base_url: 'https://parley.example',
+      host: '0.0.0.0',
+      clock: 'manual',
+      rate_limit: 5,
+      pool_size: 2,
+      log_level: 'warn',
+      metrics_token: undefined,
+    })
+  })
+
+  test('names every fault at once, and repeats no value', () => {
+    const env = {
+      DATABASE_URL: 'mysql://root:hunter2@localhost/x',
+      REDIS_URL: 'hunter2',
+      PARLEY_SECRET: 'hunter2',
+      PARLEY_BASE_URL: 'ftp://hunter2',
+      PARLEY_CLOCK: 'hunter2',
+      PARLEY_RATE_LIMIT: '1.5',
+      PARLEY_POOL_SIZE: '1',
+      PARLEY_LOG_LEVEL: 'loud',
+      PARLEY_METRICS_TOKEN: 'hunter2',
+      PARLEY_PORT: '80',
+      PARLEY_: '',
+    }
+    const named = faults(env)
+    for (const name of Object.keys(env)) {
+      expect(
+        named.filter((fault) => fault.startsWith(`${name} `)),
+        name,
+      ).toHaveLength(1)
+    }
+    expect(named.join()).not.toContain('hunter2')
+    for (const fault of named) expect(fault).toMatch(/^[A-Z_]+ .*\.$/)
+  })
+
+  test.each([
+    ["a database of one's own needs a secret of one's own", { DATABASE_URL: url }, 'PARLEY_SECRET'],
+    ["Redis needs a database of one's own", { REDIS_URL: 'redis://localhost' }, 'REDIS_URL'],
+    ['an address without a host', { DATABASE_URL: 'postgres:', PARLEY_SECRET: secret }, 'DATABASE_URL'],
+    ['a number with a sign', { PARLEY_RATE_LIMIT: '+5' }, 'PARLEY_RATE_LIMIT'],
+    ['a number with a space', { PARLEY_RATE_LIMIT: ' 5' }, 'PARLEY_RATE_LIMIT'],
+    ['zero', { PARLEY_RATE_LIMIT: '0' }, 'PARLEY_RATE_LIMIT'],
+    ['a number that is too long', { PARLEY_RATE_LIMIT: '9'.repeat(40) }, 'PARLEY_RATE_LIMIT'],
+    ['a misspelled variable', { PARLEY_LOGLEVEL: 'info' }, 'PARLEY_LOGLEVEL'],
+  ])('refuses: %s', (_, env, name) => {
+    expect(faults(env).map((fault) => fault.split(' ')[0])).toEqual([name])
+  })
+})

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { ApiError } from '../lib/errors.ts'
+import { type Database, openDatabase, sql } from './sql.ts'
+
+let copy: TestDatabase
+let db: Database
+
+beforeAll(async () => {
+  copy = await copyDatabase()
+  db = openDatabase({ connectionString: copy.url }, { pool_size: 3 })
+})
+afterAll(async () => {
+  await db.close()
+  await copy.drop()
+})
+
+describe('a statement', () => {
+  test('holds parameters, never values', () => {
+    const value = "'; drop table keys; --"
+    const statement = sql`select ${value} as a, ${2} as b`
+    expect([statement.text, statement.values]).toEqual(['select $1 as a, $2 as b', [value, 2]])
+    expect(sql`select 1`.values).toEqual([])
+  })
+
+  test('nests, and counts its parameters through', () => {
+    const inner = sql`workspace_id = ${'w'} and kind = ${'k'}`
+    const middle = sql`where ${inner} and id > ${3}`
+    const outer = sql`select ${1} from t ${middle} limit ${4}`
+    expect(outer.text).toBe('select $1 from t where workspace_id = $2 and kind = $3 and id > $4 limit $5')
+    expect(outer.values).toEqual([1, 'w', 'k', 3, 4])
+    expect(sql`${sql`select ${1}`}${sql`, ${2}`}`.text).toBe('select $1, $2')
+    expect(sql`select ${sql`a, b`} from t`.text).toBe('select a, b from t')
+  })
+
+  test('has the same name for the same text and another for another, so that plans are kept', () => {
+    const read = (id: number) => sql`select ${id}::int as id`
+    expect(read(1).name).toBe(read(2).name)
+    expect(read(1).name).toBe(sql`select ${sql`${3}`}::int as id`.name)
+    expect(read(1).name).not.toBe(sql`select ${1}::bigint as id`.name)
+    expect(read(1).name.length).toBeLessThan(63)
+  })
+
+  test('passes a value that looks like a statement as a value', async () => {
+    const fake = { text: 'select 2', name: 'x', values: [] }
+    const { value } = await db.one<{ value: unknown }>(sql`select ${fake}::jsonb as value`)
+    expect(value).toEqual(fake)
+  })
+})
+
+describe('a transaction', () => {
+  test('leaves nothing behind when its work fails, and the connection is good for the next', async () => {
+    await db.run(sql`create table if not exists notes (id int primary key deferrable initially deferred)`)
+    const failing = db.transaction(async (tx) => {
+      await tx.run(sql`insert into notes values (1)`)
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    expect(await db.rows(sql`select from notes`)).toEqual([])
+    expect(db.pool.totalCount).toBeLessThanOrEqual(3)
+  })
+
+  test('that failed inside does not pretend to have committed', async () => {
+    const swallowed = db.transaction(async (tx) => {
+      await tx.run(sql`insert into notes values (2)`)
+      await tx.run(sql`select 1 / 0`).catch(() => {})
+      return 'done'
+    })
+    await expect(swallowed).rejects.toThrow('rolled back')
+    expect(await db.rows(sql`select from notes`)).toEqual([])
+  })
+
+  test('refused at COMMIT is a plain failure, not a lost answer', async () => {
+    const twice = db.transaction(async (tx) => {
+      await tx.run(sql`insert into notes values (3)`)
+      await tx.run(sql`insert into notes values (3)`)
+    })
+    await expect(twice).rejects.toMatchObject({ code: '23505' })
+    expect(await db.rows(sql`select from notes`)).toEqual([])
+  })
+
+  test('in great number waits its turn', async () => {
+    const many = Array.from({ length: 50 }, (_, at) =>
+      db.transaction((tx) => tx.run(sql`insert into notes values (${100 + at})`)),
+    )
+    expect(await Promise.all(many)).toEqual(Array(50).fill(1))
+    expect(db.pool.totalCount).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('a failure', () => {
+  test.each([
+    ['a missing table', 'schema_unavailable', sql`select from nowhere`],
+    ['a missing column', 'schema_unavailable', sql`select nothing from keys`],
+  ])(
+    '%s is %s',
+    async (_, code, statement) => {
+      await expect(db.run(statement)).rejects.toSatisfy(
+        (error) => error instanceof ApiError && error.code === code,
+      )
+    },
+    10_000,
+  )
+
+  test('a statement that takes too long is store_unavailable', async () => {
+    const slow = db.transaction(async (tx) => {
+      await tx.run(sql`set local statement_timeout = 10`)
+      await tx.run(sql`select pg_sleep(1)`)
+    })
+    await expect(slow).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
+  })
+
+  test('a wrong statement stays a bug', async () => {
+    await expect(db.run(sql`select 1 / 0`)).rejects.toMatchObject({ code: '22012' })
+    await expect(db.one(sql`select 1 where false`)).rejects.toThrow('Expected one row')
+  })
+
+  test.each([
+    ['a wrong password', (url: URL) => (url.password = 'wrong')],
+    ['a database that is not there', (url: URL) => (url.pathname = '/nowhere')],
+    ['a server that is not there', (url: URL) => url.searchParams.set('host', '/nowhere')],
+  ])('%s is store_unavailable', async (_, change) => {
+    const url = new URL(copy.url)
+    change(url)
+    const other = openDatabase({ connectionString: url.href }, { pool_size: 2 })
+    try {
+      for (const attempt of [() => other.run(sql`select 1`), () => other.client()]) {
+        await expect(attempt()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
+      }
+    } finally {
+      await other.close()
+    }
+  })
+
+  test('a connection that was cut is replaced', async () => {
+    await db.rows(sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`)
+    const answers = await Promise.allSettled(Array.from({ length: 6 }, () => db.one(sql`select 1 as up`)))
+    for (const answer of answers) {
+      if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'store_unavailable' })
+    }
+    expect(await db.one(sql`select 1 as up`)).toEqual({ up: 1 })
+  })
+})
