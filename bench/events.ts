@@ -60,7 +60,7 @@ await withInstance(async (app, data_dir) => {
       for (;;) {
         const moved = await sequence(app.db)
         if (moved === 0 && !running) return
-        await new Promise((resolve) => setTimeout(resolve, moved > 0 ? 3 : 10))
+        await new Promise((resolve) => setTimeout(resolve, 10))
       }
     })()
     return async () => {

@@ -7,7 +7,7 @@ import type { Limits, Rule, Window } from '../app.ts'
 import { type Database, type Db, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 
-/** Keeps the callers of the last window; older ones are dropped before the map grows past this. */
+/** The quiet ones, then the oldest, are dropped before the map grows past this. */
 const callersMax = 100_000
 
 export function memoryLimits(now: () => number = Date.now): Limits {
@@ -17,7 +17,7 @@ export function memoryLimits(now: () => number = Date.now): Limits {
       const at = now()
       let hits = logs.get(caller)
       if (!hits) {
-        if (logs.size >= callersMax) forgetQuiet(logs, at)
+        if (logs.size >= callersMax) makeRoom(logs, at)
         hits = []
         logs.set(caller, hits)
       }
@@ -32,14 +32,14 @@ export function memoryLimits(now: () => number = Date.now): Limits {
   }
 }
 
-/** A day is the longest window any rule has. */
-function forgetQuiet(logs: Map<string, number[]>, at: number): void {
+/** Room for many at once, so that a flood of strangers does not make every request look through them all. */
+function makeRoom(logs: Map<string, number[]>, at: number): void {
+  // A day is the longest window any rule has.
   for (const [caller, hits] of logs) {
     if ((hits.at(-1) ?? 0) < at - 86_400_000) logs.delete(caller)
   }
-  // All of them busy: the oldest entries go, so that strangers cannot fill the memory.
   for (const caller of logs.keys()) {
-    if (logs.size < callersMax) return
+    if (logs.size <= callersMax * 0.9) return
     logs.delete(caller)
   }
 }

@@ -100,11 +100,8 @@ function addAccounts(account: Command): void {
     account,
     'create',
     'make an account; its host connects it',
-    async (app, actor, { workspace, platform, name }) => {
-      const made = await createAccount(app, actor, { workspace_id: workspace, platform, name })
-      app.wake.signal('accounts')
-      return made
-    },
+    (app, actor, { workspace, platform, name }) =>
+      createAccount(app, actor, { workspace_id: workspace, platform, name }),
   )
     .requiredOption('--workspace <id>')
     .addOption(new Option('--platform <platform>').choices(['sandbox']).default('sandbox'))

@@ -59,7 +59,6 @@ export async function makeDemo(app: App, world: World): Promise<Demo | undefined
     for (const person_id of theirs) converse(world, account.id, person_id)
     world.addGroup({ account_id: account.id, name: `${name} team`, members: theirs.slice(0, 5) })
   }
-  app.wake.signal('accounts')
   const { key } = await createKey(app, 'system', {
     workspace_id: workspace.id,
     user_id: user.id,

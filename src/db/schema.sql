@@ -121,8 +121,9 @@ create table contacts (
 create table deleted_messages (
   account_id text not null,
   id bigint not null,
+  chat_id bigint not null,
   workspace_id uuid not null,
-  PRIMARY KEY (account_id, id)
+  PRIMARY KEY (account_id, id, chat_id)
 );
 
 create table event_sequences (

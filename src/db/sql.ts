@@ -115,7 +115,8 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
     query_timeout: silenceMs,
     keepAlive: true,
   }
-  const pool = new pg.Pool({ ...settings, max: pool_size })
+  // What is asked without waiting goes out at once: BEGIN travels with the first statement.
+  const pool = new pg.Pool({ ...settings, max: pool_size, pipeline: true })
   // Without a listener one dropped connection ends the process. The next query reports it.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -166,10 +167,12 @@ function query(client: pg.ClientBase, { name, text, values }: Sql): Promise<pg.Q
 }
 
 async function transaction<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T>): Promise<T> {
-  await client.query('begin')
+  const begun = client.query('begin')
+  begun.catch(() => {})
   let result: T
   try {
     result = await work(queries((statement) => query(client, statement)) as Tx)
+    await begun
   } catch (error) {
     // A connection that is gone has rolled back by itself.
     if (!isConnectionLost(error)) await client.query('rollback')

@@ -33,34 +33,42 @@ export function sharedWake(db: Database): Wake {
   let closed = false
 
   async function connect(): Promise<void> {
-    if (closed) return
+    let next: pg.Client | undefined
     try {
-      const next = await db.client()
+      next = await db.client()
+      next.once('end', retry)
       next.on('notification', ({ payload = '' }) => {
         for (const topic of payload.split(' ')) local.signal(topic as Topic)
       })
-      next.once('end', () => retry())
       await next.query(`listen ${channel}`)
       client = next
+      await flush()
     } catch {
-      retry()
+      // A connection that was made says so itself when it ends.
+      if (next) void next.end().catch(() => {})
+      else retry()
     }
   }
 
   function retry(): void {
     client = undefined
-    if (!closed) setTimeout(connect, reconnectMs).unref()
+    if (closed) return
+    setTimeout(() => {
+      if (!closed) connecting = connect()
+    }, reconnectMs).unref()
   }
 
-  function flush(): void {
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
     timer = undefined
+    if (!client || pending.size === 0) return
     const topics = [...pending].join(' ')
     pending.clear()
     // A notification that fails is made up for by the poll.
-    client?.query('select pg_notify($1, $2)', [channel, topics]).catch(() => {})
+    await client.query('select pg_notify($1, $2)', [channel, topics]).catch(() => {})
   }
 
-  void connect()
+  let connecting = connect()
   return {
     signal(topic) {
       local.signal(topic)
@@ -68,9 +76,11 @@ export function sharedWake(db: Database): Wake {
       timer ??= setTimeout(flush, batchMs)
     },
     on: local.on,
+    /** What was signalled last still goes out: a command that made a change ends right after it. */
     async close() {
       closed = true
-      clearTimeout(timer)
+      await connecting
+      await flush()
       await client?.end().catch(() => {})
     },
   }

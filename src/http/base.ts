@@ -7,11 +7,13 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify'
 import type { Logger } from 'pino'
+import { keyPrefix } from '../access/keys.ts'
 import { memoryLimits } from '../access/limits.ts'
 import type { Window } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
+import { closePromptly } from './closing.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
 
 declare module 'fastify' {
@@ -40,6 +42,9 @@ interface BaseOptions {
   readonly answered?: (operation: string, status: number, seconds: number) => void
 }
 
+/** What somebody may have put into an address by mistake. */
+const keys = new RegExp(`${keyPrefix}\\w+`, 'g')
+
 export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: BaseOptions): FastifyInstance {
   const addresses = memoryLimits()
   const countAddress = (address = 'unknown') => addresses.take(address, { limit: rate_limit, seconds: 60 })
@@ -65,6 +70,7 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
     },
   })
   server.server.maxConnections = 2_000
+  closePromptly(server)
 
   server.decorateRequest('window', undefined)
   server.decorateRequest('caller', undefined)
@@ -107,7 +113,7 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
       {
         request_id: request.id,
         method: request.method,
-        path: pathOf(request),
+        path: pathOf(request).replaceAll(keys, `${keyPrefix}…`),
         operation,
         status: reply.statusCode,
         code: refusal,

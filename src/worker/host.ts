@@ -13,6 +13,10 @@ const connectMsMax = 20_000
 const quietMs = 30_000
 const pingMsMax = 15_000
 const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
+/** A session that ended sooner counts as one more failure. */
+const stableMs = 10_000
+/** The database is our own: it is asked again soon. */
+const storeMsMost = 5_000
 
 export interface Host {
   readonly lease: Lease
@@ -78,26 +82,36 @@ class SessionHost implements Host {
 
   async #run(): Promise<void> {
     let failures = 0
-    while (!this.#stopping.signal.aborted && (await this.#holds(failures))) {
-      this.state = 'connecting'
-      const { promise: closed, resolve: close } = Promise.withResolvers<Closed>()
-      const outcome = await this.#connect(close)
-      if (outcome.kind === 'accepted') {
-        const ended = await this.#live(outcome.value, closed)
-        if (ended.status !== 'lost') return this.#giveUp(ended.status, ended.reason)
-        failures = 0
-      } else if (outcome.kind === 'refused') {
-        const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
-        return this.#giveUp(status, outcome.reason)
-      } else {
-        this.#app.log.warn(
-          { account_id: this.lease.account_id, outcome: outcome.kind, failures },
-          'connecting failed',
-        )
-      }
-      failures++
-      await this.#rest(restFor(outcome, failures))
+    while (!this.#stopping.signal.aborted) {
+      const end = await this.#attempt(failures).catch((err): Ended => {
+        this.#app.log.error({ err, account_id: this.lease.account_id, failures }, 'a session failed')
+        return { kind: 'failed' }
+      })
+      if (end.kind === 'over') return
+      failures = end.kind === 'lost' && end.lived_ms > stableMs ? 1 : failures + 1
+      await this.#rest(restFor(end, failures))
     }
+  }
+
+  /** One session from connecting to its end, or why there was none. */
+  async #attempt(failures: number): Promise<Ended> {
+    if (!(await this.#holds(failures))) return { kind: 'over' }
+    this.state = 'connecting'
+    const { promise: closed, resolve: close } = Promise.withResolvers<Closed>()
+    const outcome = await this.#connect(close)
+    if (outcome.kind === 'accepted') {
+      const connectedAt = performance.now()
+      const { status, reason } = await this.#live(outcome.value, closed)
+      if (status !== 'lost') return this.#giveUp(status, reason)
+      return { kind: 'lost', lived_ms: performance.now() - connectedAt }
+    }
+    if (outcome.kind === 'refused') {
+      const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
+      return this.#giveUp(status, outcome.reason)
+    }
+    const { account_id } = this.lease
+    this.#app.log.warn({ account_id, outcome: outcome.kind, failures }, 'connecting failed')
+    return outcome
   }
 
   /** Connecting sends any other session away, so only the owner of the lease may try again. */
@@ -171,7 +185,7 @@ class SessionHost implements Host {
         this.#options.over()
       } catch (err) {
         this.#app.log.error({ err, account_id: lease.account_id, failures }, 'updates could not be stored')
-        await this.#rest(Math.min(backoff.mostMs, backoff.firstMs * backoff.factor ** failures))
+        await this.#rest(Math.min(storeMsMost, backoff.firstMs * backoff.factor ** failures))
       }
     }
     return false
@@ -181,12 +195,13 @@ class SessionHost implements Host {
     this.#heardAt = performance.now()
   }
 
-  async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<void> {
+  async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<Ended> {
     this.#app.log.warn(
       { account_id: this.lease.account_id, status, reason },
       'an account cannot be connected',
     )
     await noteTrouble(this.#app, this.lease.account_id, { status, reason })
+    return { kind: 'over' }
   }
 
   #rest(ms: number): Promise<void> {
@@ -194,10 +209,17 @@ class SessionHost implements Host {
   }
 }
 
+/** How an attempt ended: for good, with a session that was lost, by a fault of ours, or without a session. */
+type Ended =
+  | { readonly kind: 'over' | 'failed' }
+  | { readonly kind: 'lost'; readonly lived_ms: number }
+  | Exclude<Outcome<never>, { kind: 'accepted' | 'refused' }>
+
 /** Longer each time, with some chance in it so that a thousand accounts do not come back at once. */
-function restFor(outcome: Outcome<unknown>, failures: number): number {
-  if (outcome.kind === 'flood_wait') return Math.min(outcome.retry_after_seconds * 1000, 300_000)
-  const ms = Math.min(backoff.mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
+function restFor(end: Ended, failures: number): number {
+  if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1000, 300_000)
+  const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
+  const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
   return ms * (0.5 + Math.random() / 2)
 }
 

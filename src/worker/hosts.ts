@@ -3,8 +3,9 @@ import {
   claimAccounts,
   type Lease,
   leaseSeconds,
+  listLeases,
   readShare,
-  releaseLeases,
+  releaseLease,
   renewLeases,
 } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
@@ -26,6 +27,7 @@ export interface Hosts {
 
 export function makeHosts(app: App, { owner, platforms }: { owner: string; platforms: Platforms }): Hosts {
   const hosts = new Map<string, Host>()
+  const leaving = new Set<Promise<void>>()
   const names = [...platforms.keys()]
   let renewedAt = performance.now()
   countAccounts(app, () => hosts.values())
@@ -34,49 +36,57 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
   function take(lease: Lease): void {
     const platform = platforms.get(lease.platform as PlatformName)
     if (!platform) return
-    const over = () => {
-      hosts.delete(lease.account_id)
-      void releaseLeases(app.db, owner, [lease.account_id]).catch(() => {})
-    }
-    hosts.set(lease.account_id, startHost(app, { owner, lease, platform, over, ingested }))
+    const over = () => drop(host)
+    const host = startHost(app, { owner, lease, platform, over, ingested })
+    hosts.set(lease.account_id, host)
   }
 
-  async function drop(account_ids: readonly string[]): Promise<void> {
-    const dropped = account_ids.flatMap((id) => hosts.get(id) ?? [])
-    for (const { lease } of dropped) hosts.delete(lease.account_id)
-    await Promise.all(dropped.map((host) => host.stop()))
+  /** Nobody waits for it: a session that is slow to close must not keep the others from being renewed. */
+  function drop(host: Host): void {
+    const { lease } = host
+    if (hosts.get(lease.account_id) === host) hosts.delete(lease.account_id)
+    const left = leave(host).catch((err) => {
+      app.log.warn({ err, account_id: lease.account_id }, 'a lease could not be given back')
+    })
+    leaving.add(left)
+    void left.finally(() => leaving.delete(left))
+  }
+
+  async function leave(host: Host): Promise<void> {
+    await host.stop()
+    await releaseLease(app.db, owner, host.lease)
+    app.wake.signal('accounts')
   }
 
   /** A lease that could not be renewed in time may be somebody else's: its session ends here. */
   async function renew(): Promise<void> {
-    const held = [...hosts.values()]
-    const renewals = held.map(({ lease, silentMs }) => ({
-      account_id: lease.account_id,
-      epoch: lease.epoch,
-      silent_ms: silentMs(),
+    const renewals = [...hosts.values()].map((host) => ({
+      account_id: host.lease.account_id,
+      epoch: host.lease.epoch,
+      silent_ms: host.silentMs(),
     }))
     try {
       const askedAt = performance.now()
-      const kept = await renewLeases(app.db, owner, renewals)
+      await renewLeases(app.db, owner, renewals)
       renewedAt = askedAt
-      const lost = held.map(({ lease }) => lease.account_id).filter((id) => !kept.has(id) && hosts.has(id))
-      await drop(lost)
-      await releaseLeases(app.db, owner, lost)
     } catch (error) {
-      if (performance.now() - renewedAt > leaseSeconds * 1000) await drop([...hosts.keys()])
+      if (performance.now() - renewedAt > leaseSeconds * 1000) for (const host of hosts.values()) drop(host)
       throw error
+    }
+  }
+
+  /** What was disabled, or is driven by somebody else, is let go within a tick. */
+  async function letGo(): Promise<void> {
+    const held = await listLeases(app.db, owner)
+    for (const host of hosts.values()) {
+      if (held.get(host.lease.account_id) !== host.lease.epoch) drop(host)
     }
   }
 
   async function balance(): Promise<void> {
     const { accounts, workers } = await readShare(app.db, names)
     const share = Math.ceil(accounts / Math.max(1, workers))
-    const surplus = [...hosts.keys()].slice(share)
-    if (surplus.length > 0) {
-      await drop(surplus)
-      await releaseLeases(app.db, owner, surplus)
-      app.wake.signal('accounts')
-    }
+    for (const host of [...hosts.values()].slice(share)) drop(host)
     for (const lease of await claimAccounts(app.db, { owner, platforms: names, limit: share - hosts.size }))
       take(lease)
   }
@@ -89,17 +99,14 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
       async step() {
         if (hosts.size === 0) renewedAt = performance.now()
         else if (performance.now() - renewedAt > renewMs) await renew()
+        if (hosts.size > 0) await letGo()
         await balance()
         return false
       },
     },
     async stop() {
-      const held = [...hosts.keys()]
-      await drop(held)
-      await releaseLeases(app.db, owner, held).catch((err) =>
-        app.log.warn({ err }, 'leases could not be given back'),
-      )
-      app.wake.signal('accounts')
+      for (const host of hosts.values()) drop(host)
+      await Promise.all(leaving)
     },
   }
 }

@@ -2,6 +2,7 @@
 import { advancePosition } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import {
+  type ChatState,
   refreshLastMessages,
   storeChats,
   storeReadMarks,
@@ -9,7 +10,9 @@ import {
 } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
 import {
+  type Deleted,
   deleteMessages,
+  findDeleted,
   type Seen,
   storeEdits,
   storeMessages,
@@ -29,26 +32,43 @@ export interface Held {
 
 /** False: the lease is somebody else's by now, and nothing was stored. */
 export async function ingest(app: App, held: Held, { updates, position }: UpdateBatch): Promise<boolean> {
-  const stored = await app.db.transaction(async (tx) => {
-    if (!(await advancePosition(tx, { ...held, position }))) return false
-    const events = await store(tx, held, sortOut(updates))
-    await emit(tx, held.workspace_id, events)
-    return events.length > 0 ? 'announced' : true
-  })
-  if (stored === 'announced') app.wake.signal('outbox')
-  return stored !== false
+  try {
+    const events = await app.db.transaction(async (tx) => {
+      const [fenced, isDeleted] = await Promise.all([
+        advancePosition(tx, { ...held, position }),
+        findDeleted(tx, held, updates.flatMap(idOf)),
+      ])
+      if (!fenced) throw new LeaseLost()
+      const happened = await store(tx, held, sortOut(updates, isDeleted))
+      await emit(tx, held.workspace_id, happened)
+      return happened
+    })
+    if (events.length > 0) app.wake.signal('outbox')
+    return true
+  } catch (error) {
+    if (error instanceof LeaseLost) return false
+    throw error
+  }
+}
+
+class LeaseLost extends Error {}
+
+function idOf(update: Update): string[] {
+  return update.kind === 'message' || update.kind === 'edited' ? [update.message.id] : []
 }
 
 /** A batch by kind. Within a kind the stream's order holds; between kinds no order is needed (see `store`). */
 interface Sorted {
-  readonly chats: Map<string, Chat>
+  readonly chats: Map<string, ChatState>
   readonly people: Map<string, Person>
   readonly messages: Map<string, Seen>
   readonly edits: Map<string, Seen>
+  /** The last word on each chat, whether it came with a message or alone. */
+  readonly unread: Map<string, number>
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
 }
 
-function sortOut(updates: readonly Update[]): Sorted {
+function sortOut(updates: readonly Update[], isDeleted: Deleted): Sorted {
   const of: Sorted['of'] = {
     message: [],
     edited: [],
@@ -58,56 +78,93 @@ function sortOut(updates: readonly Update[]): Sorted {
     sent: [],
     person: [],
   }
-  const sorted: Sorted = { chats: new Map(), people: new Map(), messages: new Map(), edits: new Map(), of }
+  const sorted: Sorted = {
+    chats: new Map(),
+    people: new Map(),
+    messages: new Map(),
+    edits: new Map(),
+    unread: new Map(),
+    of,
+  }
   for (const update of updates) {
     of[update.kind].push(update as never)
-    if (update.kind === 'message') noteMessage(sorted, update)
-    else if (update.kind === 'edited') noteEdit(sorted, update.chat_id, update.message)
-    else if (update.kind === 'person') sorted.people.set(update.person.id, update.person)
+    if (update.kind === 'message') noteMessage(sorted, update, isDeleted)
+    else if (update.kind === 'edited' && !isDeleted(update)) noteEdit(sorted, update.chat_id, update.message)
+    else if (update.kind === 'unread') sorted.unread.set(update.chat_id, update.unread_count)
+    else if (update.kind === 'person') notePerson(sorted, update.person)
   }
   return sorted
 }
 
-function noteMessage(sorted: Sorted, update: Extract<Update, { kind: 'message' }>): void {
-  const { chat, message, live } = update
-  sorted.chats.set(chat.id, chat)
-  for (const person of chat.participants) {
-    if (person.kind === 'person') sorted.people.set(person.id, person)
-  }
+function noteMessage(
+  sorted: Sorted,
+  { chat, message, live }: Extract<Update, { kind: 'message' }>,
+  isDeleted: Deleted,
+): void {
+  const deleted = isDeleted({ chat_id: chat.id, message })
+  const known = sorted.chats.get(chat.id)?.last ?? null
+  sorted.chats.set(chat.id, { chat, last: deleted ? known : newest(known, message) })
+  sorted.unread.set(chat.id, chat.unread_count)
+  for (const person of chat.participants) notePerson(sorted, person)
+  if (deleted) return
   const place = `${chat.id}:${message.id}`
-  const announce = (live && !message.is_sender) || (sorted.messages.get(place)?.announce ?? false)
-  sorted.messages.set(place, { chat_id: chat.id, message, announce })
+  const seen = sorted.messages.get(place)
+  sorted.messages.set(place, {
+    chat_id: chat.id,
+    message: latestVersion(seen?.message, message),
+    announce: (live && !message.is_sender) || (seen?.announce ?? false),
+  })
+  // It may tell of an edit that was missed.
+  if (message.edited_at !== null) noteEdit(sorted, chat.id, message)
+}
+
+/** A phone number that was told once is not forgotten because the next update leaves it out. */
+function notePerson({ people }: Sorted, person: Person): void {
+  if (person.kind !== 'person') return
+  people.set(person.id, { ...person, phone: person.phone ?? people.get(person.id)?.phone ?? null })
+}
+
+function newest(one: Message | null, other: Message): Message {
+  if (!one) return other
+  const [a, b] = [Date.parse(one.timestamp), Date.parse(other.timestamp)]
+  return a > b || (a === b && BigInt(one.id) > BigInt(other.id)) ? one : other
 }
 
 /** Of two edits of one message in a batch the later one is what everybody hears of. */
 function noteEdit(sorted: Sorted, chat_id: string, message: Message): void {
   const place = `${chat_id}:${message.id}`
   const known = sorted.edits.get(place)?.message
-  if (known && (known.edited_at ?? '') > (message.edited_at ?? '')) return
-  sorted.edits.set(place, { chat_id, message, announce: false })
+  sorted.edits.set(place, { chat_id, message: latestVersion(known, message), announce: false })
 }
 
-/** Messages before their edits, edits before deletions: then the order of arrival does not matter. */
+/** Of two versions at the same time the later one in the stream. */
+function latestVersion(known: Message | undefined, message: Message): Message {
+  return known && Date.parse(known.edited_at ?? '') > Date.parse(message.edited_at ?? '') ? known : message
+}
+
+/**
+ * Messages before their edits, edits before deletions: then the order of arrival does not matter. The statements
+ * are sent one behind the other without waiting, and the database takes them in this order.
+ */
 async function store(tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
   const { account_id } = held
   const { of } = sorted
-  await storeContacts(tx, held, [...sorted.people.values()])
-  const received = await storeMessages(tx, held, [...sorted.messages.values()])
-  const edited = await storeEdits(tx, held, [...sorted.edits.values()])
-  const deleted = await deleteMessages(tx, held, of.deleted)
-  await storeChats(tx, held, [...sorted.chats.values()])
+  const chats = [...sorted.chats.values()].map(({ chat, last }) => ({
+    chat: { ...chat, unread_count: sorted.unread.get(chat.id) ?? chat.unread_count },
+    last,
+  }))
+  const unread = new Map([...sorted.unread].filter(([chat_id]) => !sorted.chats.has(chat_id)))
+  const [received, edited, deleted] = await Promise.all([
+    storeMessages(tx, held, [...sorted.messages.values()]),
+    storeEdits(tx, held, [...sorted.edits.values()]),
+    deleteMessages(tx, held, of.deleted),
+    storeChats(tx, held, chats),
+    storeContacts(tx, held, [...sorted.people.values()]),
+    storeReadMarks(tx, held, of.read_by_them),
+    storeUnreadCounts(tx, held, unread),
+  ])
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
-  await refreshLastMessages(
-    tx,
-    held,
-    [...changed].filter((chat_id) => !sorted.chats.has(chat_id)),
-  )
-  await storeReadMarks(tx, held, of.read_by_them)
-  await storeUnreadCounts(
-    tx,
-    held,
-    new Map(of.unread.map(({ chat_id, unread_count }) => [chat_id, unread_count])),
-  )
+  await refreshLastMessages(tx, held, [...changed])
   const about = (chat: Chat['id']) => ({ account_id, chat_id: `${chatPrefix}${chat}` })
   return [
     ...received.map(

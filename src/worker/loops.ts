@@ -18,7 +18,8 @@ export interface Running {
   stop(): Promise<void>
 }
 
-const backoffMs = { first: 500, most: 30_000 }
+/** Short against a lease: a loop that rests longer after an outage would lose what it holds. */
+const backoffMs = { first: 500, most: 4_000 }
 
 export function runLoops(app: App, loops: readonly Loop[]): Running {
   const failing = new Map<string, number>()

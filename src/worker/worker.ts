@@ -10,7 +10,7 @@ import { type Loop, type Running, runLoops } from './loops.ts'
 
 const beatMs = 2_000
 const tidyMs = 60_000
-const sequencerMs = 3
+const sequencerMs = 10
 
 export async function startWorker(app: App, platforms: Platforms): Promise<Running> {
   const id = newId()
@@ -26,6 +26,8 @@ export async function startWorker(app: App, platforms: Platforms): Promise<Runni
       await app.db
         .run(sql`update workers set stopped_at = clock_timestamp() where id = ${id}`)
         .catch((err) => app.log.warn({ err }, 'the worker could not sign off'))
+      // Only now do the others count without this process and take its share as well.
+      app.wake.signal('accounts')
     },
   }
 }

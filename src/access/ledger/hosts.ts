@@ -50,26 +50,41 @@ export interface Renewal {
   readonly silent_ms: number | null
 }
 
-/** Renews in one statement, and says which leases are still held. An account that was disabled is not. */
-export async function renewLeases(db: Db, owner: string, renewals: readonly Renewal[]): Promise<Set<string>> {
-  const rows = await db.rows<{ account_id: string }>(sql`
+/** Renews in one statement, and passes on when each platform was last heard of. */
+export async function renewLeases(db: Db, owner: string, renewals: readonly Renewal[]): Promise<void> {
+  await db.run(sql`
     update account_hosts h set lease_until = clock_timestamp() + make_interval(secs => ${leaseSeconds}),
       observed_at = greatest(h.observed_at, clock_timestamp() - make_interval(secs => r.silent_ms / 1000.0))
     from unnest(${renewals.map(({ account_id }) => account_id)}::text[],
       ${renewals.map(({ epoch }) => epoch)}::bigint[],
-      ${renewals.map(({ silent_ms }) => silent_ms)}::float8[]) as r (account_id, epoch, silent_ms),
-      accounts a
-    where h.account_id = r.account_id and h.lease_owner = ${owner} and h.lease_epoch = r.epoch
-      and a.id = h.account_id and a.status <> 'DISABLED'
-    returning h.account_id`)
-  return new Set(rows.map(({ account_id }) => account_id))
+      ${renewals.map(({ silent_ms }) => silent_ms)}::float8[]) as r (account_id, epoch, silent_ms)
+    where h.account_id = r.account_id and h.lease_owner = ${owner} and h.lease_epoch = r.epoch`)
 }
 
-/** Gives leases back, so that nobody waits for them to run out. */
-export async function releaseLeases(db: Db, owner: string, account_ids: readonly string[]): Promise<void> {
+/** The epochs of the leases that are this owner's, for accounts that are to be driven at all. */
+export async function listLeases(db: Db, owner: string): Promise<Map<string, string>> {
+  const rows = await db.rows<{ account_id: string; epoch: string }>(sql`
+    select h.account_id, h.lease_epoch as epoch from account_hosts h join accounts a on a.id = h.account_id
+    where h.lease_owner = ${owner} and a.status in ('CONNECTING', 'READY')`)
+  return new Map(rows.map(({ account_id, epoch }) => [account_id, epoch]))
+}
+
+/** Gives a lease back, so that nobody waits for it to run out. */
+export async function releaseLease(
+  db: Db,
+  owner: string,
+  { account_id, epoch }: { account_id: string; epoch: string },
+): Promise<void> {
   await db.run(sql`
     update account_hosts set lease_until = null, lease_owner = null
-    where lease_owner = ${owner} and account_id = any(${account_ids})`)
+    where account_id = ${account_id} and lease_owner = ${owner} and lease_epoch = ${epoch}`)
+}
+
+/** Ends whatever lease there is: from this commit on its holder stores nothing more. */
+export async function revokeLease(tx: Tx, account_id: string): Promise<void> {
+  await tx.run(sql`
+    update account_hosts set lease_epoch = lease_epoch + 1, lease_until = null, lease_owner = null
+    where account_id = ${account_id}`)
 }
 
 /**
@@ -100,6 +115,15 @@ export async function holdsLease(
     select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${owner}
       and lease_epoch = ${epoch} and lease_until > clock_timestamp()`)
   return row !== undefined
+}
+
+/** Which accounts have a session that is live. The others are known from the store only. */
+export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
+  const rows = await db.rows<{ account_id: string; live: boolean }>(sql`
+    select account_id,
+      coalesce(observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false) as live
+    from account_hosts where account_id = any(${account_ids})`)
+  return new Map(rows.map(({ account_id, live }) => [account_id, live]))
 }
 
 export interface Share {

@@ -1,4 +1,5 @@
 /** Messaging accounts: who the workspace acts as. */
+import { revokeLease } from '../../access/ledger/hosts.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
@@ -35,18 +36,20 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
     throw new Refusal('An account has a name of 1 to 200 characters.')
   }
   await requireWorkspace(app.db, workspace_id)
-  return app.db.transaction(async (tx) => {
-    const account = await tx.one<AccountRow>(sql`
+  const account = await app.db.transaction(async (tx) => {
+    const made = await tx.one<AccountRow>(sql`
       insert into accounts (id, workspace_id, platform, name)
       values (${newAccountId()}, ${workspace_id}, ${platform}, ${name}) returning ${fields}`)
     await record(app, tx, actor, {
       action: 'account.created',
-      target: account.id,
+      target: made.id,
       workspace_id,
       detail: { platform, name },
     })
-    return account
+    return made
   })
+  app.wake.signal('accounts')
+  return account
 }
 
 export async function listAccounts(db: Db, workspace_id: string): Promise<AccountRow[]> {
@@ -66,6 +69,8 @@ export async function setAccountEnabled(
       update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
       where id = ${id} and (status = 'DISABLED') = ${enabled} returning ${fields}`)
     if (changed) {
+      // What its session still delivers is not stored, and the next one begins with a new lease.
+      await revokeLease(tx, id)
       const action = enabled ? 'account.enabled' : 'account.disabled'
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
       return changed
@@ -74,6 +79,7 @@ export async function setAccountEnabled(
     if (!known) throw new Refusal(`There is no account ${quote(id)}. \`parley account list\` names them.`)
     return known
   })
+  app.wake.signal('accounts')
   await app.settings.refresh()
   return account
 }

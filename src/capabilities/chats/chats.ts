@@ -1,6 +1,6 @@
 /** Chats as the accounts see them. */
 import { sql, type Tx } from '../../db/sql.ts'
-import type { Chat } from '../../platform/port.ts'
+import type { Chat, Message } from '../../platform/port.ts'
 
 /** Whose rows these are. */
 export interface Owner {
@@ -8,25 +8,38 @@ export interface Owner {
   readonly workspace_id: string
 }
 
-/** Makes or refreshes chats, after their messages: the last one is read from the store. Each chat once. */
-export async function storeChats(tx: Tx, owner: Owner, chats: readonly Chat[]): Promise<void> {
-  if (chats.length === 0) return
+export interface ChatState {
+  readonly chat: Chat
+  /** The newest message that came with it. */
+  readonly last: Message | null
+}
+
+/** Makes or refreshes chats; the newest message is the last one, whatever order they come in. Each chat once. */
+export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatState[]): Promise<void> {
+  if (states.length === 0) return
+  const chats = states.map(({ chat }) => chat)
   await tx.run(sql`
-    insert into chats (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
+    insert into chats as c (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
       last_message_id, last_message_text, last_message_at)
-    select ${owner.account_id}, given.chat_id, ${owner.workspace_id}, kind, name, username, participants,
-      unread_count, last.id, last.text, coalesce(last.sent_at, '-infinity')
+    select ${owner.account_id}, chat_id, ${owner.workspace_id}, kind, name, username, participants, unread_count,
+      last_id, last_text, coalesce(last_at, '-infinity')
     from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
       ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
       ${chats.map(({ participants }) => JSON.stringify(participants))}::jsonb[],
-      ${chats.map(({ unread_count }) => unread_count)}::int[])
-      as given (chat_id, kind, name, username, participants, unread_count)
-    ${lastMessage(owner)}
+      ${chats.map(({ unread_count }) => unread_count)}::int[],
+      ${states.map(({ last }) => last?.id ?? null)}::bigint[],
+      ${states.map(({ last }) => last?.text ?? null)}::text[],
+      ${states.map(({ last }) => last?.timestamp ?? null)}::timestamptz[])
+      as given (chat_id, kind, name, username, participants, unread_count, last_id, last_text, last_at)
     on conflict (account_id, chat_id) do update set
       kind = excluded.kind, name = excluded.name, username = excluded.username,
       participants = excluded.participants, unread_count = excluded.unread_count,
-      last_message_id = excluded.last_message_id, last_message_text = excluded.last_message_text,
-      last_message_at = excluded.last_message_at`)
+      (last_message_id, last_message_text, last_message_at) = (
+        select excluded.last_message_id, excluded.last_message_text, excluded.last_message_at
+        where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))
+        union all
+        select c.last_message_id, c.last_message_text, c.last_message_at
+        limit 1)`)
 }
 
 /** Joins what is the newest message of `given.chat_id`, whatever order the messages came in. */
@@ -53,20 +66,26 @@ export interface ReadMark {
   readonly at: string
 }
 
-/** How far the other side has read our messages. Marks only move forward. */
+/**
+ * How far the other side has read our messages. Marks only move forward, and may come before the first
+ * message of their chat.
+ */
 export async function storeReadMarks(tx: Tx, owner: Owner, marks: readonly ReadMark[]): Promise<void> {
   if (marks.length === 0) return
   await tx.run(sql`
-    update chats c set read_by_them_id = m.id, read_by_them_at = m.at
-    from (
-      select distinct on (chat_id) chat_id, id, at
-      from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
-        ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
-        ${marks.map(({ at }) => at)}::timestamptz[]) as mark (chat_id, id, at)
-      order by chat_id, id desc) m
-    where c.account_id = ${owner.account_id} and c.chat_id = m.chat_id
-      and (c.read_by_them_id is null or c.read_by_them_id < m.id)`)
+    insert into chats as c (account_id, chat_id, workspace_id, kind, read_by_them_id, read_by_them_at)
+    select distinct on (chat_id) ${owner.account_id}, chat_id, ${owner.workspace_id}::uuid, ${kindByNumber}, id, at
+    from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
+      ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
+      ${marks.map(({ at }) => at)}::timestamptz[]) as mark (chat_id, id, at)
+    order by chat_id, id desc, at
+    on conflict (account_id, chat_id) do update
+      set read_by_them_id = excluded.read_by_them_id, read_by_them_at = excluded.read_by_them_at
+      where c.read_by_them_id is null or c.read_by_them_id < excluded.read_by_them_id`)
 }
+
+/** What is known of a chat before its first message tells more. */
+const kindByNumber = sql`case when chat_id > 0 then 'private' else 'group' end`
 
 export async function storeUnreadCounts(
   tx: Tx,
@@ -75,7 +94,8 @@ export async function storeUnreadCounts(
 ): Promise<void> {
   if (counts.size === 0) return
   await tx.run(sql`
-    update chats c set unread_count = u.count
-    from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as u (chat_id, count)
-    where c.account_id = ${owner.account_id} and c.chat_id = u.chat_id`)
+    insert into chats (account_id, chat_id, workspace_id, kind, unread_count)
+    select ${owner.account_id}, chat_id, ${owner.workspace_id}, ${kindByNumber}, count
+    from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as unread (chat_id, count)
+    on conflict (account_id, chat_id) do update set unread_count = excluded.unread_count`)
 }

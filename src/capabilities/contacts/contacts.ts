@@ -17,10 +17,9 @@ export async function storeContacts(tx: Tx, owner: Owner, people: readonly Perso
       ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[])
       as person (id, name, username, phone)
     -- Most are known and unchanged: a conflict would lock and rewrite their rows.
-    where not exists (
-      select from contacts k where k.account_id = ${owner.account_id} and k.provider_id = person.id
-        and (k.name, k.username, k.phone)
-          is not distinct from (person.name, person.username, coalesce(person.phone, k.phone)))
+    where (select (k.name, k.username, k.phone)
+        is not distinct from (person.name, person.username, coalesce(person.phone, k.phone))
+      from contacts k where k.account_id = ${owner.account_id} and k.provider_id = person.id) is not true
     on conflict (account_id, provider_id) do update
       set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone)`)
 }

@@ -29,50 +29,50 @@ export function toWire(message: Message): WireMessage {
   return { id, text, is_sender, timestamp, edited_at, attachments }
 }
 
+interface Place {
+  readonly chat_id: string
+  readonly id: string
+}
+
 /** Returns those that are announced now, for the first time. Each (chat, message) at most once in `seen`. */
 export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const rows = await tx.rows<{ place: number }>(sql`
-    with given as (
-      select * from ${unnestSeen(seen)}
-      where not exists (
-        select from deleted_messages d where d.account_id = ${owner.account_id} and d.id = given.id)),
-    stored as (
-      insert into messages as m (account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at,
-        edited_at, attachments, random_id, announced)
-      select ${owner.account_id}, chat_id, id, ${owner.workspace_id}, text, is_sender, sender_id, sent_at,
-        edited_at, attachments, random_id, announce
-      from given
-      on conflict (account_id, chat_id, id) do update
-        set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
-        where (excluded.announced and not m.announced) or (m.random_id is null and excluded.random_id is not null)
-      returning m.chat_id, m.id)
-    select g.place::int from given g join stored s on s.chat_id = g.chat_id and s.id = g.id
-    where g.announce order by g.place`)
-  return rows.flatMap(({ place }) => seen[place - 1] ?? [])
+  const stored = await tx.rows<Place>(sql`
+    insert into messages as m (${columns}, announced)
+    select ${valuesOf(owner)}, announce from ${unnestSeen(seen)}
+    on conflict (account_id, chat_id, id) do update
+      set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
+      where m.deleted_at is null and ((excluded.announced and not m.announced)
+        or (m.random_id is null and excluded.random_id is not null))
+    returning m.chat_id, m.id`)
+  return among(seen, stored).filter(({ announce }) => announce)
 }
 
-/** Newer edits win; returns those that changed something. An edit of a message we never saw brings it along. */
+/**
+ * Newer edits win, and of two at the same time the one that comes last; returns those that changed something.
+ * An edit of a message we never saw brings it along.
+ */
 export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const rows = await tx.rows<{ place: number }>(sql`
-    with given as (
-      select * from ${unnestSeen(seen)}
-      where not exists (
-        select from deleted_messages d where d.account_id = ${owner.account_id} and d.id = given.id)),
-    stored as (
-      insert into messages as m (account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at,
-        edited_at, attachments, random_id)
-      select ${owner.account_id}, chat_id, id, ${owner.workspace_id}, text, is_sender, sender_id, sent_at,
-        edited_at, attachments, random_id
-      from given
-      on conflict (account_id, chat_id, id) do update
-        set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments
-        where m.deleted_at is null and (m.edited_at is null or m.edited_at < excluded.edited_at
-          or (m.edited_at = excluded.edited_at and m.text <> excluded.text))
-      returning m.chat_id, m.id)
-    select g.place::int from given g join stored s on s.chat_id = g.chat_id and s.id = g.id order by g.place`)
-  return rows.flatMap(({ place }) => seen[place - 1] ?? [])
+  const stored = await tx.rows<Place>(sql`
+    insert into messages as m (${columns})
+    select ${valuesOf(owner)} from ${unnestSeen(seen)}
+    on conflict (account_id, chat_id, id) do update
+      set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments
+      where m.deleted_at is null
+        and coalesce(m.edited_at, '-infinity') <= coalesce(excluded.edited_at, '-infinity')
+        and (m.edited_at, m.text, m.attachments)
+          is distinct from (excluded.edited_at, excluded.text, excluded.attachments)
+    returning m.chat_id, m.id`)
+  return among(seen, stored)
+}
+
+const columns = sql`account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, edited_at,
+  attachments, random_id`
+
+function valuesOf({ account_id, workspace_id }: Owner) {
+  return sql`${account_id}, chat_id, id, ${workspace_id}, text, is_sender, sender_id, sent_at, edited_at,
+    attachments, random_id`
 }
 
 function unnestSeen(seen: readonly Seen[]) {
@@ -85,8 +85,12 @@ function unnestSeen(seen: readonly Seen[]) {
       ${messages.map(({ attachments }) => JSON.stringify(attachments))}::jsonb[],
       ${messages.map(({ random_id }) => random_id)}::bigint[],
       ${seen.map(({ announce }) => announce)}::boolean[])
-      with ordinality as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments,
-        random_id, announce, place)`
+      as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce)`
+}
+
+function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
+  const places = new Set(stored.map(({ chat_id, id }) => `${chat_id}:${id}`))
+  return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
 
 export interface Deletion {
@@ -95,10 +99,27 @@ export interface Deletion {
   readonly message_ids: readonly string[]
 }
 
-/**
- * The row stays, its content goes. Returns what was deleted now, by chat. A message that has not arrived yet
- * is remembered as deleted.
- */
+/** Which of these messages were deleted before: updates about them come too late. */
+export async function findDeleted(tx: Tx, owner: Owner, ids: readonly string[]): Promise<Deleted> {
+  if (ids.length === 0) return () => false
+  const rows = await tx.rows<Place>(sql`
+    select d.chat_id, d.id from unnest(${ids}::bigint[]) as given (id)
+    join lateral (
+      select chat_id, id from deleted_messages
+      where account_id = ${owner.account_id} and id = given.id limit 100) d on true`)
+  const places = new Set(rows.map(({ chat_id, id }) => `${chat_id}:${id}`))
+  return ({ chat_id, message }) =>
+    places.has(`${chat_id}:${message.id}`) || (!isChannel(chat_id) && places.has(`0:${message.id}`))
+}
+
+export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
+
+/** Channels number their messages by themselves, so their deletions always name the chat. */
+function isChannel(chat_id: string): boolean {
+  return BigInt(chat_id) <= -1_000_000_000_000n
+}
+
+/** The row stays, its content goes. Returns what was deleted now, by chat. */
 export async function deleteMessages(
   tx: Tx,
   owner: Owner,
@@ -110,17 +131,15 @@ export async function deleteMessages(
     with named as (
       select distinct chat_id, id from unnest(${pairs.map(({ chat_id }) => chat_id)}::bigint[],
         ${pairs.map(({ id }) => id)}::bigint[]) as pair (chat_id, id)),
-    known as (
-      select m.chat_id, m.id, m.deleted_at from named n join messages m
-      on m.account_id = ${owner.account_id} and m.id = n.id and (n.chat_id is null or m.chat_id = n.chat_id)),
+    remembered as (
+      insert into deleted_messages (account_id, id, chat_id, workspace_id)
+      select ${owner.account_id}, id, coalesce(chat_id, 0), ${owner.workspace_id} from named
+      on conflict do nothing),
     gone as (
       update messages m set deleted_at = domain_now(), text = '', attachments = '[]'
-      from known k
-      where m.account_id = ${owner.account_id} and m.chat_id = k.chat_id and m.id = k.id and k.deleted_at is null
-      returning m.chat_id, m.id),
-    remembered as (
-      insert into deleted_messages (account_id, id, workspace_id)
-      select ${owner.account_id}, id, ${owner.workspace_id} from named
-      where id not in (select id from known) on conflict do nothing)
+      from named n
+      where m.account_id = ${owner.account_id} and m.id = n.id and m.deleted_at is null
+        and (m.chat_id = n.chat_id or (n.chat_id is null and m.chat_id > -1000000000000))
+      returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
 }

@@ -118,9 +118,9 @@ create trigger allowlists_version after insert or update or delete or truncate o
   for each statement execute function raise_settings_version();
 create trigger keys_version after update of revoked_at, expires_at, scopes, mcp_only or delete on keys
   for each statement execute function raise_settings_version();
-create trigger users_version after update of disabled_at on users
-  for each statement execute function raise_settings_version();
 create trigger workspaces_version after update on workspaces
+  for each statement execute function raise_settings_version();
+create trigger users_version after update of disabled_at on users
   for each statement execute function raise_settings_version();
 
 -- What operators changed, in order. Each row's hash covers the one before it.

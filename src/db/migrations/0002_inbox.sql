@@ -82,12 +82,13 @@ create index messages_history on messages (account_id, chat_id, sent_at desc, id
 -- Deletions may name a message without its chat.
 create index messages_id on messages (account_id, id);
 
--- Deletions of messages that never arrived: one that comes late stays deleted.
+-- What was deleted stays deleted, however late or often it arrives. Chat 0: the platform named no chat.
 create table deleted_messages (
   account_id text not null,
   id bigint not null,
+  chat_id bigint not null,
   workspace_id uuid not null,
-  primary key (account_id, id),
+  primary key (account_id, id, chat_id),
   foreign key (workspace_id, account_id) references accounts (workspace_id, id)
 );
 

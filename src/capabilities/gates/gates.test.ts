@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import { gates } from '../../contract.ts'
+import { sql } from '../../db/sql.ts'
+import { listAllowed, listGates, setAllowed, setDispatch, setGates } from './gates.ts'
+
+let service: Service
+let tenant: Tenant
+
+beforeAll(async () => {
+  service = await openService()
+  tenant = await service.tenant()
+})
+afterAll(() => service.close())
+
+let since: string
+beforeEach(async () => {
+  since = await lastSeq()
+})
+
+async function lastSeq(): Promise<string> {
+  return (await service.app.db.one<{ seq: string }>(sql`select coalesce(max(seq), 0) as seq from audit`)).seq
+}
+
+function audited(): Promise<unknown[]> {
+  return service.app.db.rows(sql`select actor, action, target from audit where seq > ${since} order by seq`)
+}
+
+describe('gates', () => {
+  test('are all closed on an empty database', async () => {
+    await service.app.db.run(sql`delete from gates`)
+    expect(await listGates(service.app.db)).toEqual(
+      gates.map((name) => ({ name, enabled: false, changed_at: null })),
+    )
+  })
+
+  test('"all" opens every one but extended, which has to be named', async () => {
+    await service.app.db.run(sql`delete from gates`)
+    const states = await setGates(service.app, 'cli:ana', { names: ['all'], enabled: true })
+    expect(states.filter(({ enabled }) => !enabled).map(({ name }) => name)).toEqual(['extended'])
+    expect(await audited()).toHaveLength(gates.length - 1)
+    await setGates(service.app, 'cli:ana', { names: ['extended', 'all'], enabled: true })
+    expect((await audited()).at(-1)).toEqual({ actor: 'cli:ana', action: 'gate.enabled', target: 'extended' })
+    expect(await audited()).toHaveLength(gates.length)
+  })
+
+  test('are noted once for each change, and not where nothing changes', async () => {
+    await service.app.db.run(sql`delete from gates`)
+    await setGates(service.app, 'system', { names: ['crm'], enabled: false })
+    expect(await audited()).toEqual([])
+    await setGates(service.app, 'system', { names: ['crm', 'crm'], enabled: true })
+    await setGates(service.app, 'system', { names: ['crm'], enabled: true })
+    await setGates(service.app, 'system', { names: ['crm'], enabled: false })
+    await setGates(service.app, 'system', { names: ['crm'], enabled: false })
+    expect(await audited()).toMatchObject([
+      { action: 'gate.enabled', target: 'crm' },
+      { action: 'gate.disabled', target: 'crm' },
+    ])
+  })
+
+  test('that nobody knows are refused, and none of the others is changed', async () => {
+    const wrong = setGates(service.app, 'system', { names: ['pipeline', 'nonsense'], enabled: true })
+    await expect(wrong).rejects.toThrow(/There is no gate "nonsense"\. The gates are rest, crm/)
+    expect(await audited()).toEqual([])
+  })
+
+  test('changed from many sides at once end in one state and as many notes as changes', async () => {
+    await service.app.db.run(sql`delete from gates`)
+    await Promise.all(
+      Array.from({ length: 20 }, () => setGates(service.app, 'system', { names: ['all'], enabled: true })),
+    )
+    expect(await audited()).toHaveLength(gates.length - 1)
+  })
+
+  test('503 at once on the process that closed it', async () => {
+    await service.open('rest')
+    expect((await service.get('/me', { key: tenant.key })).status).toBe(200)
+    await service.shut('rest')
+    expect(await service.get('/me', { key: tenant.key })).toMatchObject({
+      status: 503,
+      body: { code: 'rest_disabled' },
+    })
+    await service.open('rest')
+  })
+})
+
+describe('allowlists', () => {
+  test('hold users and workspaces that exist, each change noted once', async () => {
+    const { user_id, workspace_id } = tenant
+    const change = (allowed: boolean) => service.allow({ user_id, workspace_id }, allowed)
+    await change(false)
+    await change(true)
+    await change(true)
+    expect((await listAllowed(service.app.db)).map(({ list, id }) => [list, id])).toEqual([
+      ['campaign_user', user_id],
+      ['campaign_workspace', workspace_id],
+    ])
+    await change(false)
+    expect(await listAllowed(service.app.db)).toEqual([])
+    expect(await audited()).toMatchObject([
+      { action: 'allowlist.added', target: user_id },
+      { action: 'allowlist.added', target: workspace_id },
+      { action: 'allowlist.removed', target: user_id },
+      { action: 'allowlist.removed', target: workspace_id },
+    ])
+  })
+
+  test('refuse who is not there, or on the wrong list', async () => {
+    for (const id of ['x', tenant.workspace_id]) {
+      const wrong = setAllowed(service.app, 'system', { list: 'campaign_user', id, allowed: true })
+      await expect(wrong).rejects.toThrow('There is no user')
+    }
+    const wrong = setAllowed(service.app, 'system', {
+      list: 'campaign_workspace',
+      id: tenant.user_id,
+      allowed: true,
+    })
+    await expect(wrong).rejects.toThrow('There is no workspace')
+  })
+})
+
+describe('dispatch', () => {
+  test('is on, and switched off and on again with a note each', async () => {
+    expect((await service.app.settings.current()).dispatch).toBe(true)
+    await setDispatch(service.app, 'system', false)
+    await setDispatch(service.app, 'system', false)
+    expect((await service.app.settings.current()).dispatch).toBe(false)
+    await setDispatch(service.app, 'system', true)
+    expect((await service.app.settings.current()).dispatch).toBe(true)
+    expect(await audited()).toMatchObject([{ action: 'dispatch.off' }, { action: 'dispatch.on' }])
+  })
+})

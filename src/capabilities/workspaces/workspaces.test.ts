@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service } from '../../../test/harness/service.ts'
+import { sql } from '../../db/sql.ts'
+import { createWorkspace, listWorkspaces, requireWorkspace, updateWorkspace } from './workspaces.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await openService()
+})
+afterAll(() => service.close())
+
+describe('a workspace', () => {
+  test('is born with the stage new, which cannot be hidden', async () => {
+    const { id, name, timezone } = await createWorkspace(service.app, 'system', { name: 'Acme' })
+    expect([name, timezone]).toEqual(['Acme', 'UTC'])
+    expect(await service.app.db.rows(sql`select key, hidden from stages where workspace_id = ${id}`)).toEqual(
+      [{ key: 'new', hidden: false }],
+    )
+    const hide = service.app.db.run(sql`update stages set hidden = true where workspace_id = ${id}`)
+    await expect(hide).rejects.toMatchObject({ code: '23514' })
+  })
+
+  test('is renamed and moved, and what was not named stays', async () => {
+    const { id } = await createWorkspace(service.app, 'system', { name: 'Before', timezone: 'Europe/Berlin' })
+    expect(await updateWorkspace(service.app, 'system', { id, name: 'After' })).toMatchObject({
+      name: 'After',
+      timezone: 'Europe/Berlin',
+    })
+    await updateWorkspace(service.app, 'system', { id, timezone: 'America/New_York' })
+    expect(await requireWorkspace(service.app.db, id)).toMatchObject({
+      name: 'After',
+      timezone: 'America/New_York',
+    })
+    const notes = await service.app.db.rows(sql`select action from audit where target = ${id} order by seq`)
+    expect(notes).toEqual(['created', 'updated', 'updated'].map((what) => ({ action: `workspace.${what}` })))
+  })
+
+  test.each([
+    ['a blank name', { name: ' ' }],
+    ['no name', {}],
+    ['a name that is too long', { name: 'x'.repeat(201) }],
+    ['a lone surrogate', { name: 'a\ud800' }],
+    ['a zone that nobody knows', { name: 'Acme', timezone: 'Mars/Olympus' }],
+    ['an offset for a zone', { name: 'Acme', timezone: '+02:00' }],
+    ['an empty zone', { name: 'Acme', timezone: '' }],
+  ])('is refused with %s', async (_, fields) => {
+    const before = await listWorkspaces(service.app.db)
+    await expect(createWorkspace(service.app, 'system', fields)).rejects.toMatchObject({ name: 'Refusal' })
+    expect(await listWorkspaces(service.app.db)).toEqual(before)
+  })
+
+  test('may be named in any script, 200 characters long', async () => {
+    const name = '😀'.repeat(200)
+    expect((await createWorkspace(service.app, 'system', { name })).name).toBe(name)
+  })
+
+  test('that is not there is refused, whatever its id looks like', async () => {
+    for (const id of ['', 'x', "' or 1=1 --", '0199a1f0-0000-7000-8000-000000000001']) {
+      await expect(requireWorkspace(service.app.db, id)).rejects.toThrow('There is no workspace')
+      await expect(updateWorkspace(service.app, 'system', { id, name: 'x' })).rejects.toThrow(
+        'There is no workspace',
+      )
+    }
+  })
+})

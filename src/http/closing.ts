@@ -1,0 +1,26 @@
+/** A clean end: requests in flight are answered, and connections that only wait are not waited for. */
+import type { FastifyInstance } from 'fastify'
+
+const lookMs = 50
+
+/** Node waits for idle keep-alive connections and for headers that never end; a supervisor would not. */
+export function closePromptly(server: FastifyInstance): void {
+  let inFlight = 0
+  let closing = false
+  server.addHook('onRequest', async (_request, reply) => {
+    inFlight++
+    reply.raw.once('close', () => {
+      inFlight--
+    })
+  })
+  server.addHook('onSend', async (_request, reply) => {
+    if (closing) reply.header('Connection', 'close')
+  })
+  server.addHook('preClose', async () => {
+    closing = true
+    const timer = setInterval(() => {
+      if (inFlight === 0) server.server.closeAllConnections()
+    }, lookMs)
+    server.server.once('close', () => clearInterval(timer))
+  })
+}

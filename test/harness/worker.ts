@@ -1,0 +1,160 @@
+/** The background work in this process: a world of its own, and hosts that drive accounts in it. */
+import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
+import { makeLogger } from '../../src/cli/log.ts'
+import { type OpenApp, openApp } from '../../src/cli/open.ts'
+import { readConfig } from '../../src/config.ts'
+import { sql } from '../../src/db/sql.ts'
+import type { NewFault } from '../../src/platform/sandbox/faults.ts'
+import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
+import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
+import { routes } from '../../src/routes.ts'
+import type { Running } from '../../src/worker/loops.ts'
+import { startWorker } from '../../src/worker/worker.ts'
+import { until } from './process.ts'
+import { openService, type Service, type Tenant } from './service.ts'
+
+const secret = 'a secret for tests that is long enough'
+
+/** Another process on the same database, as far as the database can tell. */
+export function openNeighbour(url: string): Promise<OpenApp> {
+  return openApp({
+    config: readConfig({ DATABASE_URL: url, PARLEY_SECRET: secret }),
+    data_dir: '',
+    log: makeLogger('silent'),
+    claim: 'service',
+    operations: routes,
+  })
+}
+
+export interface StoredMessage {
+  readonly chat_id: string
+  readonly id: string
+  readonly text: string
+  readonly deleted: boolean
+}
+
+export interface StoredEvent {
+  readonly sequence: number
+  readonly type: string
+  readonly data: { readonly account_id: string; readonly message: { readonly id: string } }
+}
+
+/** A service with its background work, and the people its accounts talk to. */
+export class Workplace {
+  readonly service: Service
+  readonly sandbox: LocalSandbox
+  readonly #workers = new Set<Running>()
+
+  constructor(service: Service, sandbox: LocalSandbox) {
+    this.service = service
+    this.sandbox = sandbox
+  }
+
+  get db() {
+    return this.service.app.db
+  }
+
+  /** Starts the background work in the given process; the first one is the service's own. */
+  async work(app: OpenApp = this.service.app): Promise<Running> {
+    const worker = await startWorker(app, new Map([['sandbox', this.sandbox.platform]]))
+    this.#workers.add(worker)
+    return { ...worker, stop: () => this.#stop(worker) }
+  }
+
+  async #stop(worker: Running): Promise<void> {
+    if (this.#workers.delete(worker)) await worker.stop()
+  }
+
+  /** A new account, not connected yet. */
+  async account(tenant: Tenant, name = 'Sales'): Promise<string> {
+    const { workspace_id } = tenant
+    const account = await createAccount(this.service.app, 'system', {
+      workspace_id,
+      platform: 'sandbox',
+      name,
+    })
+    return account.id
+  }
+
+  async connected(tenant: Tenant, name?: string): Promise<string> {
+    const account_id = await this.account(tenant, name)
+    await this.untilStatus(account_id, 'READY')
+    return account_id
+  }
+
+  person(name = 'Mara'): number {
+    return this.sandbox.world.addPerson({ name }).person_id
+  }
+
+  /** Somebody writes; answers the number of the message. */
+  write(account_id: string, person_id: number, text: string): string {
+    return String(writeMessage(this.sandbox.world, { account_id, person_id, text }))
+  }
+
+  fault(fault: NewFault): void {
+    this.sandbox.world.addFault(fault)
+  }
+
+  async status(account_id: string): Promise<string> {
+    const row = await this.db.one<{ status: string }>(
+      sql`select status from accounts where id = ${account_id}`,
+    )
+    return row.status
+  }
+
+  untilStatus(account_id: string, status: string, msMax = 5_000): Promise<boolean> {
+    return until(
+      `${account_id} is ${status}`,
+      msMax,
+      async () => (await this.status(account_id)) === status || undefined,
+    )
+  }
+
+  messages(account_id: string): Promise<StoredMessage[]> {
+    return this.db.rows<StoredMessage>(sql`
+      select chat_id, id, text, deleted_at is not null as deleted
+      from messages where account_id = ${account_id} order by id`)
+  }
+
+  untilStored(account_id: string, count: number, msMax = 5_000): Promise<StoredMessage[]> {
+    return until(`${count} messages are stored`, msMax, async () => {
+      const rows = await this.messages(account_id)
+      return rows.length >= count ? rows : undefined
+    })
+  }
+
+  /** Everything that was told, once nothing is left to tell. */
+  events(workspace_id: string): Promise<StoredEvent[]> {
+    return until('every event has its place', 5_000, async () => {
+      const { waiting } = await this.db.one<{ waiting: boolean }>(
+        sql`select exists (select from outbox) as waiting`,
+      )
+      return (
+        !waiting &&
+        this.db.rows<StoredEvent>(sql`
+          select sequence::int, type, data from events
+          where workspace_id = ${workspace_id} order by sequence`)
+      )
+    })
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => this.#stop(worker)))
+    await this.sandbox.close()
+    await this.service.close()
+  }
+}
+
+export interface WorkplaceOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly manual_from?: Date
+}
+
+export async function openWorkplace({ env = {}, manual_from }: WorkplaceOptions = {}): Promise<Workplace> {
+  const service = await openService({ env })
+  const failed = (error: unknown) => {
+    throw error
+  }
+  const sandbox = await openLocalSandbox({ data_dir: null, manual_from, failed })
+  return new Workplace(service, sandbox)
+}
