@@ -583,6 +583,24 @@ describe('what is hardly HTTP', () => {
     if (heard) refused(heard, 400, 'invalid_request')
   })
 
+  test.each([
+    ['the whole server', 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an absolute address', 'GET http://evil.example/api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['another host in the path', 'GET //evil.example/api/v1/me HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a tunnel', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an upgrade', 'GET /api/v1/me HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+    ['HTTP/2 over this', 'GET /api/v1/me HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'],
+    ['version 2.0', 'GET /api/v1/me HTTP/2.0\r\nHost: x\r\n\r\n'],
+    ['a version of an API', 'GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAccept-Version: 9.x\r\n\r\n'],
+    ['only the head', 'HEAD /api/v1/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+  ])('4xx or a closed connection for %s', async (_, said) => {
+    const heard = await speak(said)
+    if (!heard) return
+    expect(heard.status).toBeGreaterThanOrEqual(400)
+    expect(heard.status).toBeLessThan(500)
+    expect(heard.headers.get('x-ratelimit-limit')).toMatch(/^\d+$/)
+  })
+
   test('405 for a method that the address does not answer, whatever it is', async () => {
     for (const method of ['TRACE', 'PROPFIND', 'PURGE', 'PUT', 'M-SEARCH']) {
       const said = `${method} /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${tenant.key}\r\n\r\n`

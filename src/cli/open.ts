@@ -35,7 +35,24 @@ export interface OpenApp extends App {
   close(): Promise<void>
 }
 
+/** A signal that comes while it opens is obeyed once that leaves no server behind. */
 export async function openApp(options: OpenOptions): Promise<OpenApp> {
+  let signal: NodeJS.Signals | undefined
+  const note = (name: NodeJS.Signals) => {
+    signal = name
+  }
+  process.on('SIGINT', note).on('SIGTERM', note)
+  try {
+    const app = await open(options)
+    if (!signal) return app
+    await app.close()
+    throw new Refusal(`Stopped by ${signal} before it was ready.`)
+  } finally {
+    process.off('SIGINT', note).off('SIGTERM', note)
+  }
+}
+
+async function open(options: OpenOptions): Promise<OpenApp> {
   const { config, data_dir, log } = options
   const embedded =
     config.database.kind === 'embedded'

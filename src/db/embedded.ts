@@ -296,7 +296,8 @@ async function startServer(place: Place) {
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // Details of an error hold the values of a row.
+    // Errors quote what they were given. We hear of them anyway, and write them down without it.
+    log_min_messages: 'log',
     log_error_verbosity: 'terse',
     log_checkpoints: 'off',
   }

@@ -101,19 +101,17 @@ function noteMessage(
   { chat, message, live }: Extract<Update, { kind: 'message' }>,
   isDeleted: Deleted,
 ): void {
-  const deleted = isDeleted({ chat_id: chat.id, message })
-  const known = sorted.chats.get(chat.id)?.last ?? null
-  sorted.chats.set(chat.id, { chat, last: deleted ? known : newest(known, message) })
+  const last = sorted.chats.get(chat.id)?.last ?? null
+  sorted.chats.set(chat.id, { chat, last })
   sorted.unread.set(chat.id, chat.unread_count)
   for (const person of chat.participants) notePerson(sorted, person)
-  if (deleted) return
+  if (isDeleted({ chat_id: chat.id, message })) return
   const place = `${chat.id}:${message.id}`
   const seen = sorted.messages.get(place)
-  sorted.messages.set(place, {
-    chat_id: chat.id,
-    message: latestVersion(seen?.message, message),
-    announce: (live && !message.is_sender) || (seen?.announce ?? false),
-  })
+  const version = latestVersion(seen?.message, message)
+  const announce = (live && !message.is_sender) || (seen?.announce ?? false)
+  sorted.messages.set(place, { chat_id: chat.id, message: version, announce })
+  sorted.chats.set(chat.id, { chat, last: newest(last, version) })
   // It may tell of an edit that was missed.
   if (message.edited_at !== null) noteEdit(sorted, chat.id, message)
 }
@@ -139,7 +137,8 @@ function noteEdit(sorted: Sorted, chat_id: string, message: Message): void {
 
 /** Of two versions at the same time the later one in the stream. */
 function latestVersion(known: Message | undefined, message: Message): Message {
-  return known && Date.parse(known.edited_at ?? '') > Date.parse(message.edited_at ?? '') ? known : message
+  const editedAt = ({ edited_at }: Message) => (edited_at === null ? 0 : Date.parse(edited_at))
+  return known && editedAt(known) > editedAt(message) ? known : message
 }
 
 /**

@@ -50,14 +50,16 @@ function lastMessage({ account_id }: Owner) {
       order by sent_at desc, id desc limit 1) last on true`
 }
 
-/** After an edit or a deletion: the list shows what is the last message now. */
+/** After an edit or a deletion: the list shows what is the last message now. An edit may make its chat known. */
 export async function refreshLastMessages(tx: Tx, owner: Owner, chat_ids: readonly string[]): Promise<void> {
   if (chat_ids.length === 0) return
   await tx.run(sql`
-    update chats c set last_message_id = last.id, last_message_text = last.text,
-      last_message_at = coalesce(last.sent_at, '-infinity')
+    insert into chats (account_id, chat_id, workspace_id, kind, last_message_id, last_message_text, last_message_at)
+    select ${owner.account_id}, chat_id, ${owner.workspace_id}, ${kindByNumber}, last.id, last.text,
+      coalesce(last.sent_at, '-infinity')
     from unnest(${chat_ids}::bigint[]) as given (chat_id) ${lastMessage(owner)}
-    where c.account_id = ${owner.account_id} and c.chat_id = given.chat_id`)
+    on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
+      last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at`)
 }
 
 export interface ReadMark {

@@ -1,0 +1,287 @@
+/** The command line as an operator uses it, on an embedded database: first start, crashes, clean ends. */
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { gates } from '../src/contract.ts'
+import {
+  type Exit,
+  endProcesses,
+  type Parley,
+  runParley,
+  serversOf,
+  spawnParley,
+  until,
+} from './harness/process.ts'
+
+let home: string
+let data_dir: string
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'parley-cli-'))
+  await chmod(home, 0o755)
+  data_dir = join(home, 'data')
+})
+afterAll(async () => {
+  await endProcesses()
+  for (const pid of await serversOf(home)) process.kill(pid, 'SIGKILL')
+  await until('every server is gone', 10_000, async () => (await serversOf(home)).length === 0)
+  await rm(home, { recursive: true, force: true })
+})
+
+const start = (...options: readonly string[]) =>
+  spawnParley(['start', '--port', '0', '--data-dir', data_dir, ...options])
+const verb = (...args: readonly string[]) => runParley([...args, '--data-dir', data_dir])
+
+/** A command prints exactly one JSON document, and nothing else. */
+async function json<T>(...args: readonly string[]): Promise<T> {
+  const { code, stdout, stderr } = await verb(...args, '--json')
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout) as T
+}
+
+const keysIn = (text: string) => [...new Set(text.match(/svc_live_[0-9A-Za-z]{38}/g))]
+
+async function statusOf(url: string, key?: string): Promise<number> {
+  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {}
+  return (await fetch(url, { headers })).status
+}
+
+async function stop(service: Parley, signal: NodeJS.Signals): Promise<Exit> {
+  service.signal(signal)
+  const exit = await service.exit()
+  expect(exit.code, exit.stdout + exit.stderr).toBe(0)
+  expect(await serversOf(data_dir)).toEqual([])
+  return exit
+}
+
+interface Row {
+  readonly id: string
+  readonly name: string
+  readonly enabled: boolean
+}
+
+describe('the life of an embedded database', () => {
+  let service: Parley
+  let url: string
+  let key: string
+
+  test('the first start prints a key that works, and is ready', async () => {
+    service = start()
+    url = await service.ready()
+    await until('the key is printed', 5_000, () => keysIn(service.stdout()).length > 0)
+    expect(keysIn(service.stdout())).toHaveLength(1)
+    key = keysIn(service.stdout())[0] ?? ''
+    expect(await statusOf(`${url}/readyz`)).toBe(200)
+    expect(await statusOf(`${url}/api/v1/me`, key)).toBe(200)
+    expect(await serversOf(data_dir)).toHaveLength(1)
+  })
+
+  test('a second service on the same directory refuses with a sentence, and harms nothing', async () => {
+    const { code, stderr } = await start().exit()
+    expect([code, stderr]).toEqual([
+      1,
+      `Another Parley service is running on ${data_dir}. Stop it, or give this one its own --data-dir.\n`,
+    ])
+    expect(await statusOf(`${url}/readyz`)).toBe(200)
+  })
+
+  test('verbs work while it runs, and it sees what they do', async () => {
+    const [before, workspaces] = await Promise.all([
+      json<Row[]>('gate', 'list'),
+      json<Row[]>('workspace', 'list'),
+    ])
+    expect(before.map(({ name }) => name)).toEqual(gates)
+    expect(workspaces).toHaveLength(1)
+    await json('gate', 'disable', 'rest')
+    await until('the gate is closed', 1_500, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
+    await json('gate', 'enable', 'rest')
+    await until('the gate is open', 1_500, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
+    expect(await statusOf(`${url}/readyz`)).toBe(200)
+  })
+
+  test('a killed server under a running service comes back by itself', async () => {
+    const [pid = 0] = await serversOf(data_dir)
+    process.kill(pid, 'SIGKILL')
+    await until('it answers again', 20_000, async () => {
+      const [now] = await serversOf(data_dir)
+      return now !== undefined && now !== pid && (await statusOf(`${url}/readyz`)) === 200
+    })
+    await until('it serves again', 5_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
+  })
+
+  test('a killed service leaves a server that the next start takes over', async () => {
+    const servers = await serversOf(data_dir)
+    service.signal('SIGKILL')
+    await service.exit()
+    expect(await serversOf(data_dir)).toEqual(servers)
+    service = start()
+    url = await service.ready()
+    expect(await serversOf(data_dir)).toEqual(servers)
+    expect(await statusOf(`${url}/api/v1/me`, key)).toBe(200)
+    expect(keysIn(service.stdout())).toEqual([])
+  })
+
+  test('killed both, the next start recovers', async () => {
+    const [pid = 0] = await serversOf(data_dir)
+    service.signal('SIGKILL')
+    process.kill(pid, 'SIGKILL')
+    await service.exit()
+    service = start()
+    url = await service.ready()
+    expect(await statusOf(`${url}/api/v1/me`, key)).toBe(200)
+  })
+
+  test('SIGINT ends it and its server, and a command that finds neither brings neither back', async () => {
+    await stop(service, 'SIGINT')
+    expect(await json<Row[]>('workspace', 'list')).toHaveLength(1)
+    expect(await serversOf(data_dir)).toEqual([])
+  })
+
+  test('two commands at once on a stopped directory both work, and leave no server', async () => {
+    const names = ['First', 'Second', 'Third']
+    const made = await Promise.all(names.map((name) => json<Row>('workspace', 'create', name)))
+    expect(made.map(({ name }) => name)).toEqual(names)
+    expect(await serversOf(data_dir)).toEqual([])
+    expect(await json<Row[]>('workspace', 'list')).toHaveLength(4)
+    expect(await json('audit', 'verify')).toMatchObject({ ok: true })
+  })
+
+  test('SIGTERM ends it too, and a later start prints no key again', async () => {
+    service = start()
+    url = await service.ready()
+    expect(await statusOf(`${url}/api/v1/me`, key)).toBe(200)
+    const { stdout } = await stop(service, 'SIGTERM')
+    expect(keysIn(stdout)).toEqual([])
+  })
+
+  test('told to stop while it is still starting, it leaves no server behind', async () => {
+    service = start()
+    await until('the server is there', 20_000, async () => (await serversOf(data_dir)).length > 0)
+    service.signal('SIGTERM')
+    const { code, stderr } = await service.exit()
+    // The signal may also come when all is ready, and then it is a clean end.
+    if (code !== 0) expect([code, stderr]).toEqual([1, 'Stopped by SIGTERM before it was ready.\n'])
+    expect(await serversOf(data_dir)).toEqual([])
+  })
+})
+
+describe('a directory in an unusual place', () => {
+  const works = async (directory: string) => {
+    const { code, stdout, stderr } = await runParley(['gate', 'list', '--json', '--data-dir', directory])
+    expect([code, stderr]).toEqual([0, ''])
+    expect((JSON.parse(stdout) as Row[]).every(({ enabled }) => !enabled)).toBe(true)
+    expect(await serversOf(directory)).toEqual([])
+  }
+
+  test.runIf(process.getuid?.() === 0)('works inside one that only root may enter', async () => {
+    const closed = join(home, 'closed')
+    await mkdir(closed, { mode: 0o700 })
+    await works(join(closed, 'data'))
+  })
+
+  test('works under a path longer than a socket may have, with spaces and quotes in it', async () => {
+    await works(join(home, `it's "deep" ${'x'.repeat(60)}`, 'y'.repeat(60), 'data'))
+  })
+})
+
+describe('what an operator gets wrong', () => {
+  test('a bad configuration: every fault is named at once, exit 1', async () => {
+    const { code, stderr, stdout } = await runParley(['start', '--data-dir', join(home, 'never')], {
+      DATABASE_URL: 'mysql://hunter2@localhost',
+      PARLEY_RATE_LIMIT: 'many',
+      PARLEY_CLOCK: 'sundial',
+      PARLEY_LOG_LEVL: 'info',
+    })
+    expect([code, stdout]).toEqual([1, ''])
+    const lines = stderr.trim().split('\n')
+    expect(lines[0]).toBe('Parley does not start with this configuration:')
+    for (const name of [
+      'DATABASE_URL',
+      'PARLEY_RATE_LIMIT',
+      'PARLEY_CLOCK',
+      'PARLEY_LOG_LEVL',
+      'PARLEY_SECRET',
+    ]) {
+      expect(
+        lines.filter((line) => line.startsWith(`  - ${name} `)),
+        name,
+      ).toHaveLength(1)
+    }
+    expect(stderr).not.toContain('hunter2')
+    expect(await readdir(home)).not.toContain('never')
+  })
+
+  test('a port that is taken: a sentence, exit 1, and no server left', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const address = taken.address()
+    const port = String(typeof address === 'object' && address ? address.port : 0)
+    const { code, stderr } = await runParley(['start', '--port', port, '--data-dir', data_dir])
+    taken.close()
+    expect([code, stderr]).toEqual([1, `Port ${port} is taken. Choose another with --port.\n`])
+    expect(await serversOf(data_dir)).toEqual([])
+  })
+
+  test('what is not there: a sentence, exit 1, nothing on stdout', async () => {
+    const { code, stdout, stderr } = await verb('gate', 'enable', 'rest', 'nonsense', '--json')
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/^There is no gate "nonsense"\. .*\n$/)
+  })
+
+  test.each([
+    ['an unknown verb', ['steal']],
+    ['a missing option', ['key', 'create', '--name', 'x']],
+    ['a port that is none', ['start', '--port', '65536']],
+    [
+      'a date that is none',
+      [
+        'key',
+        'create',
+        '--expires',
+        '2024-02-30',
+        '--workspace',
+        'x',
+        '--user',
+        'x',
+        '--name',
+        'x',
+        '--scopes',
+        'read',
+      ],
+    ],
+  ])('exit 2 for %s, before anything is started', async (_, args) => {
+    const { code, stdout, stderr } = await runParley([...args, '--data-dir', join(home, 'never')])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^error: /)
+    expect(await readdir(home)).not.toContain('never')
+  })
+})
+
+describe('help', () => {
+  test.each([[['--help']], [['key', 'create', '--help']]])('exit 0: %s', async (args) => {
+    const { code, stdout, stderr } = await runParley(args)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^Usage: parley/)
+  })
+
+  test('teaches every verb: what it does and how it is called', async () => {
+    const program = new Command('parley')
+    const folder = join(import.meta.dirname, '..', 'src', 'cli')
+    for (const file of await readdir(folder)) {
+      const module: Record<string, unknown> = await import(join(folder, file))
+      for (const [name, add] of Object.entries(module)) {
+        if (/^add\w+Verbs?$/.test(name) && typeof add === 'function') add(program)
+      }
+    }
+    const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)]
+    const verbs = all(program).slice(1)
+    expect(verbs.length).toBeGreaterThan(20)
+    for (const each of verbs) {
+      expect(each.description(), each.name()).toMatch(/\w/)
+      expect(each.helpInformation()).toContain(`Usage: `)
+    }
+  })
+})

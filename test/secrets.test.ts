@@ -1,0 +1,155 @@
+/** What must never be written down: keys, texts, phone numbers. And one line for each event, whatever it holds. */
+import { readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { z } from 'zod'
+import { makeKey } from '../src/access/keys.ts'
+import { makeLogger } from '../src/cli/log.ts'
+import { sql } from '../src/db/sql.ts'
+import { newId } from '../src/lib/ids.ts'
+import { type Route, route } from '../src/route.ts'
+import { probes } from './harness/probes.ts'
+import { openService, type Service, type Tenant } from './harness/service.ts'
+
+/** Fails in the ways that tempt a program to quote what it was given. */
+const own: readonly Route[] = [
+  route({
+    name: 'probe_clumsy',
+    method: 'POST',
+    path: '/probe/clumsy',
+    summary: 'Fails with the text in its hands',
+    scopes: ['write'],
+    effect: 'local',
+    body: z.strictObject({ how: z.enum(['unique', 'type', 'check', 'away', 'bug']), text: z.string() }),
+    response: z.object({}),
+    example: { body: { how: 'bug', text: 'x' }, response: {} },
+    handle: async (_app, tx, { caller, body: { how, text } }) => {
+      const workspace_id = caller.workspace_id
+      const suppress = () =>
+        tx.run(sql`
+          insert into suppressions (workspace_id, kind, value, source)
+          values (${workspace_id}, 'phone', ${text}, 'operator')`)
+      if (how === 'unique') await suppress()
+      if (how === 'unique') await suppress()
+      if (how === 'type') await tx.run(sql`select ${text}::text::uuid`)
+      if (how === 'check')
+        await tx.run(sql`insert into workspaces (id, name) values (${newId()}, repeat(${text}, 100))`)
+      if (how === 'away') await tx.run(sql`select ${text}::text from nowhere`)
+      throw new Error('a bug', { cause: new Error('a deeper one') })
+    },
+  }),
+]
+
+let service: Service
+let tenant: Tenant
+const text = 'canary-text-5f1c'
+const phone = '+4915112345678'
+const absent = makeKey().key
+
+beforeAll(async () => {
+  service = await openService({ routes: [...probes, ...own] })
+  await service.open('extended')
+  tenant = await service.tenant()
+  await service.allow(tenant)
+})
+afterAll(() => service.close())
+
+/** Everything that anybody could read afterwards. */
+async function written(): Promise<string> {
+  const cluster = await readFile(join(dirname(inject('cluster').host), 'postgres.log'), 'utf8')
+  const metrics = await (await fetch(`${service.url}/metrics`)).text()
+  return [...service.log, cluster, metrics].join('\n')
+}
+
+function speak(lines: string): Promise<void> {
+  const { hostname, port } = new URL(service.url)
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => socket.write(lines))
+    socket.on('data', () => socket.end())
+    socket.on('error', () => {})
+    socket.on('close', () => resolve())
+  })
+}
+
+describe('secrets', () => {
+  test('are in no log, whichever way they came', async () => {
+    const { key } = tenant
+    const keys = [key, absent]
+    const note = '/probe/platform:chat:42/notes'
+    const body = { text: `${text} ${phone}` }
+    const headers = () => ({ 'idempotency-key': newId() })
+    for (const each of keys) {
+      await service.get(`/me?key=${each}`, { key: each })
+      await service.get(`/me?key=${each}`)
+      await service.get(`/api/mcp?key=${each}`)
+      await service.get(`/${each}`, { key: each })
+      await service.get(`/me/${each}/x`)
+      await service.get('/me', { headers: { cookie: `key=${each}`, 'x-request-id': each, referer: each } })
+      await service.get('/me', { headers: { authorization: `Basic ${each}` } })
+      await service.post(note, { key: each, body, headers: headers() })
+      await service.post(note, { key: each, body: { ...body, [each]: each }, headers: headers() })
+      await service.post(note, { key: each, body: `${JSON.stringify(body)}${each}`, headers: headers() })
+      await service.post(note, { key: each, body: { ...body, account_id: each }, headers: headers() })
+      await service.post(note, {
+        key: each,
+        body: { text: 'refuse', tags: [text, phone] },
+        headers: headers(),
+      })
+      await speak(
+        `GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${each}\r\nbroken ${each}\r\n\r\n`,
+      )
+      await speak(`GET /%zz?key=${each} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      await speak(`${each} ${text}\r\n\r\n`)
+    }
+    for (const how of ['unique', 'type', 'check', 'away', 'bug']) {
+      const { status } = await service.post('/probe/clumsy', { key, body: { how, text: `${text}${phone}` } })
+      expect([500, 503]).toContain(status)
+    }
+    const everything = await written()
+    expect(everything).toContain('probe_clumsy')
+    for (const secret of [key, absent, key.slice(15), absent.slice(15), text, phone]) {
+      expect(everything.split(secret).length - 1, secret).toBe(0)
+    }
+  })
+
+  test('are in no answer to a failure', async () => {
+    const { key } = tenant
+    for (const how of ['unique', 'type', 'check', 'away', 'bug']) {
+      const { body } = await service.post('/probe/clumsy', { key, body: { how, text } })
+      expect(JSON.stringify(body)).not.toContain(text)
+      expect(JSON.stringify(body)).not.toMatch(/a bug|deeper|suppressions|nowhere|\.ts/)
+    }
+  })
+
+  test('are not in the log of what operators change', async () => {
+    const rows = await service.app.db.rows(sql`select * from audit`)
+    expect(JSON.stringify(rows)).not.toContain(tenant.key)
+    expect(service.log.join('')).toContain('"msg":"audit"')
+  })
+})
+
+describe('the log', () => {
+  test('has one line of JSON for each event, whatever was sent', async () => {
+    const before = service.log.length
+    const odd = ['%0a%0dforged', '%1b[2Jforged', '%22,%22level%22:%22fatal', '%e2%80%a8forged', '%00forged']
+    for (const path of odd) await service.get(`/me/${path}`, { key: tenant.key })
+    const lines = service.log.slice(before)
+    expect(lines).toHaveLength(odd.length)
+    for (const line of lines) {
+      expect(line.endsWith('\n')).toBe(true)
+      expect(line.slice(0, -1)).not.toMatch(/[\p{Cc}\u2028]/u)
+      expect(JSON.parse(line)).toMatchObject({ level: 'info', msg: 'request', status: 404 })
+    }
+  })
+
+  test('keeps a message of many lines on one', () => {
+    const lines: string[] = []
+    const log = makeLogger('info', { write: (line) => void lines.push(line) })
+    const name = 'a\n{"level":"fatal"}\r\x1b[31m\u2028'
+    log.info({ name, err: new Error(name, { cause: new Error(name) }) }, name)
+    expect(lines).toHaveLength(1)
+    expect(lines[0]?.trimEnd()).not.toMatch(/\p{Cc}/u)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', name, msg: name })
+  })
+})
