@@ -66,7 +66,7 @@ export interface Window {
 }
 
 /** What a loop may be waiting for. */
-export type Topic = 'outbox' | 'accounts'
+export type Topic = 'outbox' | 'accounts' | 'history'
 
 /** Tells loops, here and in other processes, that there may be something to do. */
 export interface Wake {

@@ -14,6 +14,15 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** JSON that the database has written already; it goes out as it is. */
+export class Json {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
 export function ok(body: unknown): Reply {
   return { status: 200, body }
 }
@@ -56,8 +65,8 @@ interface Input<P, Q, B> {
   readonly params?: z.ZodType<P>
   readonly query?: z.ZodType<Q>
   readonly body?: z.ZodType<B>
-  /** Where the body decides what is needed: checked again once it is known. */
-  readonly variant?: (body: B) => Needs
+  /** Where the input decides what is needed: checked again once it is known. */
+  readonly variant?: (input: { readonly query: Q; readonly body: B }) => Needs
 }
 
 interface Read<P, Q, B> {

@@ -1,6 +1,9 @@
 /** The contract, listed: every operation under /api/v1. */
+import { routes as chats } from './capabilities/chats/routes.ts'
+import { routes as contacts } from './capabilities/contacts/routes.ts'
 import { routes as events } from './capabilities/events/routes.ts'
 import { routes as me } from './capabilities/me/routes.ts'
+import { routes as messages } from './capabilities/messages/routes.ts'
 import type { Route } from './route.ts'
 
-export const routes: readonly Route[] = [...me, ...events]
+export const routes: readonly Route[] = [...me, ...chats, ...messages, ...contacts, ...events]

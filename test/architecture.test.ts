@@ -42,6 +42,8 @@ const owners: Readonly<Record<string, string>> = {
   accounts: 'capabilities/accounts',
   account_hosts: 'access',
   chats: 'capabilities/chats',
+  account_sync: 'capabilities/history',
+  chat_sync: 'capabilities/history',
   messages: 'capabilities/messages',
   deleted_messages: 'capabilities/messages',
   contacts: 'capabilities/contacts',

@@ -170,7 +170,10 @@ describe('the life of an embedded database', () => {
 
 describe('a directory in an unusual place', () => {
   const works = async (directory: string) => {
-    const { code, stdout, stderr } = await runParley(['gate', 'list', '--json', '--data-dir', directory])
+    // A socket that finds no room inside is made in the folder for such things, which here is ours.
+    const { code, stdout, stderr } = await runParley(['gate', 'list', '--json', '--data-dir', directory], {
+      TMPDIR: home,
+    })
     expect([code, stderr]).toEqual([0, ''])
     expect((JSON.parse(stdout) as Row[]).every(({ enabled }) => !enabled)).toBe(true)
     expect(await serversOf(directory)).toEqual([])
@@ -233,7 +236,6 @@ describe('what an operator gets wrong', () => {
 
   test.each([
     ['an unknown verb', ['steal']],
-    ['a missing option', ['key', 'create', '--name', 'x']],
     ['a port that is none', ['start', '--port', '65536']],
     [
       'a date that is none',
@@ -261,8 +263,8 @@ describe('what an operator gets wrong', () => {
 })
 
 describe('help', () => {
-  test.each([[['--help']], [['key', 'create', '--help']]])('exit 0: %s', async (args) => {
-    const { code, stdout, stderr } = await runParley(args)
+  test('exit 0, on stdout', async () => {
+    const { code, stdout, stderr } = await runParley(['key', 'create', '--help'])
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^Usage: parley/)
   })

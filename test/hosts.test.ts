@@ -1,18 +1,285 @@
+/** Session hosts in one process: what they do when the platform, the database or another worker misbehaves. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openWorkplace, type Workplace } from './harness/worker.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
+import { openDatabase, sql } from '../src/db/sql.ts'
+import { newId } from '../src/lib/ids.ts'
+import { editMessage } from '../src/platform/sandbox/person-acts.ts'
+import { until } from './harness/process.ts'
+import type { Tenant } from './harness/service.ts'
+import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
 
 let place: Workplace
+let tenant: Tenant
+let person_id: number
 beforeAll(async () => {
   place = await openWorkplace()
+  tenant = await place.service.tenant()
+  person_id = place.person()
   await place.work()
 })
+afterEach(() => place.sandbox.world.clearFaults())
 afterAll(() => place.close())
 
-test('probe: leases are renewed', async () => {
-  const tenant = await place.service.tenant()
-  await place.connected(tenant)
-  await sleep(8000)
-  console.log(place.service.log.filter((l) => !l.includes('"request"')).slice(-5).join(''))
-  expect(1).toBe(1)
+async function eligible(): Promise<string[]> {
+  const { body } = await place.service.get('/me', { key: tenant.key })
+  return (body.accounts as { id: string }[]).map(({ id }) => id)
+}
+
+function received(account_id: string): Promise<string[]> {
+  return place
+    .events(tenant.workspace_id)
+    .then((events) =>
+      events
+        .filter(({ type, data }) => type === 'message.received' && data.account_id === account_id)
+        .map(({ data }) => data.message.id),
+    )
+}
+
+function hostRow(account_id: string) {
+  return place.db.one<{ lease_owner: string | null; lease_epoch: string; position: string | null }>(sql`
+    select lease_owner, lease_epoch, position from account_hosts where account_id = ${account_id}`)
+}
+
+/** How often the log tells of this account. */
+function logged(account_id: string, message: string): number {
+  return place.service.log.filter((line) => line.includes(account_id) && line.includes(message)).length
+}
+
+describe('connecting', () => {
+  test('200 shows a new account in /me within a second', async () => {
+    const begun = performance.now()
+    const account_id = await place.account(tenant)
+    await until('the account is in /me', 1_000, async () => (await eligible()).includes(account_id))
+    expect(performance.now() - begun).toBeLessThan(1_000)
+    const row = await place.db.one(sql`
+      select status, platform_user_id is not null as known from accounts where id = ${account_id}`)
+    expect(row).toEqual({ status: 'READY', known: true })
+  })
+
+  test('200 leaves out an account that the platform wants a login for, and asks once', async () => {
+    place.fault({ on: 'connect', fault: 'refuse', times: 0 })
+    const account_id = await place.account(tenant)
+    await place.untilStatus(account_id, 'NEEDS_LOGIN')
+    await sleep(1_500)
+    expect(logged(account_id, 'an account cannot be connected')).toBe(1)
+    expect(await eligible()).not.toContain(account_id)
+    expect(await hostRow(account_id)).toMatchObject({ lease_owner: null })
+  })
+
+  test('backs off while the platform is away, and disturbs nobody', async () => {
+    const healthy = await place.connected(tenant)
+    const account_id = await place.account(tenant)
+    place.fault({ on: 'connect', fault: 'unavailable', times: 0, account_id })
+    const delays: number[] = []
+    for (let n = 0; n < 40; n++) {
+      const at = performance.now()
+      place.write(healthy, person_id, `hello ${n}`)
+      await place.untilStored(healthy, n + 1)
+      delays.push(performance.now() - at)
+    }
+    await sleep(2_500)
+    // 0.5 s, 1 s, 2 s, …, each at least halved by chance: at most five in the first four seconds.
+    const attempts = logged(account_id, 'connecting failed')
+    expect(attempts).toBeGreaterThan(1)
+    expect(attempts).toBeLessThanOrEqual(5)
+    expect(await place.status(account_id)).toBe('CONNECTING')
+    expect(Math.max(...delays)).toBeLessThan(1_000)
+    place.sandbox.world.clearFaults()
+    await place.untilStatus(account_id, 'READY', 10_000)
+  })
+
+  test('backs off from a session that opens and breaks again and again', async () => {
+    const account_id = await place.connected(tenant)
+    const { world } = place.sandbox
+    let sessions = 0
+    let over = false
+    const seize = () => {
+      if (!over) world.occupy(account_id, { wake() {}, evict: again })
+    }
+    const again = () => {
+      sessions++
+      setImmediate(seize)
+    }
+    seize()
+    await sleep(4_000)
+    over = true
+    expect(sessions).toBeGreaterThan(1)
+    expect(sessions).toBeLessThanOrEqual(5)
+  })
+})
+
+describe('parley account disable and enable', () => {
+  test('closes the session, stores nothing more, and connects again from where it was', async () => {
+    const account_id = await place.connected(tenant)
+    const first = place.write(account_id, person_id, 'before')
+    await place.untilStored(account_id, 1)
+    await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: false })
+    const second = place.write(account_id, person_id, 'meanwhile')
+    await sleep(1_200)
+    expect(await place.messages(account_id)).toHaveLength(1)
+    expect(await hostRow(account_id)).toMatchObject({ lease_owner: null })
+    expect(await eligible()).not.toContain(account_id)
+    await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: true })
+    await place.untilStatus(account_id, 'READY')
+    await place.untilStored(account_id, 2)
+    expect(await received(account_id)).toEqual([first, second])
+  })
+
+  test('ends READY when both come at once', async () => {
+    const account_id = await place.connected(tenant)
+    for (let n = 0; n < 5; n++) {
+      await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: false })
+      await setAccountEnabled(place.service.app, 'system', { id: account_id, enabled: true })
+    }
+    await place.untilStatus(account_id, 'READY')
+    place.write(account_id, person_id, 'still there?')
+    await place.untilStored(account_id, 1)
+  })
+})
+
+describe('a session that is lost', () => {
+  test('goes on where it ended: nothing is lost and nothing told twice', async () => {
+    const account_id = await place.connected(tenant)
+    place.fault({ on: 'updates', fault: 'drop_after', times: 3, account_id })
+    const written: string[] = []
+    for (let n = 0; n < 30; n++) {
+      written.push(place.write(account_id, person_id, `line ${n}`))
+      await sleep(20)
+    }
+    const stored = await place.untilStored(account_id, written.length, 15_000)
+    expect(stored.map(({ id }) => id)).toEqual(written)
+    expect(await received(account_id)).toEqual(written)
+  })
+
+  test('takes late and repeated updates once', async () => {
+    const account_id = await place.connected(tenant)
+    place.fault({ on: 'updates', fault: 'late', seconds: 0.4, times: 1, account_id })
+    place.fault({ on: 'updates', fault: 'twice', times: 3, account_id })
+    const late = place.write(account_id, person_id, 'first')
+    const twice = place.write(account_id, person_id, 'second')
+    editMessage(place.sandbox.world, { account_id, person_id, message_id: Number(late), text: 'edited' })
+    const rows = await until('the late one is there', 5_000, async () => {
+      const found = await place.messages(account_id)
+      return (await received(account_id)).length === 2 && found
+    })
+    expect(rows.map(({ id, text }) => [id, text])).toEqual([
+      [late, 'edited'],
+      [twice, 'second'],
+    ])
+    const events = await place.events(tenant.workspace_id)
+    const own = events.filter(({ data }) => data.account_id === account_id).map(({ type }) => type)
+    expect(own.sort()).toEqual(['message.edited', 'message.received', 'message.received'])
+  })
+})
+
+describe('a database that is away', () => {
+  test('keeps nobody from storing afterwards, once', async () => {
+    const account_id = await place.connected(tenant)
+    const other = await place.connected(tenant)
+    const written: string[] = []
+    const url = new URL(place.service.database.url)
+    const name = url.pathname.slice(1)
+    url.pathname = '/postgres'
+    const outside = openDatabase({ connectionString: url.href }, { pool_size: 1 })
+    try {
+      await outside.pool.query(`alter database ${name} allow_connections false`)
+      await outside.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+        name,
+      ])
+      for (let n = 0; n < 10; n++) {
+        written.push(place.write(account_id, person_id, `in the dark ${n}`))
+        place.write(other, person_id, `in the dark ${n}`)
+        await sleep(300)
+      }
+    } finally {
+      await outside.pool.query(`alter database ${name} allow_connections true`)
+      await outside.close()
+    }
+    const stored = await place.untilStored(account_id, 10, 10_000)
+    expect(stored.map(({ id }) => id)).toEqual(written)
+    expect(await received(account_id)).toEqual(written)
+    await place.untilStored(other, 10, 10_000)
+    expect(await received(other)).toHaveLength(10)
+  })
+})
+
+describe('a lease that was taken away', () => {
+  test('fences the old host, which does not send the new session away', async () => {
+    const account_id = await place.connected(tenant)
+    place.write(account_id, person_id, 'mine')
+    await place.untilStored(account_id, 1)
+    const thief = newId()
+    await place.db.run(sql`
+      update account_hosts set lease_owner = ${thief}, lease_epoch = lease_epoch + 1,
+        lease_until = clock_timestamp() + interval '1 hour'
+      where account_id = ${account_id}`)
+    let evicted = 0
+    const platform = place.sandbox.platform
+    const outcome = await platform.connect(
+      { account_id, name: 'Sales', position: null },
+      { updates: async () => {}, closed: () => void evicted++ },
+    )
+    expect(outcome.kind).toBe('accepted')
+    place.write(account_id, person_id, 'not mine')
+    await sleep(3_000)
+    expect(evicted).toBe(0)
+    expect(await place.messages(account_id)).toHaveLength(1)
+    expect(await hostRow(account_id)).toMatchObject({ lease_owner: thief })
+    if (outcome.kind === 'accepted') await outcome.value.close()
+  })
+
+  test('stores nothing that arrives before the old host has noticed', async () => {
+    const account_id = await place.connected(tenant)
+    await place.db.run(sql`
+      update account_hosts set lease_owner = ${newId()}, lease_epoch = lease_epoch + 1,
+        lease_until = clock_timestamp() + interval '1 hour'
+      where account_id = ${account_id}`)
+    place.write(account_id, person_id, 'for somebody else')
+    await until('the host has noticed', 3_000, () => logged(account_id, 'lease of an account was lost') > 0)
+    expect(await place.messages(account_id)).toEqual([])
+  })
+})
+
+describe('two workers', () => {
+  test('share the accounts, renew their leases, and a drained one hands over at once', async () => {
+    const others = await openWorkplace()
+    const their = await others.service.tenant()
+    await others.work()
+    const accounts: string[] = []
+    for (let n = 0; n < 7; n++) accounts.push(await others.connected(their, `Account ${n}`))
+    const neighbour = await openNeighbour(others.service.database.url)
+    const second = await others.work(neighbour)
+    const shares = async () =>
+      others.db.rows<{ accounts: number }>(sql`
+        select count(*)::int as accounts from account_hosts
+        where lease_owner is not null and lease_until > clock_timestamp() group by lease_owner order by 1`)
+    await until('both have their share', 5_000, async () => {
+      const found = await shares()
+      return found.length === 2 && found.map((each) => each.accounts).join() === '3,4'
+    })
+    const { until: before } = await others.db.one<{ until: Date }>(
+      sql`select min(lease_until) as until from account_hosts`,
+    )
+    await until('every lease was renewed', 8_000, async () => {
+      const { least } = await others.db.one<{ least: Date }>(
+        sql`select min(lease_until) as least from account_hosts`,
+      )
+      return least > before
+    })
+    const text = await others.service.app.metrics.metrics()
+    expect(text).toMatch(/parley_accounts\{state="connected"\} [34]\n/)
+    const begun = performance.now()
+    await second.stop()
+    await until('one has them all', 2_000, async () => {
+      const found = await shares()
+      return found.length === 1 && found[0]?.accounts === 7
+    })
+    const mara = others.person()
+    for (const account_id of accounts) others.write(account_id, mara, 'anybody there?')
+    for (const account_id of accounts) await others.untilStored(account_id, 1, 2_000)
+    expect(performance.now() - begun).toBeLessThan(2_500)
+    await neighbour.close()
+    await others.close()
+  })
 })

@@ -47,7 +47,7 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   const params = parse(route.params, incoming.params, route.malformed)
   const query = parse(route.query, incoming.query)
   const body = parse(route.body, await incoming.body(route))
-  const needs: Needs = route.variant?.(body) ?? route
+  const needs: Needs = route.variant?.({ query, body }) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
   // Read now and required later: a replay comes before it, and a transaction never waits for a second connection.

@@ -26,9 +26,10 @@ async function empty(): Promise<void> {
 }
 
 describe('migrations', () => {
-  test('are numbered without a gap', async () => {
+  test('have a number each, and run in its order', async () => {
     const versions = (await listMigrations()).map(({ version }) => version)
-    expect(versions).toEqual(versions.map((_, at) => at + 1))
+    expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
+    expect(versions[0]).toBe(1)
   })
 
   test('make what is committed, on an empty database', async () => {

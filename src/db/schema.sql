@@ -13,6 +13,18 @@ create table account_hosts (
   PRIMARY KEY (account_id)
 );
 
+create table account_sync (
+  account_id text not null,
+  workspace_id uuid not null,
+  phase text not null default 'chats'::text,
+  cursor text,
+  chats_total integer not null default 0,
+  chats_synced integer not null default 0,
+  updated_at timestamp with time zone not null default domain_now(),
+  CHECK ((phase = ANY (ARRAY['chats'::text, 'contacts'::text, 'history'::text, 'done'::text]))),
+  PRIMARY KEY (account_id)
+);
+
 create table accounts (
   id text not null,
   workspace_id uuid not null,
@@ -51,6 +63,16 @@ create table audit (
   hash bytea not null,
   CHECK ((octet_length(hash) = 32)),
   PRIMARY KEY (seq)
+);
+
+create table chat_sync (
+  account_id text not null,
+  chat_id bigint not null,
+  workspace_id uuid not null,
+  oldest_id bigint,
+  complete boolean not null default false,
+  wanted_at timestamp with time zone,
+  PRIMARY KEY (account_id, chat_id)
 );
 
 create table chats (
@@ -115,6 +137,8 @@ create table contacts (
   name text not null default ''::text,
   username text,
   phone text,
+  sort_name text not null default ''::text,
+  name_tokens tsvector not null default ''::tsvector,
   PRIMARY KEY (account_id, provider_id)
 );
 
@@ -358,15 +382,19 @@ create table workspaces (
 CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owner);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
+CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));
+CREATE INDEX chat_sync_incomplete ON public.chat_sync USING btree (account_id) WHERE (NOT complete);
+CREATE INDEX chat_sync_wanted ON public.chat_sync USING btree (account_id, wanted_at) WHERE (wanted_at IS NOT NULL);
 CREATE INDEX chats_recent ON public.chats USING btree (account_id, last_message_at DESC, chat_id DESC);
 CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, last_message_at DESC, chat_id DESC);
 CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
-CREATE INDEX contacts_name ON public.contacts USING btree (account_id, lower(name), provider_id);
+CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
+CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX identities_user ON public.identities USING btree (user_id);
 CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at);
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
-CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC);
+CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
@@ -375,7 +403,9 @@ CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 
 alter table account_hosts add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table chat_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table chats add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table chats add FOREIGN KEY (workspace_id, stage_key) REFERENCES stages(workspace_id, key);
 alter table column_options add FOREIGN KEY (workspace_id, column_id) REFERENCES columns(workspace_id, id) ON DELETE CASCADE;
@@ -420,6 +450,11 @@ AS $function$
 begin
   raise exception 'rows of % are never changed', tg_table_name;
 end $function$;
+CREATE OR REPLACE FUNCTION public.wire_time(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN CASE WHEN (at > '-infinity'::timestamp with time zone) THEN to_char((at AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'::text) ELSE NULL::text END;
 
 -- triggers
 

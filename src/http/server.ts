@@ -6,7 +6,7 @@ import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
 import type { ControlCall } from '../platform/sandbox/control-operation.ts'
-import type { Reply, Route } from '../route.ts'
+import { Json, type Reply, type Route } from '../route.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs, readBody } from './body.ts'
 import { mountDocs } from './docs.ts'
@@ -93,7 +93,9 @@ export async function buildServer(
 }
 
 function send(reply: FastifyReply, { status, headers = {}, body }: Reply): FastifyReply {
-  return reply.code(status).headers(headers).send(body)
+  reply.code(status).headers(headers)
+  if (!(body instanceof Json)) return reply.send(body)
+  return reply.type('application/json; charset=utf-8').send(body.text)
 }
 
 function methodsOf(routes: readonly Route[], path: string): string[] {

@@ -9,6 +9,8 @@ export type PlatformName = 'sandbox' | 'telegram'
 
 export interface Platform {
   readonly name: PlatformName
+  /** How long to wait between two requests for the past. */
+  readonly paceMs: number
   /** Opens the account's one session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
   /** Releases what the adapter itself holds. Sessions are closed by their owner before this. */

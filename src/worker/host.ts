@@ -5,8 +5,10 @@
 import { holdsLease, type Lease } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
+import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
+import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
 
 const connectMsMax = 20_000
 /** A session that was quiet for this long is asked whether it is still there. */
@@ -23,6 +25,8 @@ export interface Host {
   /** Milliseconds since the platform was last heard of; null: not yet. */
   silentMs(): number | null
   readonly state: 'connecting' | 'connected' | 'over'
+  /** Fetches older history that somebody waits for. */
+  fetch(wanted: WantedHistory): Promise<void>
   /** Closes the session. Resolves when nothing of it is under way any more. */
   stop(): Promise<void>
 }
@@ -52,6 +56,7 @@ class SessionHost implements Host {
   #position: string | null
   #running: Promise<void> = Promise.resolve()
   #storing: Promise<boolean> = Promise.resolve(true)
+  #syncing: Syncing | undefined
 
   constructor(app: App, options: HostOptions) {
     this.#app = app
@@ -138,14 +143,33 @@ class SessionHost implements Host {
   async #live(session: Session, closed: Promise<Closed>): Promise<Closed> {
     this.state = 'connected'
     this.#hear()
+    const ending = new AbortController()
+    const { owner, lease, platform } = this.#options
+    this.#syncing = { held: { owner, ...lease }, session, paceMs: platform.paceMs, signal: ending.signal }
+    let synced: Promise<void> | undefined
     try {
-      await noteConnected(this.#app, this.lease, session.self)
+      await noteConnected(this.#app, lease, session.self)
+      synced = this.#sync(this.#syncing)
       return await this.#listen(session, closed)
     } finally {
+      this.#syncing = undefined
+      ending.abort()
       await within(pingMsMax, session.close())
       // The next session begins where this one's last batch ends.
-      await this.#storing
+      await Promise.all([this.#storing, synced])
     }
+  }
+
+  /** The past comes beside the present; what stops it is tried again with the next session. */
+  async #sync(syncing: Syncing): Promise<void> {
+    await syncAccount(this.#app, syncing).catch((err) => {
+      this.#app.log.error({ err, account_id: this.lease.account_id }, 'the past of an account was not synced')
+    })
+  }
+
+  async fetch(wanted: WantedHistory): Promise<void> {
+    if (this.#syncing) await fetchWanted(this.#app, this.#syncing, wanted)
+    else await giveUpWanted(this.#app.db, wanted)
   }
 
   async #listen(session: Session, closed: Promise<Closed>): Promise<Closed> {

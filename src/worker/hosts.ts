@@ -9,6 +9,7 @@ import {
   renewLeases,
 } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
+import { listWanted } from '../capabilities/history/history.ts'
 import type { Platform, PlatformName } from '../platform/port.ts'
 import { type Host, startHost } from './host.ts'
 import type { Loop } from './loops.ts'
@@ -20,7 +21,7 @@ const renewMs = 5_000
 export type Platforms = ReadonlyMap<PlatformName, Platform>
 
 export interface Hosts {
-  readonly loop: Loop
+  readonly loops: readonly Loop[]
   /** Closes every session and gives the leases back. */
   stop(): Promise<void>
 }
@@ -91,19 +92,44 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
       take(lease)
   }
 
-  return {
-    loop: {
-      name: 'hosts',
-      restMs: tickMs,
-      wakeOn: 'accounts',
-      async step() {
-        if (hosts.size === 0) renewedAt = performance.now()
-        else if (performance.now() - renewedAt > renewMs) await renew()
-        if (hosts.size > 0) await letGo()
-        await balance()
-        return false
-      },
+  const lead: Loop = {
+    name: 'hosts',
+    restMs: tickMs,
+    wakeOn: 'accounts',
+    async step() {
+      if (hosts.size === 0) renewedAt = performance.now()
+      else if (performance.now() - renewedAt > renewMs) await renew()
+      if (hosts.size > 0) await letGo()
+      await balance()
+      return false
     },
+  }
+
+  /** Older history that somebody waits for. One account's slowness is not waited for. */
+  const fetching = new Set<string>()
+  const history: Loop = {
+    name: 'history',
+    restMs: tickMs,
+    wakeOn: 'history',
+    async step() {
+      for (const wanted of hosts.size > 0 ? await listWanted(app.db, [...hosts.keys()]) : []) {
+        const place = `${wanted.account_id}:${wanted.chat_id}`
+        const host = hosts.get(wanted.account_id)
+        if (!host || fetching.has(place)) continue
+        fetching.add(place)
+        void host
+          .fetch(wanted)
+          .catch((err) =>
+            app.log.warn({ err, account_id: wanted.account_id }, 'older history was not stored'),
+          )
+          .finally(() => fetching.delete(place))
+      }
+      return false
+    },
+  }
+
+  return {
+    loops: [lead, history],
     async stop() {
       for (const host of hosts.values()) drop(host)
       await Promise.all(leaving)

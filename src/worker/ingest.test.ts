@@ -310,7 +310,7 @@ async function readRows({ account_id }: Held) {
   const gone = await db.rows(sql`
     select text, attachments from messages where account_id = ${account_id} and deleted_at is not null
       and (text <> '' or attachments <> '[]')`)
-  const chats = await db.rows<{ chat_id: string }>(sql`
+  const chats = await db.rows<{ chat_id: string; last_message_id: string | null; read: number | null }>(sql`
     select chat_id, kind, name, unread_count, read_by_them_id::int as read, last_message_id, last_message_text,
       nullif(last_message_at, '-infinity') as last_message_at
     from chats where account_id = ${account_id}`)
@@ -437,14 +437,15 @@ function toldAbout(each: Update): string {
   }
 }
 
-/** What a reader sees: messages that are there, and chats with their last one. */
+/** What a reader sees: messages that are there, and the chats that hold something. */
 async function inboxAfter(updates: readonly Update[], size: number) {
   const held = await newHeld()
   for (let at = 0; at < updates.length; at += size) {
     await ingest(service.app, held, { updates: updates.slice(at, at + size), position: String(at + 1) })
   }
   const { messages, gone, chats } = await readRows(held)
-  return { messages, gone, chats: chats.map((row) => ({ ...row, name: '', unread_count: 0 })) }
+  const holding = chats.filter(({ last_message_id, read }) => last_message_id !== null || read !== null)
+  return { messages, gone, chats: holding.map((row) => ({ ...row, name: '', unread_count: 0 })) }
 }
 
 describe('a host whose lease is gone', () => {

@@ -1,5 +1,5 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
-import { advancePosition } from '../access/ledger/hosts.ts'
+import { advancePosition, LeaseLost } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import {
   type ChatState,
@@ -38,7 +38,7 @@ export async function ingest(app: App, held: Held, { updates, position }: Update
         advancePosition(tx, { ...held, position }),
         findDeleted(tx, held, updates.flatMap(idOf)),
       ])
-      if (!fenced) throw new LeaseLost()
+      if (!fenced) throw new LeaseLost('The lease of the account is lost.')
       const happened = await store(tx, held, sortOut(updates, isDeleted))
       await emit(tx, held.workspace_id, happened)
       return happened
@@ -50,8 +50,6 @@ export async function ingest(app: App, held: Held, { updates, position }: Update
     throw error
   }
 }
-
-class LeaseLost extends Error {}
 
 function idOf(update: Update): string[] {
   return update.kind === 'message' || update.kind === 'edited' ? [update.message.id] : []

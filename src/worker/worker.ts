@@ -16,7 +16,7 @@ export async function startWorker(app: App, platforms: Platforms): Promise<Runni
   const id = newId()
   await app.db.run(sql`insert into workers (id) values (${id})`)
   const hosts = makeHosts(app, { owner: id, platforms })
-  const loops = runLoops(app, [beat(id), tidy, sequencer, hosts.loop])
+  const loops = runLoops(app, [beat(id), tidy, sequencer, ...hosts.loops])
   return {
     problem: loops.problem,
     async stop() {

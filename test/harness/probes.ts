@@ -52,8 +52,8 @@ export const probes: readonly Route[] = [
     idempotency: 'optional',
     effect: 'local',
     body: z.strictObject({ contacts: z.array(z.string()).optional() }),
-    variant: ({ contacts }) =>
-      contacts
+    variant: ({ body }) =>
+      body.contacts
         ? { scopes: ['send'], gates: ['extended'], idempotency: 'optional' }
         : { scopes: ['campaigns', 'send'], idempotency: 'optional' },
     response: z.object({ contacts: z.number() }),

@@ -13,12 +13,12 @@ import { startWorker } from '../../src/worker/worker.ts'
 import { until } from './process.ts'
 import { openService, type Service, type Tenant } from './service.ts'
 
-const secret = 'a secret for tests that is long enough'
+export const testSecret = 'a secret for tests that is long enough'
 
 /** Another process on the same database, as far as the database can tell. */
-export function openNeighbour(url: string): Promise<OpenApp> {
+export function openNeighbour(url: string, env: Readonly<Record<string, string>> = {}): Promise<OpenApp> {
   return openApp({
-    config: readConfig({ DATABASE_URL: url, PARLEY_SECRET: secret }),
+    config: readConfig({ DATABASE_URL: url, PARLEY_SECRET: testSecret, ...env }),
     data_dir: '',
     log: makeLogger('silent'),
     claim: 'service',

@@ -106,6 +106,22 @@ export async function advancePosition(
   return held === 1
 }
 
+/** The host no longer drives the account: what it was doing is somebody else's by now. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+
+/** The same fence for what leaves the position alone. */
+export async function requireLease(
+  tx: Tx,
+  { owner, account_id, epoch }: { owner: string; account_id: string; epoch: string },
+): Promise<void> {
+  const held = await tx.maybe(sql`
+    select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${owner}
+      and lease_epoch = ${epoch} for no key update`)
+  if (!held) throw new LeaseLost('The lease of the account is lost.')
+}
+
 export async function holdsLease(
   db: Db,
   owner: string,

@@ -1,11 +1,44 @@
 /** Chats as the accounts see them. */
+import type { App } from '../../app.ts'
+import type { Account } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
-import type { Chat, Message } from '../../platform/port.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { chatNumber } from '../../lib/shapes.ts'
+import type { Chat, Message, Person } from '../../platform/port.ts'
 
 /** Whose rows these are. */
 export interface Owner {
   readonly account_id: string
   readonly workspace_id: string
+}
+
+/**
+ * The account a chat is in, of those the caller may use. Without a named account the chat decides; one that
+ * several accounts have needs the account to be named.
+ */
+export async function requireChat(
+  app: App,
+  accounts: readonly Account[],
+  {
+    chat_id,
+    missing,
+  }: { chat_id: string; missing: 'chat_not_found' | 'chat_unavailable' | 'invalid_request' },
+): Promise<Account> {
+  const rows = await app.db.rows<{ account_id: string }>(sql`
+    select account_id from chats
+    where account_id = any(${accounts.map(({ id }) => id)}) and chat_id = ${chatNumber(chat_id)}`)
+  const found = accounts.filter(({ id }) => rows.some(({ account_id }) => account_id === id))
+  const [account, another] = found
+  if (!account) {
+    throw new ApiError(missing, { detail: `The chat ${chat_id} is not available in this account.` })
+  }
+  if (another) {
+    const names = found.slice(0, 10).map(({ id }) => id)
+    throw new ApiError('account_scope_required', {
+      detail: `Several accounts have this chat: name one of ${names.join(', ')} as account_id.`,
+    })
+  }
+  return account
 }
 
 export interface ChatState {
@@ -25,7 +58,7 @@ export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatStat
       last_id, last_text, coalesce(last_at, '-infinity')
     from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
       ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
-      ${chats.map(({ participants }) => JSON.stringify(participants))}::jsonb[],
+      ${chats.map(({ participants }) => JSON.stringify(participants.map(toParticipant)))}::jsonb[],
       ${chats.map(({ unread_count }) => unread_count)}::int[],
       ${states.map(({ last }) => last?.id ?? null)}::bigint[],
       ${states.map(({ last }) => last?.text ?? null)}::text[],
@@ -40,6 +73,11 @@ export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatStat
         union all
         select c.last_message_id, c.last_message_text, c.last_message_at
         limit 1)`)
+}
+
+/** A phone number belongs to the contact, not to everybody who sees the chat. */
+function toParticipant({ id, name, username, kind }: Person) {
+  return { id, name, username, kind }
 }
 
 /** Joins what is the newest message of `given.chat_id`, whatever order the messages came in. */

@@ -1,5 +1,6 @@
 /** The people an account knows. */
 import { sql, type Tx } from '../../db/sql.ts'
+import { normalise, tokensOf } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
 
 export interface Owner {
@@ -11,15 +12,17 @@ export interface Owner {
 export async function storeContacts(tx: Tx, owner: Owner, people: readonly Person[]): Promise<void> {
   if (people.length === 0) return
   await tx.run(sql`
-    insert into contacts as c (account_id, provider_id, workspace_id, name, username, phone)
-    select ${owner.account_id}, id, ${owner.workspace_id}, name, username, phone
+    insert into contacts as c (account_id, provider_id, workspace_id, name, username, phone, sort_name, name_tokens)
+    select ${owner.account_id}, id, ${owner.workspace_id}, name, username, phone, sort_name, tokens::tsvector
     from unnest(${people.map(({ id }) => id)}::bigint[], ${people.map(({ name }) => name)}::text[],
-      ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[])
-      as person (id, name, username, phone)
+      ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[],
+      ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => tokensOf(name))}::text[])
+      as person (id, name, username, phone, sort_name, tokens)
     -- Most are known and unchanged: a conflict would lock and rewrite their rows.
     where (select (k.name, k.username, k.phone)
         is not distinct from (person.name, person.username, coalesce(person.phone, k.phone))
       from contacts k where k.account_id = ${owner.account_id} and k.provider_id = person.id) is not true
     on conflict (account_id, provider_id) do update
-      set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone)`)
+      set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone),
+        sort_name = excluded.sort_name, name_tokens = excluded.name_tokens`)
 }

@@ -78,7 +78,7 @@ create table messages (
   primary key (account_id, chat_id, id),
   foreign key (workspace_id, account_id) references accounts (workspace_id, id)
 );
-create index messages_history on messages (account_id, chat_id, sent_at desc, id desc);
+create index messages_history on messages (account_id, chat_id, sent_at desc, id desc) where deleted_at is null;
 -- Deletions may name a message without its chat.
 create index messages_id on messages (account_id, id);
 

@@ -17,6 +17,7 @@ const connectMsMax = 10_000
 export function sandboxPlatform(link: Link): Platform {
   return {
     name: 'sandbox',
+    paceMs: 0,
     connect: (account, listener) => connect(link, account, listener),
     close: () => Promise.resolve(),
   }

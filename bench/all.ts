@@ -1,0 +1,15 @@
+/** Runs every benchmark, one after the other, and fails if one of them missed its goal. */
+import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+
+const helpers = ['all.ts', 'harness.ts', 'data.ts']
+console.log(`${cpus().length} cores, ${cpus()[0]?.model.trim()}, Node ${process.version}`)
+for (const file of readdirSync(import.meta.dirname).filter(
+  (name) => name.endsWith('.ts') && !helpers.includes(name),
+)) {
+  console.log(`\n${file}`)
+  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, file)], { stdio: 'inherit' })
+  if (status !== 0) process.exitCode = 1
+}

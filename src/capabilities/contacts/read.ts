@@ -1,0 +1,63 @@
+/** Pages of contacts, by name. From the store only. */
+import type { App } from '../../app.ts'
+import type { Account, Caller } from '../../contract.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+import { makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
+import { pageText } from '../../lib/page.ts'
+import { prefixQuery } from '../../lib/tokens.ts'
+
+export interface ContactQuery {
+  readonly account_id?: string | undefined
+  readonly cursor?: string | undefined
+  readonly limit: number
+  readonly q?: string | undefined
+}
+
+interface Row {
+  readonly item: string
+  readonly sort_name: string
+  readonly provider_id: string
+  readonly account_id: string
+}
+
+/** The page as JSON text. `q` finds names with words that begin with its words, whatever their case or accents. */
+export async function listContacts(
+  app: App,
+  caller: Caller,
+  accounts: readonly Account[],
+  { account_id, cursor, limit, q }: ContactQuery,
+): Promise<string> {
+  const scope = {
+    workspace_id: caller.workspace_id,
+    operation: 'list_contacts',
+    filters: { account_id, q },
+  }
+  const after = cursor === undefined ? undefined : readCursor(app.secrets, scope, cursor)
+  const rows = await app.db.rows<Row>(contactPage(accounts, { after, limit: limit + 1, q }))
+  return pageText('contacts', rows, {
+    limit,
+    cursor: (last) => makeCursor(app.secrets, scope, [last.sort_name, last.provider_id, last.account_id]),
+  })
+}
+
+export function contactPage(
+  accounts: readonly Account[],
+  { after, limit, q }: { after?: Position | undefined; limit: number; q?: string | undefined },
+): Sql {
+  const [name, provider_id, account_id] = after ?? []
+  const beyond = after
+    ? sql`and (c.sort_name, c.provider_id) >= (${name}::text, ${provider_id}::bigint)
+        and (c.sort_name, c.provider_id, c.account_id) > (${name}::text, ${provider_id}::bigint, ${account_id}::text)`
+    : sql``
+  const matching = q === undefined ? sql`` : sql`and c.name_tokens @@ ${prefixQuery(q)}::tsquery`
+  return sql`
+    select p.sort_name, p.provider_id, p.account_id, row_to_json(item)::text as item
+    from (
+      select page.* from unnest(${accounts.map(({ id }) => id)}::text[]) as a (id)
+      cross join lateral (
+        select c.account_id, c.provider_id, c.name, c.username, c.sort_name from contacts c
+        where c.account_id = a.id ${matching} ${beyond}
+        order by c.sort_name, c.provider_id limit ${limit}) page
+      order by sort_name, provider_id, account_id limit ${limit}) p
+    cross join lateral (select p.account_id, p.provider_id::text, p.name, p.username) item`
+}

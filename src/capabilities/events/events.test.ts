@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../../test/harness/process.ts'
+import type { Answer, Tenant } from '../../../test/harness/service.ts'
+import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
+import { sql } from '../../db/sql.ts'
+import { emit } from '../../events/emit.ts'
+import { forgetOldEvents, sequence } from '../../events/sequencer.ts'
+
+let place: Workplace
+let tenant: Tenant
+beforeAll(async () => {
+  place = await openWorkplace({ env: { PARLEY_CLOCK: 'manual' } })
+  tenant = await place.service.tenant()
+})
+afterAll(() => place.close())
+
+async function tell(workspace_id: string, count: number): Promise<void> {
+  const { db } = place.service.app
+  await db.transaction((tx) =>
+    emit(
+      tx,
+      workspace_id,
+      Array.from({ length: count }, (_, n) => ({
+        type: 'message.received',
+        occurred_at: '2026-11-02T09:00:00.000Z',
+        data: { n },
+      })),
+    ),
+  )
+}
+
+function list(query: string, { key } = tenant): Promise<Answer> {
+  return place.service.get(`/events${query}`, { key })
+}
+
+function sequences({ body }: Answer): number[] {
+  return (body.events as { sequence: number }[]).map((event) => event.sequence)
+}
+
+describe('GET /events', () => {
+  test('200 begins empty', async () => {
+    const { status, body } = await list('')
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { events: [], next_cursor: null, has_more: false },
+    })
+  })
+
+  test('200 walks through every event once, in order', async () => {
+    const { workspace_id, key } = await place.service.tenant()
+    await tell(workspace_id, 25)
+    await sequence(place.db)
+    const seen: number[] = []
+    let after = '0'
+    for (let pages = 1; ; pages++) {
+      const page = await list(`?after=${after}&limit=10`, { ...tenant, key })
+      expect(page.status).toBe(200)
+      seen.push(...sequences(page))
+      const { next_cursor, has_more } = page.body
+      expect(has_more).toBe(pages < 3)
+      expect(next_cursor).toBe(has_more ? String(pages * 10) : null)
+      if (typeof next_cursor !== 'string') break
+      after = next_cursor
+    }
+    expect(seen).toEqual(Array.from({ length: 25 }, (_, n) => n + 1))
+    expect((await list('?after=25', { ...tenant, key })).body).toMatchObject({ events: [], has_more: false })
+    const exact = await list('?after=15&limit=10', { ...tenant, key })
+    expect(exact.body).toMatchObject({ has_more: false, next_cursor: null })
+  })
+
+  test('200 shows an event as webhooks carry it', async () => {
+    const { workspace_id, key } = await place.service.tenant()
+    await tell(workspace_id, 1)
+    await sequence(place.db)
+    const { body } = await list('', { ...tenant, key })
+    expect(body.events).toEqual([
+      {
+        id: expect.stringMatching(/^evt_[0-9a-f]{32}$/),
+        type: 'message.received',
+        api_version: '1.0.0',
+        workspace_id,
+        sequence: 1,
+        occurred_at: '2026-11-02T09:00:00.000Z',
+        created_at: expect.stringMatching(/Z$/),
+        data: { n: 0 },
+      },
+    ])
+  })
+
+  test('200 shows another workspace nothing, and counts for each by itself', async () => {
+    const [one, other] = [await place.service.tenant(), await place.service.tenant()]
+    await tell(one.workspace_id, 3)
+    await tell(other.workspace_id, 1)
+    await sequence(place.db)
+    expect(sequences(await list('', one))).toEqual([1, 2, 3])
+    expect(sequences(await list('', other))).toEqual([1])
+  })
+
+  test.each([
+    'after=-1',
+    'after=x',
+    'after=1.5',
+    'after=01',
+    'after=',
+    'after=9999999999999999',
+    'after=1&after=2',
+    'limit=0',
+    'limit=1001',
+    'limit=1e2',
+    'limit=10&limit=10',
+  ])('400 for %s', async (query) => {
+    expect(await list(`?${query}`)).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_request', error: expect.stringMatching(/\w+.*\.$/) },
+    })
+  })
+
+  test('403 without the scope', async () => {
+    const { key } = await place.service.key({ ...tenant, scopes: ['write', 'send', 'campaigns'] })
+    expect(await list('', { ...tenant, key })).toMatchObject({ status: 403, body: { code: 'missing_scope' } })
+  })
+
+  test('200 forgets after 30 days, and goes on counting', async () => {
+    const { workspace_id, key } = await place.service.tenant()
+    const own = { ...tenant, key }
+    await tell(workspace_id, 2)
+    await sequence(place.db)
+    const move = (days: string) => place.db.run(sql`update manual_clock set at = at + ${days}::interval`)
+    await move('29 days 23 hours')
+    expect(sequences(await list('', own))).toEqual([1, 2])
+    await move('2 hours')
+    expect(sequences(await list('', own))).toEqual([])
+    await forgetOldEvents(place.db)
+    const { left } = await place.db.one<{ left: number }>(
+      sql`select count(*)::int as left from events where workspace_id = ${workspace_id}`,
+    )
+    expect(left).toBe(0)
+    await tell(workspace_id, 1)
+    await sequence(place.db)
+    expect(sequences(await list('', own))).toEqual([3])
+  })
+})
+
+describe('an event from another process', () => {
+  test('200 is found by the poll when no wake-up comes, and at once when one does', async () => {
+    const { workspace_id, key } = await place.service.tenant()
+    const worker = await place.work()
+    const other = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
+    await other.db.transaction((tx) =>
+      emit(tx, workspace_id, [{ type: 'message.received', occurred_at: null, data: {} }]),
+    )
+    // Nobody was woken: the poll finds it.
+    await until('it is there', 1_000, async () => sequences(await list('', { ...tenant, key })).length === 1)
+    const begun = performance.now()
+    for (let n = 2; n < 12; n++) {
+      await other.db.transaction((tx) =>
+        emit(tx, workspace_id, [{ type: 'message.received', occurred_at: null, data: {} }]),
+      )
+      other.wake.signal('outbox')
+      await until(
+        'it is there',
+        1_000,
+        async () => sequences(await list('', { ...tenant, key })).length === n,
+      )
+    }
+    // Ten polls would take more than a second.
+    expect(performance.now() - begun).toBeLessThan(1_200)
+    await worker.stop()
+    await other.close()
+  })
+})

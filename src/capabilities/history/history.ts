@@ -1,0 +1,141 @@
+/**
+ * How far back the store goes, and how more is fetched: the API notes what is wanted, the account's host fetches
+ * it, and both read the same rows. The store of a chat has no gaps after `oldest_id`.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { App } from '../../app.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+
+/** Whose history it is. */
+export interface Owner {
+  readonly account_id: string
+  readonly workspace_id: string
+}
+
+const fetchMsMax = 10_000
+const liveSeconds = 90
+
+export async function isHistoryComplete(db: Db, account_id: string, chat_id: string): Promise<boolean> {
+  const row = await db.maybe<{ complete: boolean }>(sql`
+    select complete from chat_sync where account_id = ${account_id} and chat_id = ${chat_id}`)
+  return row?.complete ?? false
+}
+
+/** Asks the account's host for one more page and waits for it. Unavailable: there is no live session to ask. */
+export async function fetchOlder(
+  app: App,
+  account_id: string,
+  chat_id: string,
+): Promise<'fetched' | 'complete' | 'unavailable'> {
+  const asked = await app.db.run(sql`
+    insert into chat_sync as s (account_id, chat_id, workspace_id, wanted_at)
+    select h.account_id, ${chat_id}::bigint, h.workspace_id, clock_timestamp() from account_hosts h
+    where h.account_id = ${account_id}
+      and h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds})
+    on conflict (account_id, chat_id) do update set wanted_at = coalesce(s.wanted_at, excluded.wanted_at)`)
+  if (asked === 0) return 'unavailable'
+  app.wake.signal('history')
+  const deadline = performance.now() + fetchMsMax
+  for (let waitMs = 5; performance.now() < deadline; waitMs = Math.min(waitMs * 1.5, 200)) {
+    await sleep(waitMs)
+    const state = await app.db.maybe<{ wanted: boolean; complete: boolean }>(sql`
+      select wanted_at is not null as wanted, complete from chat_sync
+      where account_id = ${account_id} and chat_id = ${chat_id}`)
+    if (state && !state.wanted) return state.complete ? 'complete' : 'fetched'
+  }
+  return 'unavailable'
+}
+
+export interface WantedHistory {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly oldest_id: string | null
+}
+
+/** What the API waits for, among these accounts. */
+export function listWanted(db: Db, account_ids: readonly string[]): Promise<WantedHistory[]> {
+  return db.rows<WantedHistory>(sql`
+    select account_id, chat_id, oldest_id from chat_sync
+    where account_id = any(${account_ids}) and wanted_at is not null order by wanted_at limit 100`)
+}
+
+/** A page was stored: the store now begins at its oldest message. */
+export async function noteHistory(
+  tx: Tx,
+  owner: Owner,
+  { chat_id, oldest_id, complete }: { chat_id: string; oldest_id: string | null; complete: boolean },
+): Promise<void> {
+  await tx.run(sql`
+    insert into chat_sync as s (account_id, chat_id, workspace_id, oldest_id, complete)
+    values (${owner.account_id}, ${chat_id}, ${owner.workspace_id}, ${oldest_id}, ${complete})
+    on conflict (account_id, chat_id) do update
+      set oldest_id = least(s.oldest_id, excluded.oldest_id), complete = s.complete or excluded.complete,
+        wanted_at = null`)
+}
+
+/** Lets those who wait go on with what is there: the platform did not give more. */
+export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistory): Promise<void> {
+  await db.run(sql`
+    update chat_sync set wanted_at = null where account_id = ${account_id} and chat_id = ${chat_id}`)
+}
+
+export type Phase = 'chats' | 'contacts' | 'history' | 'done'
+
+export interface AccountSync {
+  readonly phase: Phase
+  readonly cursor: string | null
+}
+
+export async function readSync(db: Db, owner: Owner): Promise<AccountSync> {
+  return db.one<AccountSync>(sql`
+    insert into account_sync as s (account_id, workspace_id) values (${owner.account_id}, ${owner.workspace_id})
+    on conflict (account_id) do update set updated_at = s.updated_at returning phase, cursor`)
+}
+
+/** A page of the list of chats was stored. */
+export async function noteChats(
+  tx: Tx,
+  owner: Owner,
+  { chat_ids, next }: { chat_ids: readonly string[]; next: string | null },
+): Promise<void> {
+  await tx.run(sql`
+    insert into chat_sync (account_id, chat_id, workspace_id)
+    select ${owner.account_id}, chat_id, ${owner.workspace_id} from unnest(${chat_ids}::bigint[]) as c (chat_id)
+    on conflict do nothing`)
+  await tx.run(sql`
+    update account_sync set cursor = ${next}, phase = case when ${next}::text is null then 'contacts' else phase end,
+      chats_total = chats_total + ${chat_ids.length}, updated_at = domain_now()
+    where account_id = ${owner.account_id}`)
+}
+
+export async function notePhase(db: Db, owner: Owner, phase: Phase): Promise<void> {
+  await db.run(sql`
+    update account_sync set phase = ${phase}, updated_at = domain_now() where account_id = ${owner.account_id}`)
+}
+
+/** A chat whose recent history has not been fetched yet. */
+export async function nextUnsynced(db: Db, owner: Owner): Promise<string | undefined> {
+  const row = await db.maybe<{ chat_id: string }>(sql`
+    select chat_id from chat_sync where account_id = ${owner.account_id} and oldest_id is null and not complete
+    order by chat_id limit 1`)
+  return row?.chat_id
+}
+
+export async function noteChatSynced(tx: Tx, owner: Owner): Promise<void> {
+  await tx.run(sql`
+    update account_sync set chats_synced = chats_synced + 1, updated_at = domain_now()
+    where account_id = ${owner.account_id}`)
+}
+
+export interface Completeness {
+  readonly account_id: string
+  readonly history_complete: boolean
+}
+
+/** Whether the store holds everything the platform ever had for these accounts. */
+export function listCompleteness(db: Db, account_ids: readonly string[]): Promise<Completeness[]> {
+  return db.rows<Completeness>(sql`
+    select a.id as account_id, coalesce(s.phase = 'done', false)
+      and not exists (select from chat_sync c where c.account_id = a.id and not c.complete) as history_complete
+    from unnest(${account_ids}::text[]) as a (id) left join account_sync s on s.account_id = a.id`)
+}

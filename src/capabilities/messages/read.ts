@@ -1,0 +1,100 @@
+/** Pages of one chat's messages. Reading never marks anything read. */
+import type { App } from '../../app.ts'
+import type { Account } from '../../contract.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { chatNumber, parseTime } from '../../lib/shapes.ts'
+import { fetchOlder, isHistoryComplete } from '../history/history.ts'
+
+export interface MessageQuery {
+  readonly before?: string | undefined
+  readonly limit: number
+}
+
+interface Row {
+  readonly item: string
+  readonly at: string
+  readonly id: string
+}
+
+/** Strictly before this message in the order of (time, id). */
+interface Point {
+  readonly at: string
+  readonly id: string
+}
+
+const end: Point = { at: 'infinity', id: '0' }
+const idDigits = 19
+const lowestId = '-9223372036854775808'
+
+/** The page as JSON text, oldest first. What the store lacks is asked of the platform. */
+export async function listMessages(
+  app: App,
+  account: Account,
+  { chat_id, query }: { chat_id: string; query: MessageQuery },
+): Promise<string> {
+  const chat = chatNumber(chat_id)
+  const before = query.before === undefined ? end : readBefore(query.before)
+  let source = 'store'
+  const page = messagePage(account.id, chat, { before, limit: query.limit + 1 })
+  let rows = await app.db.rows<Row>(page)
+  let complete = rows.length > query.limit || (await isHistoryComplete(app.db, account.id, chat))
+  while (!complete && rows.length <= query.limit) {
+    const fetched = await fetchOlder(app, account.id, chat)
+    if (fetched === 'unavailable' && rows.length === 0) throw new ApiError('session_unavailable')
+    if (fetched === 'unavailable') break
+    source = 'platform'
+    complete = fetched === 'complete'
+    rows = await app.db.rows<Row>(page)
+  }
+  return pageText(rows, { source, limit: query.limit, more: rows.length > query.limit || !complete })
+}
+
+function pageText(
+  rows: readonly Row[],
+  { source, limit, more }: { source: string; limit: number; more: boolean },
+): string {
+  const page = rows.slice(0, limit)
+  const oldest = page.at(-1)
+  const next = more && oldest ? JSON.stringify(makeBefore(oldest)) : 'null'
+  const items = page.map(({ item }) => item).reverse()
+  return `{"messages":[${items.join(',')}],"source":"${source}","next_before":${next},"has_more":${more && oldest !== undefined}}`
+}
+
+/** Index order from first to last: a page costs the same wherever it lies. */
+export function messagePage(
+  account_id: string,
+  chat_id: string,
+  { before = end, limit }: { before?: Point; limit: number },
+): Sql {
+  return sql`
+    select m.id, item.timestamp as at, row_to_json(item)::text as item
+    from messages m cross join lateral (
+      select m.id::text, m.text, m.is_sender, wire_time(m.sent_at) as timestamp, wire_time(m.edited_at) as edited_at,
+        m.attachments) item
+    where m.account_id = ${account_id} and m.chat_id = ${chat_id} and m.deleted_at is null
+      and (m.sent_at, m.id) < (${before.at}::timestamptz, ${before.id}::bigint)
+    order by m.sent_at desc, m.id desc limit ${limit}`
+}
+
+/** A timestamp whose digits below the millisecond are the message's id: a cursor to one, a time to another. */
+function makeBefore({ at, id }: Row): string {
+  return `${at.slice(0, -1)}${id.padStart(idDigits, '0')}Z`
+}
+
+const withId = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})(\d{19})Z$/
+
+/** Takes what `makeBefore` made, or any time. */
+export function readBefore(value: string): Point {
+  const [, at, id] = withId.exec(value) ?? []
+  if (at && id && parseTime(`${at}Z`)) return { at: `${at}Z`, id: BigInt(id).toString() }
+  const time = parseTime(value)
+  if (!time) {
+    throw new ApiError('invalid_request', {
+      detail: 'before must be next_before of a page, or an RFC 3339 time.',
+    })
+  }
+  // Messages have milliseconds; a time between two of them is after the first.
+  const finer = /\.\d{3}\d*[1-9]/.test(value) ? 1 : 0
+  return { at: new Date(time.getTime() + finer).toISOString(), id: lowestId }
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
+import { until } from '../../test/harness/process.ts'
+import { type Database, openDatabase } from '../db/sql.ts'
+import { localWake, sharedWake } from './wake.ts'
+
+let copy: TestDatabase
+let db: Database
+beforeAll(async () => {
+  copy = await copyDatabase()
+  db = openDatabase({ connectionString: copy.url }, { pool_size: 2 })
+})
+afterAll(async () => {
+  await db.close()
+  await copy.drop()
+})
+
+/** How many connections listen at the moment. */
+async function listeners(): Promise<number> {
+  const { rows } = await db.pool.query(`
+    select count(*)::int as count from pg_stat_activity
+    where datname = current_database() and query like 'listen%' or query like '%pg_notify%' and pid <> pg_backend_pid()`)
+  return rows[0].count
+}
+
+describe('within one process', () => {
+  test('wakes those who listen to the topic until they stop', () => {
+    const wake = localWake()
+    const heard: string[] = []
+    const off = wake.on('outbox', () => heard.push('outbox'))
+    wake.on('accounts', () => heard.push('accounts'))
+    wake.signal('outbox')
+    off()
+    wake.signal('outbox')
+    wake.signal('accounts')
+    expect(heard).toEqual(['outbox', 'accounts'])
+  })
+})
+
+describe('between processes', () => {
+  test('wakes the other one, and many signals travel together', async () => {
+    const [one, other] = [sharedWake(db), sharedWake(db)]
+    let outbox = 0
+    let accounts = 0
+    other.on('outbox', () => outbox++)
+    other.on('accounts', () => accounts++)
+    await until('both listen', 2_000, async () => {
+      one.signal('outbox')
+      await sleep(10)
+      return outbox > 0
+    })
+    await sleep(50)
+    outbox = 0
+    for (let n = 0; n < 1_000; n++) one.signal(n % 2 === 0 ? 'outbox' : 'accounts')
+    await until('it is heard', 1_000, () => outbox > 0 && accounts > 0)
+    await sleep(50)
+    expect(outbox).toBe(1)
+    expect(accounts).toBe(1)
+    await one.close()
+    await other.close()
+  })
+
+  test('comes back after its connection was cut', async () => {
+    const [one, other] = [sharedWake(db), sharedWake(db)]
+    let heard = 0
+    other.on('accounts', () => heard++)
+    const untilHeard = async () => {
+      heard = 0
+      await until('it is heard', 4_000, async () => {
+        one.signal('accounts')
+        await sleep(20)
+        return heard > 0
+      })
+    }
+    await untilHeard()
+    await db.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+    await untilHeard()
+    await one.close()
+    await other.close()
+  })
+
+  test('sends what was signalled last before it closes, as a command does that made a change', async () => {
+    const listener = sharedWake(db)
+    let heard = 0
+    listener.on('accounts', () => heard++)
+    await until('it listens', 2_000, async () => (await listeners()) > 0)
+    const command = sharedWake(db)
+    command.signal('accounts')
+    await command.close()
+    await until('it is heard', 1_000, () => heard > 0)
+    await listener.close()
+  })
+
+  test('leaves no connection behind when it is closed while it connects', async () => {
+    const wake = sharedWake(db)
+    await wake.close()
+    await until('every connection is closed', 1_000, async () => (await listeners()) === 0)
+  })
+})

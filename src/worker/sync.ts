@@ -1,0 +1,163 @@
+/**
+ * The past of an account: its chats, contacts and recent history once after it was first connected, and older pages
+ * when somebody asks. Runs beside the live updates, which were listened to before it began, so nothing falls between.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { requireLease } from '../access/ledger/hosts.ts'
+import type { App } from '../app.ts'
+import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
+import { storeContacts } from '../capabilities/contacts/contacts.ts'
+import {
+  giveUpWanted,
+  nextUnsynced,
+  noteChatSynced,
+  noteChats,
+  noteHistory,
+  notePhase,
+  readSync,
+  type WantedHistory,
+} from '../capabilities/history/history.ts'
+import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
+import type { Chat, Message, Outcome, Session } from '../platform/port.ts'
+import type { Held } from './ingest.ts'
+
+const chatsPage = 100
+const contactsPage = 500
+const recentMessages = 50
+const olderMessages = 100
+const retryMs = 5_000
+
+export interface Syncing {
+  readonly held: Held
+  readonly session: Session
+  /** Between two requests: platforms do not like to be asked in a hurry. */
+  readonly paceMs: number
+  readonly signal: AbortSignal
+}
+
+/** Goes on where an earlier session left off, until everything recent is here or the session is over. */
+export async function syncAccount(app: App, syncing: Syncing): Promise<void> {
+  const { held, signal } = syncing
+  while (!signal.aborted) {
+    const { phase, cursor } = await readSync(app.db, held)
+    if (phase === 'done') return
+    if (phase === 'chats') await syncChats(app, syncing, cursor)
+    else if (phase === 'contacts') await syncContacts(app, syncing)
+    else if (!(await syncNextChat(app, syncing))) await notePhase(app.db, held, 'done')
+  }
+}
+
+async function syncChats(app: App, syncing: Syncing, after: string | null): Promise<void> {
+  const { held, session } = syncing
+  const page = await ask(app, syncing, () => session.chats({ after, limit: chatsPage }))
+  if (!page) return
+  await app.db.transaction(async (tx) => {
+    await requireLease(tx, held)
+    await storeChats(
+      tx,
+      held,
+      page.chats.map((chat) => ({ chat, last: null })),
+    )
+    await storeContacts(tx, held, page.chats.flatMap(peopleOf))
+    await noteChats(tx, held, { chat_ids: page.chats.map(({ id }) => id), next: page.next })
+  })
+}
+
+/** Of private chats: each person once. */
+function peopleOf({ kind, participants }: Chat) {
+  return kind === 'private' ? participants.filter((person) => person.kind === 'person') : []
+}
+
+async function syncContacts(app: App, syncing: Syncing): Promise<void> {
+  const { held, session } = syncing
+  const people = await ask(app, syncing, () => session.contacts())
+  if (!people) return
+  for (let at = 0; at < people.length; at += contactsPage) {
+    await app.db.transaction(async (tx) => {
+      await requireLease(tx, held)
+      await storeContacts(
+        tx,
+        held,
+        people.slice(at, at + contactsPage).filter(({ kind }) => kind === 'person'),
+      )
+    })
+  }
+  await notePhase(app.db, held, 'history')
+}
+
+/** False: there is none left. */
+async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
+  const { held, session } = syncing
+  const chat_id = await nextUnsynced(app.db, held)
+  if (chat_id === undefined) return false
+  const page = { chat_id, before: null, limit: recentMessages }
+  const messages = await ask(app, syncing, () => session.history(page))
+  if (messages) await storeHistory(app, held, { chat_id, messages, limit: recentMessages, counts: true })
+  return true
+}
+
+/** One page further back, because somebody waits for it. */
+export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHistory): Promise<void> {
+  const { held, session } = syncing
+  const { chat_id, oldest_id } = wanted
+  const before = oldest_id === null ? null : { message_id: oldest_id }
+  const outcome = await session.history({ chat_id, before, limit: olderMessages })
+  if (outcome.kind === 'accepted') {
+    const first = oldest_id === null
+    await storeHistory(app, held, { chat_id, messages: outcome.value, limit: olderMessages, counts: first })
+  } else {
+    app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history was not to be had')
+    await giveUpWanted(app.db, wanted)
+  }
+}
+
+interface HistoryPage {
+  readonly chat_id: string
+  readonly messages: readonly Message[]
+  readonly limit: number
+  /** It is the chat's first page, so the account's progress moves on. */
+  readonly counts: boolean
+}
+
+/** The past is stored and not announced. A short page is the beginning of the chat. */
+async function storeHistory(
+  app: App,
+  held: Held,
+  { chat_id, messages, limit, counts }: HistoryPage,
+): Promise<void> {
+  await app.db.transaction(async (tx) => {
+    await requireLease(tx, held)
+    const isDeleted = await findDeleted(
+      tx,
+      held,
+      messages.map(({ id }) => id),
+    )
+    const seen = messages.map((message) => ({ chat_id, message, announce: false }))
+    await storeMessages(
+      tx,
+      held,
+      seen.filter((each) => !isDeleted(each)),
+    )
+    await refreshLastMessages(tx, held, [chat_id])
+    const oldest_id = messages.at(-1)?.id ?? null
+    await noteHistory(tx, held, { chat_id, oldest_id, complete: messages.length < limit })
+    if (counts) await noteChatSynced(tx, held)
+  })
+}
+
+/** What the platform gave; undefined when it did not, after a pause as long as it asked for. */
+async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>>): Promise<T | undefined> {
+  const { held, paceMs, signal } = syncing
+  const outcome = await call()
+  if (outcome.kind === 'accepted') {
+    if (paceMs > 0) await pause(paceMs, signal)
+    return outcome.value
+  }
+  app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'syncing was held up')
+  await pause(outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
+  return undefined
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {})
+}
