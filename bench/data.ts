@@ -3,6 +3,8 @@
  * other workspaces in the same tables. Made once with COPY and kept in its own data directory.
  */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { from as copyFrom } from 'pg-copy-streams'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
@@ -11,13 +13,13 @@ import { createUser } from '../src/capabilities/users/users.ts'
 import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import { makeLogger } from '../src/cli/log.ts'
 import { type OpenApp, openApp } from '../src/cli/open.ts'
-import { readConfig } from '../src/config.ts'
+import { type Config, readConfig } from '../src/config.ts'
 import { type Database, sql } from '../src/db/sql.ts'
-import { tokensOf } from '../src/lib/tokens.ts'
+import { normalise, tokensOf } from '../src/lib/tokens.ts'
 import { routes } from '../src/routes.ts'
 import { type Random, seeded, sentence } from './texts.ts'
 
-export const benchDirectory = '.parley-bench'
+export const benchDirectory = process.env.BENCH_DIR ?? '.parley-bench'
 
 /** One account has more than half of the chats, so that a single account is large too. */
 const shape = {
@@ -36,10 +38,17 @@ interface Tenant {
   readonly chats: number
 }
 
-export async function openBench(): Promise<OpenApp> {
-  const config = readConfig({ PARLEY_POOL_SIZE: '16' })
+export async function openBench(overrides: Partial<Config> = {}): Promise<OpenApp> {
+  const config = { ...readConfig({ PARLEY_POOL_SIZE: '16' }), ...overrides }
   const log = makeLogger('silent')
   return openApp({ config, data_dir: benchDirectory, log, claim: 'service', operations: routes })
+}
+
+/** How a process of its own reaches the database that the service has opened. */
+export function embeddedConnection(): { host: string; user: string; password: string; database: string } {
+  const directory = resolve(benchDirectory)
+  const password = readFileSync(join(directory, 'postgres.password'), 'utf8').trim()
+  return { host: join(directory, 'socket'), user: 'parley', password, database: 'postgres' }
 }
 
 /** Makes the data unless it is there. Returns the workspace to measure on. */
@@ -164,7 +173,7 @@ function contactRow({ account_id, workspace_id }: Tenant, chat: number): string[
     workspace_id,
     name,
     `user_${chat}`,
-    name.toLowerCase(),
+    normalise(name),
     copyText(tokensOf(name)),
   ]
 }

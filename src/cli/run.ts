@@ -8,6 +8,7 @@ import { sql } from '../db/sql.ts'
 import type { Server } from '../http/base.ts'
 import { clockCalls, worldCalls } from '../http/sandbox.ts'
 import { buildServer } from '../http/server.ts'
+import { Refusal } from '../lib/errors.ts'
 import type { ControlCall } from '../platform/sandbox/control-operation.ts'
 import {
   connectSandbox,
@@ -102,14 +103,29 @@ async function begin(service: Service): Promise<void> {
 /** In this process, or the one that PARLEY_SANDBOX_URL names. A lone `work` has none of its own. */
 async function openSandbox({ role, app, options }: Service): Promise<Sandbox | LocalSandbox | undefined> {
   if (role === 'serve') return undefined
-  if (app.config.sandbox_url) return connectSandbox(app.config.sandbox_url)
-  if (role === 'work') return undefined
   const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
+  const manual_from = app.config.clock === 'manual' ? now : undefined
+  if (app.config.sandbox_url) return reachSandbox(app.config.sandbox_url, manual_from)
+  if (role === 'work') return undefined
   return openLocalSandbox({
     data_dir: join(options.dataDir, 'sandbox'),
-    manual_from: app.config.clock === 'manual' ? now : undefined,
+    manual_from,
     failed: (err) => app.log.error({ err }, 'the sandbox failed'),
   })
+}
+
+/** A sandbox on a manual clock does not know what time it is until it is told. */
+async function reachSandbox(url: string, manual_from: Date | undefined): Promise<Sandbox> {
+  const sandbox = connectSandbox(url)
+  if (!manual_from) return sandbox
+  try {
+    await sandbox.run(manual_from)
+  } catch (cause) {
+    throw new Refusal('The sandbox of PARLEY_SANDBOX_URL must be running, with PARLEY_CLOCK=manual too.', {
+      cause,
+    })
+  }
+  return sandbox
 }
 
 function controlCalls({ app, sandbox }: Service): ControlCall[] {

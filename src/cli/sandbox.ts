@@ -4,7 +4,7 @@ import { readConfig } from '../config.ts'
 import { buildSandboxServer } from '../http/sandbox.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { makeLogger } from './log.ts'
-import { port } from './verbs.ts'
+import { port, whole } from './verbs.ts'
 
 interface SandboxOptions {
   readonly port: number
@@ -18,7 +18,7 @@ export function addSandboxVerb(program: Command): void {
     .description('the sandbox platform alone; name it in PARLEY_SANDBOX_URL')
     .addOption(new Option('--port <port>', '0 picks a free one').default(8090).argParser(port))
     .option('--data-dir <dir>', 'where its journal is kept', '.parley-sandbox')
-    .addOption(new Option('--seed <number>', 'what chance is drawn from').argParser(Number))
+    .addOption(new Option('--seed <number>', 'what chance is drawn from').argParser(whole))
     .action(async (_, command: Command) => runSandbox(command.opts<SandboxOptions>()))
 }
 

@@ -75,6 +75,11 @@ export function port(value: string): number {
   return number
 }
 
+export function whole(value: string): number {
+  if (!/^\d{1,9}$/.test(value)) throw new InvalidArgumentError('A whole number, at most 999999999.')
+  return Number(value)
+}
+
 /** A noun with verbs below it; alone it prints its help. */
 export function noun(program: Command, name: string, description: string): Command {
   const command = new Command(name).description(description).helpCommand(false)

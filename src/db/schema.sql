@@ -227,7 +227,7 @@ create table messages (
   text text not null,
   is_sender boolean not null,
   sender_id bigint,
-  sent_at timestamp with time zone not null,
+  sent_at timestamp(3) with time zone not null,
   edited_at timestamp with time zone,
   deleted_at timestamp with time zone,
   attachments jsonb not null default '[]'::jsonb,

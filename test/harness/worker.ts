@@ -1,8 +1,12 @@
 /** The background work in this process: a world of its own, and hosts that drive accounts in it. */
 import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
+import { createKey } from '../../src/capabilities/keys/keys.ts'
+import { createUser } from '../../src/capabilities/users/users.ts'
+import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
 import { makeLogger } from '../../src/cli/log.ts'
 import { type OpenApp, openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
+import { scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
@@ -157,4 +161,13 @@ export async function openWorkplace({ env = {}, manual_from }: WorkplaceOptions 
   }
   const sandbox = await openLocalSandbox({ data_dir: null, manual_from, failed })
   return new Workplace(service, sandbox)
+}
+
+/** A workspace with a user and a key, made as an operator makes them. */
+export async function seedTenant(app: OpenApp): Promise<Tenant> {
+  const workspace = await createWorkspace(app, 'system', { name: 'Acme' })
+  const workspace_id = workspace.id
+  const user = await createUser(app, 'system', { email: `${workspace_id}@acme.example`, workspace_id })
+  const { key, id } = await createKey(app, 'system', { workspace_id, user_id: user.id, name: 'test', scopes })
+  return { workspace_id, user_id: user.id, key, key_id: id }
 }

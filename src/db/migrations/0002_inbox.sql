@@ -68,7 +68,8 @@ create table messages (
   text text not null,
   is_sender boolean not null,
   sender_id bigint,
-  sent_at timestamptz not null,
+  -- Milliseconds: the digits below them carry the order of ties in `next_before`.
+  sent_at timestamptz(3) not null,
   edited_at timestamptz,
   deleted_at timestamptz,
   attachments jsonb not null default '[]',

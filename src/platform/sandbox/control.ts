@@ -3,6 +3,7 @@
  * list. Moving the clock is not among them; it belongs to whoever owns the clock.
  */
 import { z } from 'zod'
+import { time } from '../../lib/shapes.ts'
 import { lengthOf } from '../../lib/text.ts'
 import { type ControlOperation, operation } from './control-operation.ts'
 import { faultKinds, faultTargets } from './faults.ts'
@@ -78,7 +79,7 @@ export const controlOperations: readonly ControlOperation[] = [
       person_id,
       chat_id: z.int().negative().optional(),
       text,
-      at: z.iso.datetime({ offset: true }).optional(),
+      at: time.optional(),
     }),
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
@@ -86,7 +87,9 @@ export const controlOperations: readonly ControlOperation[] = [
       request: { account_id: account, person_id: 1002, text: 'Is this still available?' },
       response: { message_id: 17 },
     },
-    handle: (world, { body }) => ({ message_id: writeMessage(world, body) }),
+    handle: (world, { body: { at: when, ...writing } }) => ({
+      message_id: writeMessage(world, { ...writing, at: when?.toISOString() }),
+    }),
   }),
   operation({
     name: 'addGroup',
