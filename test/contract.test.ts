@@ -23,6 +23,7 @@ beforeAll(async () => {
   own = await service.tenant('Own')
   other = await service.tenant('Other')
   account_id = await service.account(own.workspace_id)
+  await service.chat({ account_id, workspace_id: own.workspace_id })
   await service.allow(own)
   await service.allow(other)
 })

@@ -4,31 +4,38 @@ import { readConfig } from '../config.ts'
 import { buildSandboxServer } from '../http/sandbox.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { makeLogger } from './log.ts'
-import { port, whole } from './verbs.ts'
+import { port, type Shared, whole } from './verbs.ts'
 
 interface SandboxOptions {
   readonly port: number
-  readonly dataDir: string
   readonly seed?: number
 }
+
+/** Its journal is not the service's: without --data-dir it is kept here. */
+const ownDirectory = '.parley-sandbox'
 
 export function addSandboxVerb(program: Command): void {
   program
     .command('sandbox')
-    .description('the sandbox platform alone; name it in PARLEY_SANDBOX_URL')
+    .description(
+      `the sandbox platform alone, in --data-dir or ${ownDirectory}; name it in PARLEY_SANDBOX_URL`,
+    )
     .addOption(new Option('--port <port>', '0 picks a free one').default(8090).argParser(port))
-    .option('--data-dir <dir>', 'where its journal is kept', '.parley-sandbox')
     .addOption(new Option('--seed <number>', 'what chance is drawn from').argParser(whole))
-    .action(async (_, command: Command) => runSandbox(command.opts<SandboxOptions>()))
+    .action(async (_, command: Command) => {
+      const given = program.getOptionValueSource('dataDir') === 'cli'
+      const data_dir = given ? program.opts<Shared>().dataDir : ownDirectory
+      await runSandbox(data_dir, command.opts<SandboxOptions>())
+    })
 }
 
-async function runSandbox({ port: wanted, dataDir, seed }: SandboxOptions): Promise<void> {
+async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptions): Promise<void> {
   const config = readConfig(process.env)
   const log = makeLogger(config.log_level)
   const manual = config.clock === 'manual'
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
   const sandbox = await openLocalSandbox({
-    data_dir: dataDir,
+    data_dir,
     // The service that moves the clock says what time it is.
     manual_from: manual ? new Date(0) : undefined,
     failed: fail,

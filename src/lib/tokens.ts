@@ -77,7 +77,7 @@ export interface Token {
   readonly word: string
   readonly start: number
   readonly end: number
-  /** The last character of a run without spaces, there so that every character begins a token. */
+  /** The last character of a run without spaces: `alone`, or `after` others. */
   readonly tail?: 'alone' | 'after'
 }
 
@@ -88,41 +88,116 @@ const wordLengthMax = 64
 
 /**
  * Runs of letters and digits are words. Where a script has no spaces, every two characters that stand together are
- * one, and the last one is one by itself: so every substring is a row of tokens that stand one after another.
+ * one, and the last one is one by itself: so every character begins a token, and every substring is a row of them.
  */
 export function tokenise(text: string): Token[] {
-  const tokens: Token[] = []
-  const run = { kind: 'gap' as Kind, word: '', start: 0, end: 0, length: 0 }
-  const finish = () => {
-    if (run.kind === 'letter') tokens.push({ word: run.word, start: run.start, end: run.end })
-    if (run.kind === 'unspaced') {
-      const tail = run.length === 1 ? 'alone' : 'after'
-      tokens.push({ word: run.word, start: run.start, end: run.end, tail })
-    }
-    run.kind = 'gap'
-  }
-  const take = (character: string, kind: Kind, start: number, end: number) => {
-    if (kind === 'letter' && run.kind === 'letter') {
-      if (run.word.length < wordLengthMax) run.word += character
-      run.end = end
-      return
-    }
-    if (kind === 'unspaced' && run.kind === 'unspaced') {
-      tokens.push({ word: run.word + character, start: run.start, end })
-      Object.assign(run, { word: character, start, end, length: run.length + 1 })
-      return
-    }
-    finish()
-    if (kind === 'picture') tokens.push({ word: character, start, end })
-    else Object.assign(run, { kind, word: character, start, end, length: 1 })
-  }
+  const reader = new Reader()
   let at = 0
   for (const character of text.normalize('NFC')) {
     const start = at
     at += character.length
-    for (const part of foldOf(character.codePointAt(0) ?? 0)) take(part.character, part.kind, start, at)
-    if (tokens.length >= tokensMax) break
+    for (const part of foldOf(character.codePointAt(0) ?? 0)) reader.take(part, start, at)
+    if (reader.tokens.length >= tokensMax) break
   }
-  finish()
-  return tokens.slice(0, tokensMax)
+  reader.finish()
+  return reader.tokens.slice(0, tokensMax)
+}
+
+/** Puts characters together to tokens; `word` is the run it is in. */
+class Reader {
+  readonly tokens: Token[] = []
+  #kind: Kind = 'gap'
+  #word = ''
+  #start = 0
+  #end = 0
+  #length = 0
+
+  take({ character, kind }: Folded[number], start: number, end: number): void {
+    if (kind === 'letter' && this.#kind === kind) {
+      if (this.#word.length < wordLengthMax) this.#word += character
+      this.#end = end
+      return
+    }
+    if (kind === 'unspaced' && this.#kind === kind) {
+      this.tokens.push({ word: this.#word + character, start: this.#start, end })
+      this.#begin(kind, character, start, end)
+      return
+    }
+    this.finish()
+    if (kind === 'picture') this.tokens.push({ word: character, start, end })
+    else if (kind !== 'gap') this.#begin(kind, character, start, end)
+  }
+
+  #begin(kind: Kind, character: string, start: number, end: number): void {
+    this.#length = this.#kind === kind ? this.#length + 1 : 1
+    this.#kind = kind
+    this.#word = character
+    this.#start = start
+    this.#end = end
+  }
+
+  finish(): void {
+    const token = { word: this.#word, start: this.#start, end: this.#end }
+    if (this.#kind === 'letter') this.tokens.push(token)
+    if (this.#kind === 'unspaced') {
+      this.tokens.push({ ...token, tail: this.#length === 1 ? 'alone' : 'after' })
+    }
+    this.#kind = 'gap'
+  }
+}
+
+/** Lexemes with their positions, as `tsvector` reads them; `scope` begins each of them. */
+export function tokensOf(text: string, scope = ''): string {
+  const positions = new Map<string, string>()
+  let position = 0
+  for (const { word } of tokenise(text)) {
+    position++
+    const before = positions.get(word)
+    positions.set(word, before === undefined ? String(position) : `${before},${position}`)
+  }
+  let literal = ''
+  for (const [word, at] of positions) literal += `${quoteLexeme(scope + word)}:${at} `
+  return literal.trimEnd()
+}
+
+/** So that nothing in it is read as an operator. */
+export function quoteLexeme(lexeme: string): string {
+  return `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+}
+
+/** A word, or words that stand one after another. */
+export type Term = readonly { readonly word: string; readonly prefix: boolean }[]
+
+/**
+ * What to look for to find this text. Its last word may go on if `prefix`; in a script without spaces the text may
+ * stand anywhere in a longer run.
+ */
+export function termOf(text: string, { prefix }: { prefix: boolean }): Term {
+  const tokens = tokenise(text)
+  const last = tokens.at(-1)
+  if (last?.tail === 'after') tokens.pop()
+  return tokens.map((token, at) => {
+    const open = prefix || last?.tail === 'alone'
+    return { word: token.word, prefix: open && at === tokens.length - 1 }
+  })
+}
+
+/** The term in the syntax of `tsquery`. */
+export function toTsquery(term: Term, scope = ''): string {
+  const lexemes = term.map(({ word, prefix }) => `${quoteLexeme(scope + word)}${prefix ? ':*' : ''}`)
+  return lexemes.length === 1 ? lexemes.join('') : `(${lexemes.join(' <-> ')})`
+}
+
+/** Every word of the text as the beginning of a word, in any order. */
+export function prefixQuery(text: string): string {
+  return prefixTerms(text)
+    .map((term) => toTsquery(term))
+    .join(' & ')
+}
+
+export function prefixTerms(text: string): Term[] {
+  return text
+    .split(/\s+/u)
+    .map((word) => termOf(word, { prefix: true }))
+    .filter((term) => term.length > 0)
 }

@@ -1,8 +1,11 @@
 /** The service as a client sees it: real HTTP, a real database, and the functions operators use. */
 
 import { createAccount, type Status } from '../../src/capabilities/accounts/accounts.ts'
+import { storeChats } from '../../src/capabilities/chats/chats.ts'
+import { storeContacts } from '../../src/capabilities/contacts/contacts.ts'
 import { setAllowed, setGates } from '../../src/capabilities/gates/gates.ts'
 import { createKey, type NewKey } from '../../src/capabilities/keys/keys.ts'
+import { storeMessages } from '../../src/capabilities/messages/messages.ts'
 import { createUser } from '../../src/capabilities/users/users.ts'
 import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
 import { makeLogger } from '../../src/cli/log.ts'
@@ -11,6 +14,7 @@ import { readConfig } from '../../src/config.ts'
 import { type Gate, scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { buildServer, type ServerOptions } from '../../src/http/server.ts'
+import type { Chat, Message, Person } from '../../src/platform/port.ts'
 import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
 import { copyDatabase, type TestDatabase } from './database.ts'
@@ -39,6 +43,21 @@ export interface Tenant {
   /** All four scopes. */
   readonly key: string
   readonly key_id: string
+}
+
+export interface NewChat {
+  readonly account_id: string
+  readonly workspace_id: string
+  readonly id?: string
+  readonly texts?: readonly string[]
+  readonly name?: string
+}
+
+/** One a minute, from a fixed morning on. */
+function messageOf(text: string, id: number): Message {
+  const timestamp = new Date(Date.UTC(2026, 10, 1, 8) + id * 60_000).toISOString()
+  const rest = { sender_id: null, edited_at: null, attachments: [], random_id: null }
+  return { id: String(id), text, is_sender: id % 2 === 0, timestamp, ...rest }
 }
 
 export class Service {
@@ -102,6 +121,37 @@ export class Service {
     await this.app.db.run(sql`update accounts set status = ${status} where id = ${account.id}`)
     await this.settle()
     return account.id
+  }
+
+  /** A private chat with messages, oldest first, as if they had arrived. */
+  async chat({
+    account_id,
+    workspace_id,
+    id = '42',
+    texts = ['hello'],
+    name = 'Ines García',
+  }: NewChat): Promise<string> {
+    const owner = { account_id, workspace_id }
+    const person: Person = { id, name, username: `person_${id}`, phone: null, kind: 'person' }
+    const chat: Chat = {
+      id,
+      kind: 'private',
+      name,
+      username: person.username,
+      unread_count: 0,
+      participants: [person],
+    }
+    await this.app.db.transaction(async (tx) => {
+      const messages = texts.map((text, at) => messageOf(text, at + 1))
+      await storeMessages(
+        tx,
+        owner,
+        messages.map((message) => ({ chat_id: id, message, announce: false })),
+      )
+      await storeChats(tx, owner, [{ chat, last: messages.at(-1) ?? null }])
+      await storeContacts(tx, owner, [person])
+    })
+    return `platform:chat:${id}`
   }
 
   async open(...names: readonly (Gate | 'all')[]): Promise<void> {

@@ -1,7 +1,8 @@
 /** The people an account knows. */
 import { sql, type Tx } from '../../db/sql.ts'
-import { normalise, tokensOf } from '../../lib/tokens.ts'
+import { normalise } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
+import { nameVector } from './names.ts'
 
 export interface Owner {
   readonly account_id: string
@@ -16,7 +17,7 @@ export async function storeContacts(tx: Tx, owner: Owner, people: readonly Perso
     select ${owner.account_id}, id, ${owner.workspace_id}, name, username, phone, sort_name, tokens::tsvector
     from unnest(${people.map(({ id }) => id)}::bigint[], ${people.map(({ name }) => name)}::text[],
       ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[],
-      ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => tokensOf(name))}::text[])
+      ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => nameVector(name))}::text[])
       as person (id, name, username, phone, sort_name, tokens)
     -- Most are known and unchanged: a conflict would lock and rewrite their rows.
     where (select (k.name, k.username, k.phone)

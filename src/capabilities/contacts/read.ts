@@ -4,7 +4,7 @@ import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
 import { pageText } from '../../lib/page.ts'
-import { prefixQuery } from '../../lib/tokens.ts'
+import { nameQuery } from './names.ts'
 
 export interface ContactQuery {
   readonly account_id?: string | undefined
@@ -49,7 +49,7 @@ export function contactPage(
     ? sql`and (c.sort_name, c.provider_id) >= (${name}::text, ${provider_id}::bigint)
         and (c.sort_name, c.provider_id, c.account_id) > (${name}::text, ${provider_id}::bigint, ${account_id}::text)`
     : sql``
-  const matching = q === undefined ? sql`` : sql`and c.name_tokens @@ ${prefixQuery(q)}::tsquery`
+  const matching = q === undefined ? sql`` : sql`and c.name_tokens @@ ${nameQuery(q)}::tsquery`
   return sql`
     select p.sort_name, p.provider_id, p.account_id, row_to_json(item)::text as item
     from (
