@@ -17,6 +17,7 @@ import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { type Database, sql } from '../src/db/sql.ts'
 import { normalise } from '../src/lib/tokens.ts'
+import { messageTokens } from '../src/lib/tokens-message.ts'
 import { routes } from '../src/routes.ts'
 import { type Random, seeded, sentence } from './texts.ts'
 
@@ -127,7 +128,7 @@ const columns: Record<Table, string> = {
   chats:
     'account_id, chat_id, workspace_id, kind, name, username, participants, last_message_id, last_message_text, last_message_at, unread_count',
   messages:
-    'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, announced',
+    'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, tokens, announced',
 }
 
 function* rowsOf(table: Table, tenants: readonly Tenant[], scale: number): Generator<string[]> {
@@ -207,6 +208,7 @@ function* messageRows(
   nextId: () => number,
 ): Generator<string[]> {
   const last = newest - Math.floor((chat / chats) * 300 * 86_400_000)
+  const chat_id = String(chat)
   for (let at = 0; at < count; at++) {
     const text = sentence(random)
     const sent = new Date(last - (count - at) * 3_600_000 - Math.floor(random() * 3_000_000))
@@ -220,6 +222,7 @@ function* messageRows(
       String(chat),
       sent.toISOString(),
       '[]',
+      copyText(messageTokens({ account_id, chat_id, sender_id: chat_id, sent_at: sent.getTime(), text })),
       'f',
     ]
   }

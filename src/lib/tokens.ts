@@ -189,12 +189,6 @@ export function toTsquery(term: Term, scope = ''): string {
 }
 
 /** Every word of the text as the beginning of a word, in any order. */
-export function prefixQuery(text: string): string {
-  return prefixTerms(text)
-    .map((term) => toTsquery(term))
-    .join(' & ')
-}
-
 export function prefixTerms(text: string): Term[] {
   return text
     .split(/\s+/u)

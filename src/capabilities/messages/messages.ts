@@ -1,5 +1,6 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import { sql, type Tx } from '../../db/sql.ts'
+import { messageTokens } from '../../lib/tokens-message.ts'
 import type { Attachment, Message } from '../../platform/port.ts'
 
 export interface Owner {
@@ -39,7 +40,7 @@ export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[])
   if (seen.length === 0) return []
   const stored = await tx.rows<Place>(sql`
     insert into messages as m (${columns}, announced)
-    select ${valuesOf(owner)}, announce from ${unnestSeen(seen)}
+    select ${valuesOf(owner)}, announce from ${unnestSeen(owner, seen)}
     on conflict (account_id, chat_id, id) do update
       set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
       where m.deleted_at is null and ((excluded.announced and not m.announced)
@@ -56,9 +57,10 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
   if (seen.length === 0) return []
   const stored = await tx.rows<Place>(sql`
     insert into messages as m (${columns})
-    select ${valuesOf(owner)} from ${unnestSeen(seen)}
+    select ${valuesOf(owner)} from ${unnestSeen(owner, seen)}
     on conflict (account_id, chat_id, id) do update
-      set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments
+      set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments,
+        tokens = excluded.tokens
       where m.deleted_at is null
         and coalesce(m.edited_at, '-infinity') <= coalesce(excluded.edited_at, '-infinity')
         and (m.edited_at, m.text, m.attachments)
@@ -68,14 +70,14 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
 }
 
 const columns = sql`account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, edited_at,
-  attachments, random_id`
+  attachments, random_id, tokens`
 
 function valuesOf({ account_id, workspace_id }: Owner) {
   return sql`${account_id}, chat_id, id, ${workspace_id}, text, is_sender, sender_id, sent_at, edited_at,
-    attachments, random_id`
+    attachments, random_id, tokens::tsvector`
 }
 
-function unnestSeen(seen: readonly Seen[]) {
+function unnestSeen(owner: Owner, seen: readonly Seen[]) {
   const messages = seen.map(({ message }) => message)
   return sql`unnest(${seen.map(({ chat_id }) => chat_id)}::bigint[], ${messages.map(({ id }) => id)}::bigint[],
       ${messages.map(({ text }) => text)}::text[], ${messages.map(({ is_sender }) => is_sender)}::boolean[],
@@ -84,8 +86,13 @@ function unnestSeen(seen: readonly Seen[]) {
       ${messages.map(({ edited_at }) => edited_at)}::timestamptz[],
       ${messages.map(({ attachments }) => JSON.stringify(attachments))}::jsonb[],
       ${messages.map(({ random_id }) => random_id)}::bigint[],
-      ${seen.map(({ announce }) => announce)}::boolean[])
-      as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce)`
+      ${seen.map(({ announce }) => announce)}::boolean[], ${seen.map((each) => tokensOf(owner, each))}::text[])
+      as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce, tokens)`
+}
+
+function tokensOf({ account_id }: Owner, { chat_id, message }: Seen): string {
+  const { sender_id, timestamp, text } = message
+  return messageTokens({ account_id, chat_id, sender_id, sent_at: Date.parse(timestamp), text })
 }
 
 function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
@@ -136,7 +143,7 @@ export async function deleteMessages(
       select ${owner.account_id}, id, coalesce(chat_id, 0), ${owner.workspace_id} from named
       on conflict do nothing),
     gone as (
-      update messages m set deleted_at = domain_now(), text = '', attachments = '[]'
+      update messages m set deleted_at = domain_now(), text = '', attachments = '[]', tokens = ''
       from named n
       where m.account_id = ${owner.account_id} and m.id = n.id and m.deleted_at is null
         and (m.chat_id = n.chat_id or (n.chat_id is null and m.chat_id > -1000000000000))
