@@ -99,11 +99,6 @@ describe.each(['sandbox', 'start'] as const)('the control address of parley %s',
     }
   })
 
-  test('400 for two hosts, or none', async () => {
-    const { body, path } = person
-    expect(await ask(bases[verb], { path, body, headers: { host: '' } })).toMatchObject({ status: 404 })
-  })
-
   const account_id = 'acc_nobody'
   test.each([
     ['/people', '{}', 'name'],

@@ -21,27 +21,30 @@ export async function isHistoryComplete(db: Db, account_id: string, chat_id: str
   return row?.complete ?? false
 }
 
-/** Asks the account's host for one more page and waits for it. Unavailable: there is no live session to ask. */
+/** Asks the account's host for one more page and waits for it. Unavailable: nobody to ask, or no answer. */
 export async function fetchOlder(
   app: App,
   account_id: string,
   chat_id: string,
 ): Promise<'fetched' | 'complete' | 'unavailable'> {
-  const asked = await app.db.run(sql`
+  const asked = await app.db.maybe<{ oldest_id: string | null }>(sql`
     insert into chat_sync as s (account_id, chat_id, workspace_id, wanted_at)
     select h.account_id, ${chat_id}::bigint, h.workspace_id, clock_timestamp() from account_hosts h
     where h.account_id = ${account_id}
       and h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds})
-    on conflict (account_id, chat_id) do update set wanted_at = coalesce(s.wanted_at, excluded.wanted_at)`)
-  if (asked === 0) return 'unavailable'
+    on conflict (account_id, chat_id) do update set wanted_at = coalesce(s.wanted_at, excluded.wanted_at)
+    returning oldest_id`)
+  if (!asked) return 'unavailable'
   app.wake.signal('history')
   const deadline = performance.now() + fetchMsMax
   for (let waitMs = 5; performance.now() < deadline; waitMs = Math.min(waitMs * 1.5, 200)) {
     await sleep(waitMs)
-    const state = await app.db.maybe<{ wanted: boolean; complete: boolean }>(sql`
-      select wanted_at is not null as wanted, complete from chat_sync
+    const state = await app.db.maybe<{ wanted: boolean; complete: boolean; oldest_id: string | null }>(sql`
+      select wanted_at is not null as wanted, complete, oldest_id from chat_sync
       where account_id = ${account_id} and chat_id = ${chat_id}`)
-    if (state && !state.wanted) return state.complete ? 'complete' : 'fetched'
+    if (!state || state.wanted) continue
+    if (state.complete) return 'complete'
+    return state.oldest_id === asked.oldest_id ? 'unavailable' : 'fetched'
   }
   return 'unavailable'
 }

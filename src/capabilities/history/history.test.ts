@@ -1,0 +1,146 @@
+/** The past of an account: synced in the background, fetched on demand, and never marked read. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../../test/harness/process.ts'
+import type { Tenant } from '../../../test/harness/service.ts'
+import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
+import { sql } from '../../db/sql.ts'
+import { listCompleteness } from './history.ts'
+
+let place: Workplace
+let own: Tenant
+
+beforeAll(async () => {
+  place = await openWorkplace()
+  own = await place.service.tenant('Own')
+  await place.work()
+})
+afterAll(() => place.close())
+
+interface Page {
+  readonly messages: readonly { id: string; text: string }[]
+  readonly source: string
+  readonly next_before: string | null
+}
+
+/** An account with a past: `chats` people, each with `messages` messages, before it is ever connected. */
+async function withPast(chats: number, messages: number): Promise<{ account_id: string; people: number[] }> {
+  const { world } = place.sandbox
+  const account_id = await place.account(own)
+  world.addAccount({ account_id, name: 'Sales' })
+  const people = Array.from({ length: chats }, (_, at) => place.person(`Person ${at}`))
+  for (const person_id of people) {
+    for (let n = 1; n <= messages; n++) {
+      const at = new Date(Date.UTC(2026, 9, 1) + n * 60_000)
+      const by = n % 2 ? person_id : null
+      world.seedMessage({ account_id, chat_id: person_id, person_id: by, text: `${n} of ${messages}`, at })
+    }
+  }
+  place.service.app.wake.signal('accounts')
+  return { account_id, people }
+}
+
+function untilSynced(account_id: string): Promise<unknown> {
+  return until('the account is synced', 15_000, () =>
+    place.db.maybe(sql`select 1 from account_sync where account_id = ${account_id} and phase = 'done'`),
+  )
+}
+
+async function walk(account_id: string, chat: number): Promise<{ texts: string[]; sources: string[] }> {
+  const pages: Page[] = []
+  for (let before: string | null = ''; before !== null; ) {
+    const query = `account_id=${account_id}&limit=40${before && `&before=${before}`}`
+    const { status, body } = await place.service.get(`/chats/platform:chat:${chat}/messages?${query}`, {
+      key: own.key,
+    })
+    expect(status, JSON.stringify(body)).toBe(200)
+    pages.push(body as unknown as Page)
+    before = (body as unknown as Page).next_before
+  }
+  const texts = pages.toReversed().flatMap(({ messages }) => messages.map(({ text }) => text))
+  return { texts, sources: pages.map(({ source }) => source) }
+}
+
+describe('history', () => {
+  test('is synced after the first connection, with its progress', async () => {
+    const { account_id } = await withPast(130, 3)
+    await untilSynced(account_id)
+    const state = await place.db.one(sql`
+      select chats_total, chats_synced,
+        (select count(*)::int from chats where account_id = ${account_id}) as chats,
+        (select count(*)::int from messages where account_id = ${account_id}) as messages,
+        (select count(*)::int from contacts where account_id = ${account_id}) as contacts
+      from account_sync where account_id = ${account_id}`)
+    expect(state).toEqual({ chats_total: 130, chats_synced: 130, chats: 130, messages: 390, contacts: 130 })
+    const last = await place.db.rows(sql`
+      select distinct last_message_text as text from chats where account_id = ${account_id}`)
+    expect(last).toEqual([{ text: '3 of 3' }])
+    expect(await listCompleteness(place.db, [account_id])).toEqual([{ account_id, history_complete: true }])
+    const { rows } = { rows: await place.db.rows(sql`select 1 from events where type = 'message.received'`) }
+    expect(rows, 'the past is not announced').toEqual([])
+  })
+
+  test('200 older pages come from the platform once, and from the store ever after', async () => {
+    const { account_id, people } = await withPast(1, 333)
+    const [chat = 0] = people
+    await untilSynced(account_id)
+    expect(await listCompleteness(place.db, [account_id])).toMatchObject([{ history_complete: false }])
+    const expected = Array.from({ length: 333 }, (_, at) => `${at + 1} of 333`)
+    const first = await walk(account_id, chat)
+    expect(first.texts).toEqual(expected)
+    expect(new Set(first.sources)).toEqual(new Set(['store', 'platform']))
+    const second = await walk(account_id, chat)
+    expect(second.texts).toEqual(expected)
+    expect(new Set(second.sources)).toEqual(new Set(['store']))
+    expect(await listCompleteness(place.db, [account_id])).toMatchObject([{ history_complete: true }])
+  })
+
+  test('reading marks nothing read: the journal has no word of it', async () => {
+    const { account_id, people } = await withPast(1, 120)
+    const [chat = 0] = people
+    await untilSynced(account_id)
+    place.write(account_id, chat, 'unread by us')
+    await place.untilStored(account_id, 51)
+    await walk(account_id, chat)
+    const { unread_count } = await place.db.one<{ unread_count: number }>(sql`
+      select unread_count from chats where account_id = ${account_id} and chat_id = ${chat}`)
+    expect(unread_count).toBeGreaterThan(0)
+    expect(place.sandbox.world.journal(0).filter((entry) => entry.account_id === account_id)).toEqual([])
+  })
+
+  test('messages that arrive while the past is fetched are one row each, in their place', async () => {
+    const { account_id, people } = await withPast(40, 60)
+    const [chat = 0] = people
+    for (let n = 0; n < 50; n++) place.write(account_id, chat, `live ${n}`)
+    await untilSynced(account_id)
+    await until('the live ones are stored', 5_000, async () => {
+      const { count } = await place.db.one<{ count: number }>(sql`
+        select count(*)::int as count from messages where account_id = ${account_id} and text like 'live %'`)
+      return count === 50 || undefined
+    })
+    const { texts } = await walk(account_id, chat)
+    expect(texts).toEqual([
+      ...Array.from({ length: 60 }, (_, at) => `${at + 1} of 60`),
+      ...Array.from({ length: 50 }, (_, at) => `live ${at}`),
+    ])
+  })
+
+  test('a flood wait and an outage hold it up, and it goes on afterwards', async () => {
+    const { account_id } = await withPast(3, 2)
+    place.fault({ on: 'history', fault: 'flood_wait', seconds: 1, account_id })
+    await untilSynced(account_id)
+    expect(await place.messages(account_id)).toHaveLength(6)
+  })
+
+  test('200 with what the store has when the platform refuses more', async () => {
+    const { account_id, people } = await withPast(1, 90)
+    const [chat = 0] = people
+    await untilSynced(account_id)
+    place.fault({ on: 'history', fault: 'unavailable', times: 1, account_id })
+    const path = `/chats/platform:chat:${chat}/messages?account_id=${account_id}&limit=100`
+    const short = await place.service.get(path, { key: own.key })
+    expect(short.status).toBe(200)
+    expect((short.body as unknown as Page).messages).toHaveLength(50)
+    const whole = await place.service.get(path, { key: own.key })
+    expect((whole.body as unknown as Page).messages).toHaveLength(90)
+  })
+})
