@@ -13,7 +13,7 @@ import { listWanted } from '../capabilities/history/history.ts'
 import type { Platform, PlatformName } from '../platform/port.ts'
 import { type Host, startHost } from './host.ts'
 import type { Loop } from './loops.ts'
-import { countAccounts, countUpdates } from './metrics.ts'
+import { countAccounts, countSync, countUpdates } from './metrics.ts'
 
 const tickMs = 1_000
 const renewMs = 5_000
@@ -32,6 +32,7 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
   const names = [...platforms.keys()]
   let renewedAt = performance.now()
   countAccounts(app, () => hosts.values())
+  countSync(app)
   const ingested = countUpdates(app)
 
   function take(lease: Lease): void {

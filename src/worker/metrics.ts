@@ -1,6 +1,7 @@
 /** Figures of the background work. */
 import { Counter, Gauge } from 'prom-client'
 import type { App } from '../app.ts'
+import { readSyncProgress } from '../capabilities/history/history.ts'
 import type { Host } from './host.ts'
 
 export function countAccounts(app: App, hosts: () => Iterable<Host>): void {
@@ -12,6 +13,21 @@ export function countAccounts(app: App, hosts: () => Iterable<Host>): void {
     collect() {
       this.reset()
       for (const { state } of hosts()) this.inc({ state })
+    },
+  })
+}
+
+/** How far the first sync of every account's past has come, on the whole instance. */
+export function countSync(app: App): void {
+  new Gauge({
+    name: 'parley_sync_chats',
+    help: 'Chats that accounts have, and those whose recent history is stored.',
+    labelNames: ['state'],
+    registers: [app.metrics],
+    async collect() {
+      const { total, synced } = await readSyncProgress(app.db)
+      this.set({ state: 'listed' }, total)
+      this.set({ state: 'synced' }, synced)
     },
   })
 }

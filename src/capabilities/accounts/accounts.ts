@@ -1,5 +1,5 @@
 /** Messaging accounts: who the workspace acts as. */
-import { revokeLease } from '../../access/ledger/hosts.ts'
+import { liveSeconds, revokeLease } from '../../access/ledger/hosts.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
@@ -52,10 +52,24 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   return account
 }
 
-export async function listAccounts(db: Db, workspace_id: string): Promise<AccountRow[]> {
+export interface AccountState extends AccountRow {
+  /** The session answered or delivered something in the last minute and a half. */
+  readonly live: boolean
+  /** How far the first sync of the account's past has come: `chats`, `contacts`, `history 37/40`, `done`. */
+  readonly sync: string
+}
+
+export async function listAccounts(db: Db, workspace_id: string): Promise<AccountState[]> {
   await requireWorkspace(db, workspace_id)
-  return db.rows<AccountRow>(sql`
-    select ${fields} from accounts where workspace_id = ${workspace_id} order by created_at, id`)
+  return db.rows<AccountState>(sql`
+    select a.id, a.workspace_id, a.platform, a.name, a.status, a.status_reason, a.created_at,
+      coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false) as live,
+      case when s.phase is null then 'not begun'
+        when s.phase = 'history' then 'history ' || s.chats_synced || '/' || s.chats_total
+        else s.phase end as sync
+    from accounts a left join account_hosts h on h.account_id = a.id
+      left join account_sync s on s.account_id = a.id
+    where a.workspace_id = ${workspace_id} order by a.created_at, a.id`)
 }
 
 /** Disabling takes the account out of every path at once; enabling lets its host connect it again. */

@@ -3,6 +3,7 @@
  * it, and both read the same rows. The store of a chat has no gaps after `oldest_id`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { liveSeconds } from '../../access/ledger/hosts.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 
@@ -13,7 +14,6 @@ export interface Owner {
 }
 
 const fetchMsMax = 10_000
-const liveSeconds = 90
 
 export async function isHistoryComplete(db: Db, account_id: string, chat_id: string): Promise<boolean> {
   const row = await db.maybe<{ complete: boolean }>(sql`
@@ -128,6 +128,13 @@ export async function noteChatSynced(tx: Tx, owner: Owner): Promise<void> {
   await tx.run(sql`
     update account_sync set chats_synced = chats_synced + 1, updated_at = domain_now()
     where account_id = ${owner.account_id}`)
+}
+
+/** Over all accounts: how many chats were listed, and how many have their recent history. */
+export function readSyncProgress(db: Db): Promise<{ total: number; synced: number }> {
+  return db.one(sql`
+    select coalesce(sum(chats_total), 0)::int as total, coalesce(sum(chats_synced), 0)::int as synced
+    from account_sync`)
 }
 
 export interface Completeness {
