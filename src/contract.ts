@@ -68,3 +68,9 @@ export interface Operation extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string
 }
+
+/** Whose rows these are: an account, and the workspace it belongs to. */
+export interface Owner {
+  readonly account_id: string
+  readonly workspace_id: string
+}

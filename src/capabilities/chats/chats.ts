@@ -1,16 +1,10 @@
 /** Chats as the accounts see them. */
 import type { App } from '../../app.ts'
-import type { Account } from '../../contract.ts'
+import type { Account, Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { chatNumber } from '../../lib/shapes.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
-
-/** Whose rows these are. */
-export interface Owner {
-  readonly account_id: string
-  readonly workspace_id: string
-}
 
 /**
  * The account a chat is in, of those the caller may use. Without a named account the chat decides; one that

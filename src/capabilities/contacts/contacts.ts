@@ -1,13 +1,9 @@
 /** The people an account knows. */
+import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { normalise } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
 import { nameVector } from './names.ts'
-
-export interface Owner {
-  readonly account_id: string
-  readonly workspace_id: string
-}
 
 /** Makes or refreshes contacts; what the platform no longer tells stays as it was. Each person once. */
 export async function storeContacts(tx: Tx, owner: Owner, people: readonly Person[]): Promise<void> {

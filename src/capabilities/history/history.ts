@@ -5,13 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { liveSeconds } from '../../access/ledger/hosts.ts'
 import type { App } from '../../app.ts'
+import type { Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
-
-/** Whose history it is. */
-export interface Owner {
-  readonly account_id: string
-  readonly workspace_id: string
-}
 
 const fetchMsMax = 10_000
 

@@ -1,12 +1,8 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
+import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { messageTokens } from '../../lib/tokens-message.ts'
 import type { Attachment, Message } from '../../platform/port.ts'
-
-export interface Owner {
-  readonly account_id: string
-  readonly workspace_id: string
-}
 
 export interface Seen {
   readonly chat_id: string

@@ -64,7 +64,11 @@ function refusal(detail: string): ApiError {
 /** Everything but the time, as `tsquery`; null when there is nothing but the time. */
 export function toCondition(
   account_id: string,
-  { words, people, chat_id }: { words: Words; people: readonly string[] | undefined; chat_id: string | undefined },
+  {
+    words,
+    people,
+    chat_id,
+  }: { words: Words; people: readonly string[] | undefined; chat_id: string | undefined },
 ): string | null {
   const scope = scopeOf(account_id)
   const parts = [
