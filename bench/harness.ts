@@ -11,9 +11,12 @@ import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { readConfig } from '../src/config.ts'
 import { routes } from '../src/routes.ts'
 
-/** A fresh embedded instance, gone afterwards. */
-export async function withInstance(work: (app: OpenApp, data_dir: string) => Promise<void>): Promise<void> {
-  const data_dir = await mkdtemp(join(tmpdir(), 'parley-bench-'))
+/** A fresh embedded instance, gone afterwards; or the one in a directory that is kept. */
+export async function withInstance(
+  work: (app: OpenApp, data_dir: string) => Promise<void>,
+  kept?: string,
+): Promise<void> {
+  const data_dir = kept ?? (await mkdtemp(join(tmpdir(), 'parley-bench-')))
   const config = readConfig({ PARLEY_POOL_SIZE: '16' })
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir, log, claim: 'service', operations: routes })
@@ -21,7 +24,7 @@ export async function withInstance(work: (app: OpenApp, data_dir: string) => Pro
     await work(app, data_dir)
   } finally {
     await app.close()
-    await rm(data_dir, { recursive: true, force: true })
+    if (kept === undefined) await rm(data_dir, { recursive: true, force: true })
   }
 }
 

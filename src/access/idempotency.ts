@@ -18,7 +18,7 @@ export function readIdempotencyKey(values: readonly string[]): string | undefine
   return bare
 }
 
-/** What the key is bound to: the operation, its path parameters and its body. */
+/** What the key is bound to: the operation, its path parameters and its body as it was sent. */
 export function fingerprintOf(route: Route, { params, body }: { params: unknown; body: unknown }): Buffer {
   return sha256(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
 }
@@ -60,7 +60,9 @@ export async function commit(
   lost: { detail?: string } = {},
 ): Promise<Reply> {
   try {
-    return await app.db.transaction(work)
+    const reply = await app.db.transaction(work)
+    app.wake.signal('outbox')
+    return reply
   } catch (error) {
     if (error instanceof LostCommit) throw new ApiError('outcome_ambiguous', { ...lost, cause: error })
     throw error

@@ -46,7 +46,8 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   }
   const params = parse(route.params, incoming.params, route.malformed)
   const query = parse(route.query, incoming.query)
-  const body = parse(route.body, await incoming.body(route))
+  const received = await incoming.body(route)
+  const body = parse(route.body, received)
   const needs: Needs = route.variant?.({ query, body }) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
@@ -62,7 +63,7 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
   const work = async (tx: Tx) => handle(app, tx, call())
   if (key === undefined) return commit(app, work)
-  return once(app, route, caller, { key, fingerprint: fingerprintOf(route, { params, body }) }, work)
+  return once(app, route, caller, { key, fingerprint: fingerprintOf(route, { params, body: received }) }, work)
 }
 
 /** Gates, scope, allowlists: what can be said without looking at the input. */

@@ -90,6 +90,7 @@ create table chats (
   read_by_them_id bigint,
   read_by_them_at timestamp with time zone,
   stage_key text not null default 'new'::text,
+  name_tokens tsvector,
   CHECK ((kind = ANY (ARRAY['private'::text, 'group'::text, 'channel'::text]))),
   CHECK ((unread_count >= 0)),
   PRIMARY KEY (account_id, chat_id)
@@ -233,6 +234,7 @@ create table messages (
   attachments jsonb not null default '[]'::jsonb,
   random_id bigint,
   announced boolean not null default false,
+  tokens tsvector not null default ''::tsvector,
   PRIMARY KEY (account_id, chat_id, id)
 );
 
@@ -387,6 +389,7 @@ CREATE INDEX chat_sync_incomplete ON public.chat_sync USING btree (account_id) W
 CREATE INDEX chat_sync_wanted ON public.chat_sync USING btree (account_id, wanted_at) WHERE (wanted_at IS NOT NULL);
 CREATE INDEX chats_recent ON public.chats USING btree (account_id, last_message_at DESC, chat_id DESC);
 CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, last_message_at DESC, chat_id DESC);
+CREATE INDEX chats_words ON public.chats USING gin (account_id, name_tokens) WHERE (name_tokens IS NOT NULL);
 CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
 CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
@@ -396,6 +399,8 @@ CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
+CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
+CREATE INDEX messages_tokens ON public.messages USING gin (tokens) WITH (fastupdate=off);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 

@@ -160,11 +160,19 @@ class SessionHost implements Host {
     }
   }
 
-  /** The past comes beside the present; what stops it is tried again with the next session. */
+  /** The past comes beside the present; what stops it is tried again while the session lasts. */
   async #sync(syncing: Syncing): Promise<void> {
-    await syncAccount(this.#app, syncing).catch((err) => {
-      this.#app.log.error({ err, account_id: this.lease.account_id }, 'the past of an account was not synced')
-    })
+    while (!syncing.signal.aborted) {
+      try {
+        return await syncAccount(this.#app, syncing)
+      } catch (err) {
+        this.#app.log.error(
+          { err, account_id: this.lease.account_id },
+          'the past of an account was not synced',
+        )
+        await within(storeMsMost, new Promise<void>(() => {}), syncing.signal)
+      }
+    }
   }
 
   async fetch(wanted: WantedHistory): Promise<void> {

@@ -393,7 +393,7 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
         }
         expect(await readRows(held)).toEqual(expectedRows(model))
       }),
-      { numRuns: 120 },
+      { numRuns: 80 },
     )
   })
 
@@ -411,7 +411,7 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
         const first = await inboxAfter(one, one.length)
         expect(await inboxAfter(other, size)).toEqual(first)
       }),
-      { numRuns: 60 },
+      { numRuns: 40 },
     )
   })
 })

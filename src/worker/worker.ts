@@ -14,9 +14,11 @@ const sequencerMs = 10
 
 export async function startWorker(app: App, platforms: Platforms): Promise<Running> {
   const id = newId()
-  await app.db.run(sql`insert into workers (id) values (${id})`)
   const hosts = makeHosts(app, { owner: id, platforms })
-  const loops = runLoops(app, [beat(id), tidy, sequencer, ...hosts.loops])
+  // A process without a platform drives no account, so nobody may count on it for a share of them.
+  const driving = platforms.size > 0 ? [beat(id), ...hosts.loops] : []
+  if (driving.length > 0) await app.db.run(sql`insert into workers (id) values (${id})`)
+  const loops = runLoops(app, [tidy, sequencer, ...driving])
   return {
     problem: loops.problem,
     async stop() {

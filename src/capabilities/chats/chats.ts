@@ -4,6 +4,7 @@ import type { Account, Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { chatNumber } from '../../lib/shapes.ts'
+import { tokensOf } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 
 /**
@@ -47,26 +48,33 @@ export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatStat
   const chats = states.map(({ chat }) => chat)
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
-      last_message_id, last_message_text, last_message_at)
+      last_message_id, last_message_text, last_message_at, name_tokens)
     select ${owner.account_id}, chat_id, ${owner.workspace_id}, kind, name, username, participants, unread_count,
-      last_id, last_text, coalesce(last_at, '-infinity')
+      last_id, last_text, coalesce(last_at, '-infinity'), tokens::tsvector
     from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
       ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
       ${chats.map(({ participants }) => JSON.stringify(participants.map(toParticipant)))}::jsonb[],
       ${chats.map(({ unread_count }) => unread_count)}::int[],
       ${states.map(({ last }) => last?.id ?? null)}::bigint[],
       ${states.map(({ last }) => last?.text ?? null)}::text[],
-      ${states.map(({ last }) => last?.timestamp ?? null)}::timestamptz[])
-      as given (chat_id, kind, name, username, participants, unread_count, last_id, last_text, last_at)
+      ${states.map(({ last }) => last?.timestamp ?? null)}::timestamptz[], ${chats.map(nameTokens)}::text[])
+      as given (chat_id, kind, name, username, participants, unread_count, last_id, last_text, last_at, tokens)
     on conflict (account_id, chat_id) do update set
       kind = excluded.kind, name = excluded.name, username = excluded.username,
       participants = excluded.participants, unread_count = excluded.unread_count,
+      name_tokens = excluded.name_tokens,
       (last_message_id, last_message_text, last_message_at) = (
         select excluded.last_message_id, excluded.last_message_text, excluded.last_message_at
         where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))
         union all
         select c.last_message_id, c.last_message_text, c.last_message_at
         limit 1)`)
+}
+
+/** The name is searched as the contact's where it is one: most chats stay out of the index, which costs nothing. */
+function nameTokens({ id, name, participants }: Chat): string | null {
+  const known = participants.some((one) => one.kind === 'person' && one.id === id && one.name === name)
+  return known ? null : tokensOf(name) || null
 }
 
 /** A phone number belongs to the contact, not to everybody who sees the chat. */

@@ -1,0 +1,196 @@
+/** Search over the messages that are stored: newest first, at a cost that does not grow with what does not match. */
+import type { App } from '../../app.ts'
+import type { Account } from '../../contract.ts'
+import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
+import { requireChat } from '../chats/chats.ts'
+import { listCompleteness } from '../history/history.ts'
+import { readNames, readWords, toCondition, type Words, within } from './conditions.ts'
+import { contextOf, excerptOf } from './excerpt.ts'
+import { allWindows, lookOut, type Outlook, recentWindows, type Window } from './plan.ts'
+import { type Found, findNamed, type Lookup, lookUp, type Place, survey, type Wanted } from './store.ts'
+
+export interface SearchRequest {
+  readonly query?: string | undefined
+  readonly chat_id?: string | undefined
+  readonly limit: number
+  readonly people?: readonly string[] | undefined
+  readonly keywords?: readonly string[] | undefined
+  readonly time_after?: Date | undefined
+  readonly time_before?: Date | undefined
+  readonly account_types: 'messaging' | 'email' | 'all'
+}
+
+/** Matches are counted so far, and one more tells that there are more. */
+const countMax = 1000
+/** How many of the newest messages tell how common it is what is looked for. */
+const sampleSize = 500
+/** Of the people with a name, so many an account are looked through: the most recently active. */
+const peopleMax = 200
+
+export async function searchMessages(app: App, accounts: readonly Account[], request: SearchRequest) {
+  const words = readWords(request)
+  const names = request.people && readNames(request.people)
+  const bounds = readBounds(request)
+  const searched = await accountsOf(app, accounts, request)
+  const place: Place = {
+    account_ids: searched.map(({ id }) => id),
+    chat_id: request.chat_id === undefined ? undefined : chatNumber(request.chat_id),
+  }
+  const people = names === undefined ? undefined : await findPeople(app, place, names)
+  const wanted = searched.flatMap(({ id }) => toWanted(id, place, words, people))
+  const each = Math.max(4, Math.ceil(sampleSize / Math.max(searched.length, 1)))
+  const [surveyed, histories] = await Promise.all([
+    survey(app.db, place, { wanted, bounds, each }),
+    listCompleteness(app.db, place.account_ids),
+  ])
+  const asked = surveyed.filter(({ account_id }) => wanted.some((one) => one.account_id === account_id))
+  const outlook = lookOut(asked, each, bounds)
+  const rows = await find(app, { outlook, wanted, place, words, limit: request.limit + 1 })
+  const histories_complete = histories.every(({ history_complete }) => history_complete)
+  return {
+    ...answer(rows, searched, { words, limit: request.limit }),
+    platforms_searched: [...new Set(searched.map(({ provider }) => provider))],
+    completeness: {
+      complete: histories_complete && !people?.cut,
+      accounts: surveyed.map(({ account_id, first_at, last_at }) => ({
+        account_id,
+        history_complete: histories.some((one) => one.account_id === account_id && one.history_complete),
+        oldest_at: first_at,
+        newest_at: last_at,
+      })),
+    },
+  }
+}
+
+/** No account of ours is a mailbox. */
+async function accountsOf(
+  app: App,
+  accounts: readonly Account[],
+  { chat_id, account_types }: SearchRequest,
+): Promise<readonly Account[]> {
+  const found = chat_id
+    ? [await requireChat(app, accounts, { chat_id, missing: 'invalid_request' })]
+    : accounts
+  return account_types === 'email' ? [] : found
+}
+
+function readBounds({ time_after, time_before }: SearchRequest): Window {
+  return {
+    from: time_after?.getTime() ?? Date.UTC(0, 0),
+    until: time_before?.getTime() ?? Date.UTC(9999, 11, 31),
+  }
+}
+
+interface People {
+  readonly ids: ReadonlyMap<string, readonly string[]>
+  /** There were more than are looked through. */
+  readonly cut: boolean
+}
+
+async function findPeople(app: App, { account_ids }: Place, query: string): Promise<People> {
+  const found = Map.groupBy(
+    await findNamed(app.db, account_ids, { query, each: peopleMax + 1 }),
+    ({ account_id }) => account_id,
+  )
+  const ids = new Map([...found].map(([id, rows]) => [id, rows.slice(0, peopleMax).map((row) => row.id)]))
+  return { ids, cut: [...found.values()].some((rows) => rows.length > peopleMax) }
+}
+
+/** Nothing is wanted of an account that knows none of the people. */
+function toWanted(
+  account_id: string,
+  { chat_id }: Place,
+  words: Words,
+  people: People | undefined,
+): Wanted[] {
+  const ids = people?.ids.get(account_id)
+  if (people && !ids) return []
+  return [{ account_id, query: toCondition(account_id, { words, people: ids, chat_id }) }]
+}
+
+interface Task {
+  readonly outlook: Outlook
+  readonly wanted: readonly Wanted[]
+  readonly place: Place
+  readonly words: Words
+  readonly limit: number
+}
+
+/**
+ * What is common is found among the newest messages, what is rare in the index at once. What is neither, or common
+ * only long ago, is looked for step by step into the past.
+ */
+async function find(app: App, task: Task): Promise<readonly Found[]> {
+  const { outlook, wanted, place, words, limit } = task
+  const { range } = outlook
+  if (!range) return []
+  const count = countMax + 1
+  const everywhere = [range]
+  const enough = (rows: readonly Found[]) => (rows[0]?.total ?? 0) >= count
+  const look = (by: Lookup['by'], windows: readonly Window[], ordered = true) => {
+    const probes = windows.flatMap((window, at) =>
+      wanted.map(({ account_id, query }) => ({
+        account_id,
+        window: at,
+        query:
+          by === 'index' && query !== null && windows !== everywhere
+            ? within(query, account_id, window)
+            : query,
+      })),
+    )
+    return lookUp(app.db, { windows, probes, chat_id: place.chat_id, by, ordered, count, limit })
+  }
+  if (outlook.small) return look('time', everywhere)
+  const recent = recentWindows(outlook, count)
+  const byTime =
+    wanted.some(({ query }) => query === null) || (hasPrefix(words) && outlook.density >= prefixDensity)
+  if (recent) {
+    const rows = await look(byTime ? 'time' : 'index', recent)
+    if (enough(rows)) return rows
+  }
+  if (wanted.every(({ query }) => query !== null)) {
+    const rows = await look('index', everywhere, false)
+    if (!enough(rows)) return rows
+    return look('index', allWindows(outlook))
+  }
+  return look('time', allWindows(outlook))
+}
+
+/** All words that begin alike are put together before anything else: where that is much, going by time is quicker. */
+const prefixDensity = 0.1
+
+function hasPrefix({ all, any }: Words): boolean {
+  return [...all, ...any.flat()].some((term) => term.some(({ prefix }) => prefix))
+}
+
+function answer(
+  rows: readonly Found[],
+  accounts: readonly Account[],
+  { words, limit }: { words: Words; limit: number },
+) {
+  const terms = [...words.all, ...words.any.flat()]
+  const page = rows.slice(0, limit).map((row) => ({
+    account_id: row.account_id,
+    chat_id: `${chatPrefix}${row.chat_id}`,
+    message_id: row.message_id,
+    excerpt: excerptOf(row.text, terms),
+    is_sender: row.is_sender,
+    timestamp: row.sent_at.toISOString(),
+    chat_name: row.chat_name,
+  }))
+  const total = rows[0]?.total ?? 0
+  const chats = new Map(page.map((match) => [`${match.account_id} ${match.chat_id}`, match]))
+  return {
+    matches: page.map(({ chat_name: _, ...match }) => match),
+    match_count: Math.min(total, countMax),
+    ...(total > countMax && { match_count_capped: true }),
+    has_more: rows.length > limit,
+    chats: [...chats.values()].map(({ account_id, chat_id, chat_name }) => ({
+      account_id,
+      chat_id,
+      chat_name,
+      provider: accounts.find(({ id }) => id === account_id)?.provider,
+    })),
+    context: contextOf(page),
+  }
+}

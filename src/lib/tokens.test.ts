@@ -1,0 +1,201 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  normalise,
+  prefixTerms,
+  type Term,
+  termOf,
+  tokenise,
+  tokensMax,
+  tokensOf,
+  toTsquery,
+} from './tokens.ts'
+import { messageTokens, scopeOf, stretchesBetween } from './tokens-message.ts'
+import { parseQuery } from './tokens-query.ts'
+
+const words = (text: string) => tokenise(text).map(({ word }) => word)
+
+/** What `phrase` means: the term's words stand one after another. */
+function finds(text: string, term: Term): boolean {
+  const tokens = words(text)
+  return tokens.some((_, at) =>
+    term.every(({ word, prefix }, next) => {
+      const token = tokens[at + next]
+      return prefix ? token?.startsWith(word) : token === word
+    }),
+  )
+}
+
+describe('normalise', () => {
+  test.each([
+    ['Straße STRASSE', 'strasse strasse'],
+    ['İstanbul ısı', 'istanbul isi'],
+    ['ΟΔΟΣ οδός', 'οδοσ οδοσ'],
+    ['Žluťoučký kůň, Łódź, smørrebrød', 'zlutoucky kun, lodz, smorrebrod'],
+    ['ЁЛКА ёлка', 'елка елка'],
+    ['مُحَمَّد', 'محمد'],
+    ['ﬁne ™ Ⅳ ｆｕｌｌ', 'fine tm iv full'],
+    ['한국', '한국'],
+    ['हिन्दी', 'हिन्दी'],
+  ])('%s', (text, normal) => {
+    expect(normalise(text)).toBe(normal)
+  })
+
+  test('does not care how the accents were typed', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        expect(normalise(text.normalize('NFD'))).toBe(normalise(text.normalize('NFC')))
+      }),
+    )
+  })
+})
+
+describe('tokenise', () => {
+  test.each([
+    ['Hello, World!', ['hello', 'world']],
+    ["don't a_b 3.14", ['don', 't', 'a', 'b', '3', '14']],
+    ['東京都', ['東京', '京都', '都']],
+    ['iPhone手机', ['iphone', '手机', '机']],
+    ['手', ['手']],
+    ['ภาษา', ['ภา', 'าษ', 'ษา', 'า']],
+    ['👍🏽 🇩🇪', ['👍', '🇩🇪', '🇪']],
+    ['... -- !', []],
+    ['', []],
+  ])('%s', (text, expected) => {
+    expect(words(text)).toEqual(expected)
+  })
+
+  test('tells where each token stands in the text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (text) => {
+        const whole = text.normalize('NFC')
+        for (const { word, start, end } of tokenise(text)) {
+          expect(normalise(whole.slice(start, end))).toContain(word.slice(0, 1))
+          expect(start).toBeLessThan(end)
+        }
+      }),
+    )
+  })
+
+  test('is the same whatever the case', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'aBcß éÅçИяΩσς 1-') }), (text) => {
+        expect(words(text.toUpperCase())).toEqual(words(text.toLowerCase()))
+      }),
+    )
+  })
+
+  test('has an end, and is quick about it', () => {
+    expect(tokenise('a '.repeat(20_000))).toHaveLength(tokensMax)
+    expect(words('x'.repeat(100_000))).toEqual(['x'.repeat(64)])
+    for (const text of ['"-'.repeat(50_000), 'á'.repeat(50_000), '̈'.repeat(100_000), '漢'.repeat(50_000)]) {
+      const startedAt = performance.now()
+      tokenise(text)
+      parseQuery(text)
+      expect(performance.now() - startedAt).toBeLessThan(500)
+    }
+  })
+})
+
+describe('termOf', () => {
+  const script = fc.constantFrom(...'漢字東京都手机がカ한국ไท')
+
+  test('finds every part of a text without spaces, and nothing that is not in it', () => {
+    const run = fc.array(script, { minLength: 1, maxLength: 12 }).map((characters) => characters.join(''))
+    fc.assert(
+      fc.property(run, run, (text, part) => {
+        expect(finds(text, termOf(part, { prefix: false }))).toBe(normalise(text).includes(normalise(part)))
+      }),
+    )
+    fc.assert(
+      fc.property(run, fc.nat(11), fc.integer({ min: 1, max: 12 }), (text, from, length) => {
+        const part = [...text].slice(from, from + length).join('')
+        if (part) expect(finds(text, termOf(part, { prefix: false }))).toBe(true)
+      }),
+    )
+  })
+
+  test('finds a phrase in its order, across scripts', () => {
+    expect(finds('buy 東京 tower now', termOf('京 tower', { prefix: false }))).toBe(true)
+    expect(finds('buy 東京都 tower', termOf('東京 tower', { prefix: false }))).toBe(false)
+    expect(finds('one two three', termOf('two three', { prefix: false }))).toBe(true)
+    expect(finds('one two three', termOf('one three', { prefix: false }))).toBe(false)
+    expect(finds('one two three', termOf('two thr', { prefix: false }))).toBe(false)
+    expect(finds('one two three', termOf('two thr', { prefix: true }))).toBe(true)
+  })
+})
+
+describe('parseQuery', () => {
+  const spelled = (text: string) => {
+    const spell = (term: Term) => term.map(({ word, prefix }) => word + (prefix ? '*' : '')).join(' ')
+    const { all, none } = parseQuery(text)
+    return [all.map(spell), none.map(spell)]
+  }
+
+  test.each([
+    ['hello wor', [['hello', 'wor*'], []]],
+    ['"blue one" price', [['blue one', 'price*'], []]],
+    ['price "blue one"', [['price*', 'blue one'], []]],
+    ['price -old -"very old"', [['price*'], ['old', 'very old']]],
+    ['“blue one”', [['blue one'], []]],
+    ['"never closed', [['never closed'], []]],
+    ['e-mail', [['e mail*'], []]],
+    ['-only', [[], ['only']]],
+    ['" - " !?', [[], []]],
+    ['Ünïcode', [['unicode*'], []]],
+    ['a:* & b | !c <-> (d)', [['a', 'b', 'c', 'd*'], []]],
+  ])('%s', (text, expected) => {
+    expect(spelled(text)).toEqual(expected)
+  })
+
+  test('never lets anything through that PostgreSQL would read as syntax', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, more) => {
+        const { all, none } = parseQuery(`${text} ${more}`)
+        for (const term of [...all, ...none]) {
+          expect(toTsquery(term)).toMatch(/^\(?'[^'\\]+'(:\*)?( <-> '[^'\\]+'(:\*)?)*\)?$/)
+        }
+        expect(tokensOf(text)).toMatch(/^('[^'\\]+':[\d,]+( |$))*$/)
+      }),
+    )
+  })
+})
+
+test('prefixTerms: every word is the beginning of one', () => {
+  expect(prefixTerms(' Anna  Lind ').map((term) => toTsquery(term))).toEqual(["'anna':*", "'lind':*"])
+  expect(prefixTerms('?!')).toEqual([])
+})
+
+describe('messageTokens', () => {
+  const sent_at = Date.UTC(2026, 0, 5, 12)
+  const placed = { account_id: 'acc_1', chat_id: '42', sender_id: '42', sent_at, text: 'Hi hi you' }
+
+  test('every lexeme begins with the account', () => {
+    const scope = scopeOf('acc_1')
+    const literal = messageTokens(placed)
+    expect(literal.split(' ').every((lexeme) => lexeme.startsWith(`'${scope}`))).toBe(true)
+    expect(literal).toContain(`'${scope}hi':1,2 '${scope}you':3`)
+    expect(scopeOf('acc_2')).not.toBe(scope)
+  })
+
+  test('the sender is told in groups only', () => {
+    expect(messageTokens(placed)).not.toContain('~')
+    expect(messageTokens({ ...placed, chat_id: '-7' })).toContain(`'${scopeOf('acc_1')}~42'`)
+  })
+
+  test('a message lies in the stretches of any time around it', () => {
+    const hour = 3_600_000
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 4e12 }),
+        fc.integer({ min: 1, max: 50_000 * hour }),
+        fc.nat(50_000 * hour),
+        (at, before, after) => {
+          const covering = stretchesBetween(scopeOf('acc_1'), at - before, at + after + 1)
+          const literal = messageTokens({ ...placed, sent_at: at })
+          expect(covering.some((lexeme) => literal.includes(`'${lexeme}'`))).toBe(true)
+        },
+      ),
+    )
+  })
+})
