@@ -60,6 +60,15 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: 'own',
   },
+  search_messages: {
+    method: 'POST',
+    path: '/search',
+    scopes: ['read'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: 'own',
+  },
   list_events: {
     method: 'GET',
     path: '/events',

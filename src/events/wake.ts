@@ -58,9 +58,15 @@ export function sharedWake(db: Database): Wake {
     }, reconnectMs).unref()
   }
 
-  async function flush(): Promise<void> {
+  /** One notification at a time; what is signalled meanwhile goes with the next. */
+  function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
+    sending = sending.then(notify)
+    return sending
+  }
+
+  async function notify(): Promise<void> {
     if (!client || pending.size === 0) return
     const topics = [...pending].join(' ')
     pending.clear()
@@ -68,6 +74,7 @@ export function sharedWake(db: Database): Wake {
     await client.query('select pg_notify($1, $2)', [channel, topics]).catch(() => {})
   }
 
+  let sending = Promise.resolve()
   let connecting = connect()
   return {
     signal(topic) {

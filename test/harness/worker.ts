@@ -83,6 +83,7 @@ export class Workplace {
   async connected(tenant: Tenant, name?: string): Promise<string> {
     const account_id = await this.account(tenant, name)
     await this.untilStatus(account_id, 'READY')
+    await this.service.settle()
     return account_id
   }
 
