@@ -1,6 +1,7 @@
 /** Session hosts in one process: what they do when the platform, the database or another worker misbehaves. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { listLiveness } from '../src/access/ledger/hosts.ts'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
 import { openDatabase, sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
@@ -51,7 +52,10 @@ describe('connecting', () => {
   test('200 shows a new account in /me within a second', async () => {
     const begun = performance.now()
     const account_id = await place.account(tenant)
+    await until('the account is ready', 1_000, async () => (await place.status(account_id)) === 'READY')
+    expect(await listLiveness(place.db, [account_id])).toEqual(new Map([[account_id, true]]))
     await until('the account is in /me', 1_000, async () => (await eligible()).includes(account_id))
+    process.stdout.write(`in /me after ${Math.round(performance.now() - begun)} ms\n`)
     expect(performance.now() - begun).toBeLessThan(1_000)
     const row = await place.db.one(sql`
       select status, platform_user_id is not null as known from accounts where id = ${account_id}`)

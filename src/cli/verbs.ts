@@ -41,6 +41,10 @@ async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): 
   const config = readConfig(process.env)
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', operations: routes })
+  // Interrupted, it still leaves no server behind; what was not committed did not happen.
+  const interrupt = () => void app.close().finally(() => process.exit(130))
+  process.once('SIGINT', interrupt)
+  process.once('SIGTERM', interrupt)
   try {
     return await work(app)
   } finally {

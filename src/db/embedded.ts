@@ -68,6 +68,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
         await claim.query('select pg_advisory_unlock_shared($1)', [locks.use])
         const { rows } = await claim.query('select pg_try_advisory_lock($1) as last', [locks.use])
         if (rows[0].last) await stopServer(place)
+        if (rows[0].last && !place.socket_dir.startsWith(place.data_dir))
+          await rm(place.socket_dir, { recursive: true })
       } catch {
         // The server is gone already, and with it every claim.
       } finally {

@@ -212,7 +212,8 @@ function rethrow(error: unknown): never {
   if (error instanceof ApiError || error instanceof LostCommit) throw error
   if (error instanceof pg.DatabaseError) {
     const code = error.code ?? ''
-    if (code === '42P01' || code === '42703') throw new ApiError('schema_unavailable', { cause: error })
+    // Not there, or not ours to read.
+    if (['42P01', '42703', '42501'].includes(code)) throw new ApiError('schema_unavailable', { cause: error })
     // Connections, resources, cancellations, time limits, recovery.
     if (/^(08|53|57|58|25006|25P03|40|55P03)/.test(code)) {
       throw new ApiError('store_unavailable', { cause: error })

@@ -2,7 +2,7 @@
  * One account's session, driven by the process that holds its lease: connects, keeps it alive, hands its
  * updates to the store. Its troubles are its own; other accounts do not notice them.
  */
-import { holdsLease, type Lease } from '../access/ledger/hosts.ts'
+import { holdsLease, type Lease, renewLeases } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
@@ -148,6 +148,8 @@ class SessionHost implements Host {
     this.#syncing = { held: { owner, ...lease }, session, paceMs: platform.paceMs, signal: ending.signal }
     let synced: Promise<void> | undefined
     try {
+      // First: whoever reads READY finds it live.
+      await renewLeases(this.#app.db, owner, [{ ...lease, silent_ms: 0 }])
       await noteConnected(this.#app, lease, session.self)
       synced = this.#sync(this.#syncing)
       return await this.#listen(session, closed)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { openDatabase } from '../../src/db/sql.ts'
+import { type Connection, openDatabase } from '../../src/db/sql.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -19,15 +19,28 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-test-'))
   const embedded = await openEmbedded({ data_dir, claim: 'service' })
   const { host = '', user = '', password } = embedded.connection
-  const admin = openDatabase(embedded.connection, { pool_size: 2 })
-  await admin.pool.query(`create database ${template}`)
-  const database = openDatabase({ ...embedded.connection, database: template }, { pool_size: 2 })
-  await migrate(database)
-  await database.close()
-  await admin.close()
-  project.provide('cluster', { host, user, password: String(password) })
-  return async () => {
+  const teardown = async () => {
     await embedded.close()
     await rm(data_dir, { recursive: true, force: true })
+  }
+  try {
+    await makeTemplate(embedded.connection)
+  } catch (error) {
+    await teardown()
+    throw error
+  }
+  project.provide('cluster', { host, user, password: String(password) })
+  return teardown
+}
+
+async function makeTemplate(connection: Connection): Promise<void> {
+  const admin = openDatabase(connection, { pool_size: 2 })
+  const database = openDatabase({ ...connection, database: template }, { pool_size: 2 })
+  try {
+    await admin.pool.query(`create database ${template}`)
+    await migrate(database)
+  } finally {
+    await database.close()
+    await admin.close()
   }
 }
