@@ -8,7 +8,6 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { from as copyFrom } from 'pg-copy-streams'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
-import { nameVector } from '../src/capabilities/contacts/names.ts'
 import { createKey } from '../src/capabilities/keys/keys.ts'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
@@ -16,8 +15,8 @@ import { makeLogger } from '../src/cli/log.ts'
 import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { type Database, sql } from '../src/db/sql.ts'
-import { normalise } from '../src/lib/tokens.ts'
-import { messageTokens } from '../src/lib/tokens-message.ts'
+import { normalise, tokenise, toTsvector } from '../src/lib/tokens.ts'
+import { messageTokens, messageTokens } from '../src/lib/tokens-message.ts'
 import { routes } from '../src/routes.ts'
 import { type Random, seeded, sentence } from './texts.ts'
 
@@ -128,7 +127,7 @@ const columns: Record<Table, string> = {
   chats:
     'account_id, chat_id, workspace_id, kind, name, username, participants, last_message_id, last_message_text, last_message_at, unread_count',
   messages:
-    'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, tokens, announced',
+    'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, tokens, announced, tokens',
 }
 
 function* rowsOf(table: Table, tenants: readonly Tenant[], scale: number): Generator<string[]> {
@@ -176,7 +175,7 @@ function contactRow({ account_id, workspace_id }: Tenant, chat: number): string[
     name,
     `user_${chat}`,
     normalise(name),
-    copyText(nameVector(name)),
+    copyText(toTsvector(tokenise(name))),
   ]
 }
 

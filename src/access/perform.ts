@@ -63,7 +63,13 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
   const work = async (tx: Tx) => handle(app, tx, call())
   if (key === undefined) return commit(app, work)
-  return once(app, route, caller, { key, fingerprint: fingerprintOf(route, { params, body: received }) }, work)
+  return once(
+    app,
+    route,
+    caller,
+    { key, fingerprint: fingerprintOf(route, { params, body: received }) },
+    work,
+  )
 }
 
 /** Gates, scope, allowlists: what can be said without looking at the input. */

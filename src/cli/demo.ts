@@ -5,7 +5,7 @@
 import type { App } from '../app.ts'
 import { createAccount } from '../capabilities/accounts/accounts.ts'
 import { addColumn } from '../capabilities/columns/columns.ts'
-import { markDemo, setAllowed, setGates } from '../capabilities/gates/gates.ts'
+import { markDemo, readDemo, setAllowed, setGates } from '../capabilities/gates/gates.ts'
 import { createKey } from '../capabilities/keys/keys.ts'
 import { addStages } from '../capabilities/pipeline/pipeline.ts'
 import { createUser, makeSetupToken } from '../capabilities/users/users.ts'
@@ -36,7 +36,9 @@ const behaviours: readonly Behaviour[] = [
 
 /** Undefined when somebody was here before. */
 export async function makeDemo(app: App, world: World): Promise<Demo | undefined> {
-  if ((await listWorkspaces(app.db)).length > 0) return undefined
+  const cutOff = (await readDemo(app.db)) === 'begun'
+  if (!cutOff && (await listWorkspaces(app.db)).length > 0) return undefined
+  await markDemo(app, 'begun')
   const workspace = await createWorkspace(app, 'system', { name: 'Demo' })
   const user = await createUser(app, 'system', {
     email: 'operator@localhost',
@@ -67,10 +69,11 @@ export async function makeDemo(app: App, world: World): Promise<Demo | undefined
   })
   await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })
   await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace.id, allowed: true })
-  await markDemo(app)
+  const setup_token = await makeSetupToken(app, 'system', user.id)
   // Last: the API opens once everything behind it is there.
   await setGates(app, 'system', { names: ['all', 'extended'], enabled: true })
-  return { key, setup_token: await makeSetupToken(app, 'system', user.id) }
+  await markDemo(app, 'done')
+  return { key, setup_token }
 }
 
 function addPerson(world: World, at: number): number {
@@ -82,7 +85,7 @@ function addPerson(world: World, at: number): number {
     .toLowerCase()
   const { person_id } = world.addPerson({
     name: `${first} ${last}`,
-    ...(at % 5 !== 4 && { username: `${plain}_${at + 1}` }),
+    ...(at % 5 !== 4 && { username: `${plain}_${world.state.last_person_id + 1}` }),
     // Numbers that no network gives out.
     ...(at % 3 === 0 && { phone: `+1555010${String(at).padStart(4, '0')}` }),
     behaviour: behaviours[at % behaviours.length],

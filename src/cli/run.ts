@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
-import { isDemo } from '../capabilities/gates/gates.ts'
+import { readDemo } from '../capabilities/gates/gates.ts'
 import { readConfig } from '../config.ts'
 import { sql } from '../db/sql.ts'
 import type { Server } from '../http/base.ts'
@@ -157,7 +157,7 @@ async function beginDemo(service: Service): Promise<Demo | undefined> {
   const wanted = role === 'start' && options.demo !== false && app.config.database.kind === 'embedded'
   if (!wanted || !sandbox || !('world' in sandbox)) return undefined
   const demo = await makeDemo(app, sandbox.world)
-  if (app.config.clock === 'system' && (await isDemo(app.db))) service.talk = keepTalking(sandbox.world)
+  if (app.config.clock === 'system' && (await readDemo(app.db))) service.talk = keepTalking(sandbox.world)
   return demo
 }
 

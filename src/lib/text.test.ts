@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ApiError } from './errors.ts'
-import { depthMax, isBlank, isSound, lengthOf, parseJson, quote, requireSound } from './text.ts'
+import { depthMax, isBlank, isSound, lengthOf, parseJson, quote, requireSound, toSound } from './text.ts'
 
 const sound = fc.string({ unit: 'binary' }).filter(isSound)
 
@@ -151,5 +151,14 @@ describe('a quoted name', () => {
         expect(lengthOf(JSON.parse(quoted))).toBeLessThanOrEqual(61)
       }),
     )
+  })
+})
+
+describe('toSound', () => {
+  test('takes out what PostgreSQL could not store, wherever it is, and leaves the rest', () => {
+    const whole = { text: 'a😀b', list: ['é'] }
+    expect(toSound(whole)).toBe(whole)
+    const odd = { text: 'a\0b', deep: [{ name: '\ud800x' }], count: 3, none: null }
+    expect(toSound(odd)).toEqual({ text: 'ab', deep: [{ name: '\ufffdx' }], count: 3, none: null })
   })
 })

@@ -23,6 +23,19 @@ export function isSound(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
+/**
+ * The same value without what could not be stored. For what platforms send, where refusing would stop everything
+ * behind it; what callers send is refused.
+ */
+export function toSound<T>(value: T): T {
+  const text = JSON.stringify(value)
+  // Both are escaped there, and hardly ever present.
+  if (!/\\u(0000|d[89a-f])/.test(text)) return value
+  return JSON.parse(text, (_, each) =>
+    typeof each === 'string' ? each.replaceAll('\0', '').toWellFormed() : each,
+  )
+}
+
 /** Parses JSON and refuses what `JSON.parse` would let pass or die on. */
 export function parseJson(bytes: Uint8Array): unknown {
   let text: string

@@ -77,8 +77,8 @@ export interface Token {
   readonly word: string
   readonly start: number
   readonly end: number
-  /** The last character of a run without spaces: `alone`, or `after` others. */
-  readonly tail?: 'alone' | 'after'
+  /** Of a run without spaces: two characters, or the last one, `alone` or `after` others. */
+  readonly part?: 'pair' | 'alone' | 'after'
 }
 
 /** What PostgreSQL can tell the position of. */
@@ -119,7 +119,7 @@ class Reader {
       return
     }
     if (kind === 'unspaced' && this.#kind === kind) {
-      this.tokens.push({ word: this.#word + character, start: this.#start, end })
+      this.tokens.push({ word: this.#word + character, start: this.#start, end, part: 'pair' })
       this.#begin(kind, character, start, end)
       return
     }
@@ -140,20 +140,18 @@ class Reader {
     const token = { word: this.#word, start: this.#start, end: this.#end }
     if (this.#kind === 'letter') this.tokens.push(token)
     if (this.#kind === 'unspaced') {
-      this.tokens.push({ ...token, tail: this.#length === 1 ? 'alone' : 'after' })
+      this.tokens.push({ ...token, part: this.#length === 1 ? 'alone' : 'after' })
     }
     this.#kind = 'gap'
   }
 }
 
 /** Lexemes with their positions, as `tsvector` reads them; `scope` begins each of them. */
-export function tokensOf(text: string, scope = ''): string {
+export function toTsvector(tokens: readonly Token[], scope = ''): string {
   const positions = new Map<string, string>()
-  let position = 0
-  for (const { word } of tokenise(text)) {
-    position++
+  for (const [at, { word }] of tokens.entries()) {
     const before = positions.get(word)
-    positions.set(word, before === undefined ? String(position) : `${before},${position}`)
+    positions.set(word, before === undefined ? String(at + 1) : `${before},${at + 1}`)
   }
   let literal = ''
   for (const [word, at] of positions) literal += `${quoteLexeme(scope + word)}:${at} `
@@ -166,7 +164,7 @@ export function quoteLexeme(lexeme: string): string {
 }
 
 /** A word, or words that stand one after another. */
-export type Term = readonly { readonly word: string; readonly prefix: boolean }[]
+export type Term = readonly (Pick<Token, 'word' | 'part'> & { readonly prefix: boolean })[]
 
 /**
  * What to look for to find this text. Its last word may go on if `prefix`; in a script without spaces the text may
@@ -175,11 +173,13 @@ export type Term = readonly { readonly word: string; readonly prefix: boolean }[
 export function termOf(text: string, { prefix }: { prefix: boolean }): Term {
   const tokens = tokenise(text)
   const last = tokens.at(-1)
-  if (last?.tail === 'after') tokens.pop()
-  return tokens.map((token, at) => {
-    const open = prefix || last?.tail === 'alone'
-    return { word: token.word, prefix: open && at === tokens.length - 1 }
-  })
+  if (last?.part === 'after') tokens.pop()
+  const open = prefix || last?.part === 'alone'
+  return tokens.map(({ word, part }, at) => ({
+    word,
+    prefix: open && at === tokens.length - 1,
+    ...(part && { part }),
+  }))
 }
 
 /** The term in the syntax of `tsquery`. */

@@ -9,6 +9,7 @@ import { giveUpWanted, type WantedHistory } from '../capabilities/history/histor
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
+import { within } from './within.ts'
 
 const connectMsMax = 20_000
 /** A session that was quiet for this long is asked whether it is still there. */
@@ -255,23 +256,4 @@ function restFor(end: Ended, failures: number): number {
   const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
   const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
   return ms * (0.5 + Math.random() / 2)
-}
-
-/** What the promise gave, or undefined once the time is up or the signal came. */
-function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const end = () => settle(() => resolve(undefined))
-    const timer = setTimeout(end, ms)
-    const settle = (done: () => void) => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', end)
-      done()
-    }
-    if (signal?.aborted) return end()
-    signal?.addEventListener('abort', end)
-    work.then(
-      (value) => settle(() => resolve(value)),
-      (error) => settle(() => reject(error)),
-    )
-  })
 }

@@ -21,6 +21,7 @@ import {
 import type { Tx } from '../db/sql.ts'
 import { emit, type NewEvent } from '../events/emit.ts'
 import { chatPrefix } from '../lib/shapes.ts'
+import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 
 export interface Held {
@@ -31,7 +32,8 @@ export interface Held {
 }
 
 /** False: the lease is somebody else's by now, and nothing was stored. */
-export async function ingest(app: App, held: Held, { updates, position }: UpdateBatch): Promise<boolean> {
+export async function ingest(app: App, held: Held, batch: UpdateBatch): Promise<boolean> {
+  const { updates, position } = toSound(batch)
   try {
     const events = await app.db.transaction(async (tx) => {
       const [fenced, isDeleted] = await Promise.all([

@@ -18,14 +18,17 @@ import {
   type WantedHistory,
 } from '../capabilities/history/history.ts'
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
+import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Outcome, Session } from '../platform/port.ts'
 import type { Held } from './ingest.ts'
+import { within } from './within.ts'
 
 const chatsPage = 100
 const contactsPage = 500
 const recentMessages = 50
 const olderMessages = 100
 const retryMs = 5_000
+const callMsMax = 20_000
 
 export interface Syncing {
   readonly held: Held
@@ -101,7 +104,8 @@ export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHist
   const { held, session } = syncing
   const { chat_id, oldest_id } = wanted
   const before = oldest_id === null ? null : { message_id: oldest_id }
-  const outcome = await session.history({ chat_id, before, limit: olderMessages })
+  const asked = session.history({ chat_id, before, limit: olderMessages })
+  const outcome = await answered(asked, syncing.signal)
   if (outcome.kind === 'accepted') {
     const first = oldest_id === null
     await storeHistory(app, held, { chat_id, messages: outcome.value, limit: olderMessages, counts: first })
@@ -148,7 +152,7 @@ async function storeHistory(
 /** What the platform gave; undefined when it did not, after a pause as long as it asked for. */
 async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>>): Promise<T | undefined> {
   const { held, paceMs, signal } = syncing
-  const outcome = await call()
+  const outcome = await answered(call(), signal)
   if (outcome.kind === 'accepted') {
     if (paceMs > 0) await pause(paceMs, signal)
     return outcome.value
@@ -156,6 +160,13 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
   app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'syncing was held up')
   await pause(outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
   return undefined
+}
+
+/** A call that is never answered holds up this account's past, but not for ever. */
+async function answered<T>(call: Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> {
+  const outcome = await within(callMsMax, call, signal)
+  if (outcome) return toSound(outcome)
+  return { kind: 'unknown', reason: 'The platform did not answer in time.' }
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

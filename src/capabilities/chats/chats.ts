@@ -4,7 +4,7 @@ import type { Account, Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { chatNumber } from '../../lib/shapes.ts'
-import { tokensOf } from '../../lib/tokens.ts'
+import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 
 /**
@@ -74,7 +74,7 @@ export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatStat
 /** The name is searched as the contact's where it is one: most chats stay out of the index, which costs nothing. */
 function nameTokens({ id, name, participants }: Chat): string | null {
   const known = participants.some((one) => one.kind === 'person' && one.id === id && one.name === name)
-  return known ? null : tokensOf(name) || null
+  return known ? null : toTsvector(tokenise(name)) || null
 }
 
 /** A phone number belongs to the contact, not to everybody who sees the chat. */

@@ -1,9 +1,8 @@
 /** The people an account knows. */
 import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
-import { normalise } from '../../lib/tokens.ts'
+import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
-import { nameVector } from './names.ts'
 
 /** Makes or refreshes contacts; what the platform no longer tells stays as it was. Each person once. */
 export async function storeContacts(tx: Tx, owner: Owner, people: readonly Person[]): Promise<void> {
@@ -13,7 +12,7 @@ export async function storeContacts(tx: Tx, owner: Owner, people: readonly Perso
     select ${owner.account_id}, id, ${owner.workspace_id}, name, username, phone, sort_name, tokens::tsvector
     from unnest(${people.map(({ id }) => id)}::bigint[], ${people.map(({ name }) => name)}::text[],
       ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[],
-      ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => nameVector(name))}::text[])
+      ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => toTsvector(tokenise(name)))}::text[])
       as person (id, name, username, phone, sort_name, tokens)
     -- Most are known and unchanged: a conflict would lock and rewrite their rows.
     where (select (k.name, k.username, k.phone)

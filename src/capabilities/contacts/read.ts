@@ -4,7 +4,7 @@ import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
 import { pageText } from '../../lib/page.ts'
-import { nameQuery } from './names.ts'
+import { prefixTerms, toTsquery } from '../../lib/tokens.ts'
 
 export interface ContactQuery {
   readonly account_id?: string | undefined
@@ -49,7 +49,8 @@ export function contactPage(
     ? sql`and (c.sort_name, c.provider_id) >= (${name}::text, ${provider_id}::bigint)
         and (c.sort_name, c.provider_id, c.account_id) > (${name}::text, ${provider_id}::bigint, ${account_id}::text)`
     : sql``
-  const matching = q === undefined ? sql`` : sql`and c.name_tokens @@ ${nameQuery(q)}::tsquery`
+  const words = q === undefined ? [] : prefixTerms(q).map((term) => toTsquery(term))
+  const matching = q === undefined ? sql`` : sql`and c.name_tokens @@ ${words.join(' & ')}::tsquery`
   return sql`
     select p.sort_name, p.provider_id, p.account_id, row_to_json(item)::text as item
     from (

@@ -91,11 +91,16 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
   return { dispatch: on }
 }
 
-/** This instance began as a demo: its people go on writing after a restart. */
-export async function markDemo(app: App): Promise<void> {
-  await app.db.run(sql`insert into settings (name, value) values ('demo', 'true') on conflict do nothing`)
+export type DemoState = 'begun' | 'done'
+
+/** This instance is a demo: its people go on writing after a restart. One that was cut off is made anew. */
+export async function markDemo(app: App, state: DemoState): Promise<void> {
+  await app.db.run(sql`
+    insert into settings (name, value) values ('demo', to_jsonb(${state}::text))
+    on conflict (name) do update set value = excluded.value`)
 }
 
-export async function isDemo(db: Db): Promise<boolean> {
-  return (await db.maybe(sql`select 1 from settings where name = 'demo'`)) !== undefined
+export async function readDemo(db: Db): Promise<DemoState | undefined> {
+  const row = await db.maybe<{ value: DemoState }>(sql`select value from settings where name = 'demo'`)
+  return row?.value
 }

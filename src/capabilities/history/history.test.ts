@@ -39,10 +39,11 @@ async function withPast(chats: number, messages: number): Promise<{ account_id: 
   return { account_id, people }
 }
 
-function untilSynced(account_id: string): Promise<unknown> {
-  return until('the account is synced', 15_000, () =>
+async function untilSynced(account_id: string): Promise<void> {
+  await until('the account is synced', 15_000, () =>
     place.db.maybe(sql`select 1 from account_sync where account_id = ${account_id} and phase = 'done'`),
   )
+  await place.service.settle()
 }
 
 async function walk(account_id: string, chat: number): Promise<{ texts: string[]; sources: string[] }> {
