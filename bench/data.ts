@@ -16,7 +16,7 @@ import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { type Database, sql } from '../src/db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../src/lib/tokens.ts'
-import { messageTokens, messageTokens } from '../src/lib/tokens-message.ts'
+import { messageTokens } from '../src/lib/tokens-message.ts'
 import { routes } from '../src/routes.ts'
 import { type Random, seeded, sentence } from './texts.ts'
 
@@ -127,7 +127,7 @@ const columns: Record<Table, string> = {
   chats:
     'account_id, chat_id, workspace_id, kind, name, username, participants, last_message_id, last_message_text, last_message_at, unread_count',
   messages:
-    'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, tokens, announced, tokens',
+    'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, tokens, announced',
 }
 
 function* rowsOf(table: Table, tenants: readonly Tenant[], scale: number): Generator<string[]> {

@@ -1,8 +1,9 @@
 /** How far back each step of a search looks: as far as the newest messages say is needed, and no further. Pure. */
+import { startBefore } from '../../lib/tokens-message.ts'
 
 /** What the newest messages of one account, or of one chat, show. */
 export interface Sample {
-  /** Messages looked at, at most `wanted`, and how many of them match. */
+  /** Messages looked at, and how many of them match. */
   readonly seen: number
   readonly hits: number
   /** The time of the oldest of them. */
@@ -18,26 +19,33 @@ export interface Window {
 }
 
 export interface Outlook {
-  /** Everything there is to look through; undefined when that is nothing. */
-  readonly range: Window | undefined
+  /** Everything there is to look through. */
+  readonly range: Window
   /** The samples were all there is. */
   readonly small: boolean
-  /** The part of the newest messages that match. */
+  /** Matches among the newest messages, and the part of them that these are. */
+  readonly hits: number
   readonly density: number
   /** Messages a millisecond. */
   readonly rate: number
 }
 
-export function lookOut(samples: readonly Sample[], wanted: number, bounds: Window): Outlook {
+/** With fewer the sample says only that it is rare, or was common long ago. */
+const hitsMin = 5
+
+/** Undefined: there is nothing to look through. `each`: how many were to be looked at in each place. */
+export function lookOut(samples: readonly Sample[], each: number, bounds: Window): Outlook | undefined {
   const known = samples.filter(({ seen }) => seen > 0)
   const from = Math.max(bounds.from, Math.min(...known.map(({ oldest_at }) => Number(oldest_at))))
   const until = Math.min(bounds.until, Math.max(...known.map(({ newest_at }) => Number(newest_at))) + 1)
+  if (!(from < until)) return undefined
   const seen = sum(known.map((sample) => sample.seen))
+  const hits = sum(known.map((sample) => sample.hits))
   return {
-    range: from < until ? { from, until } : undefined,
-    small: known.every((sample) => sample.seen < wanted),
-    // Half a hit where there was none: the rarest word that the sample cannot rule out.
-    density: Math.max(sum(known.map(({ hits }) => hits)), 0.5) / Math.max(seen, 1),
+    range: { from, until },
+    small: known.every((sample) => sample.seen < each),
+    hits,
+    density: Math.max(hits, hitsMin) / seen,
     rate: sum(known.map((sample) => sample.seen / Math.max(until - Number(sample.since), 1))),
   }
 }
@@ -46,32 +54,35 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
-/** The newest part that should hold `count` matches, and as much again; undefined when that is most of it all. */
-export function recentWindows({ range, density, rate }: Outlook, count: number): Window[] | undefined {
-  if (!range) return undefined
-  const span = (1.2 * count) / density / rate
-  if (span > (range.until - range.from) / 8) return undefined
-  return [
-    { from: range.until - span, until: range.until },
-    { from: range.until - 3 * span, until: range.until - span },
-  ]
+/** The newest part that should hold `count` matches and a few more, and as much again; undefined if nobody can know. */
+export function recentWindows(outlook: Outlook, count: number): Window[] | undefined {
+  return outlook.hits < hitsMin ? undefined : allWindows(outlook, count).slice(0, 2)
 }
 
-/** So many messages are looked up at once where their matches have to be put in order. */
-const stepMessages = 150_000
-const evenSteps = 40
-
-/** All of it, newest first, in steps that hold so many messages; far back they grow, so that they stay few. */
-export function allWindows({ range, rate }: Outlook): Window[] {
+/** Everything, newest first: a part that should hold `count` matches, then parts that grow, so that they stay few. */
+export function allWindows({ range, density, rate }: Outlook, count: number): Window[] {
   const windows: Window[] = []
-  if (!range) return windows
-  let step = stepMessages / rate
+  let span = (1.15 * count) / density / rate
   let { until } = range
   while (until > range.from) {
-    const from = Math.max(range.from, until - step)
+    const from = Math.max(range.from, Math.min(startBefore(until, span), until - 1))
     windows.push({ from, until })
     until = from
-    if (windows.length >= evenSteps) step *= 2
+    if (windows.length > 1) span *= 2
   }
   return windows
 }
+
+/** The same with the window at this place in small pieces: it held more than can be put in order. */
+export function splitWindow(windows: readonly Window[], place: number): Window[] {
+  const pieces: Window[] = []
+  const { from, until } = windows[place] ?? { from: 0, until: 0 }
+  for (let end = until; end > from; ) {
+    const start = Math.max(from, Math.min(startBefore(end, (until - from) / piecesMax), end - 1))
+    pieces.push({ from: start, until: end })
+    end = start
+  }
+  return windows.toSpliced(place, 1, ...pieces)
+}
+
+const piecesMax = 16

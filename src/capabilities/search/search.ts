@@ -4,10 +4,10 @@ import type { Account } from '../../contract.ts'
 import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
-import { readNames, readWords, toCondition, type Words, within } from './conditions.ts'
+import { type Condition, querySeasons, readNames, readWords, toQuery, type Words } from './conditions.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
-import { allWindows, lookOut, type Outlook, recentWindows, type Window } from './plan.ts'
-import { type Found, findNamed, type Lookup, lookUp, type Place, survey, type Wanted } from './store.ts'
+import { allWindows, lookOut, type Outlook, recentWindows, splitWindow, type Window } from './plan.ts'
+import { type Found, findNamed, type Lookup, lookUp, type Place, survey } from './store.ts'
 
 export interface SearchRequest {
   readonly query?: string | undefined
@@ -37,15 +37,16 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
     chat_id: request.chat_id === undefined ? undefined : chatNumber(request.chat_id),
   }
   const people = names === undefined ? undefined : await findPeople(app, place, names)
-  const wanted = searched.flatMap(({ id }) => toWanted(id, place, words, people))
+  const conditions = searched.flatMap(({ id }) => toCondition(id, place, words, people))
+  const wanted = conditions.map((one) => ({ account_id: one.account_id, query: toQuery(one) }))
   const each = Math.max(4, Math.ceil(sampleSize / Math.max(searched.length, 1)))
   const [surveyed, histories] = await Promise.all([
     survey(app.db, place, { wanted, bounds, each }),
     listCompleteness(app.db, place.account_ids),
   ])
-  const asked = surveyed.filter(({ account_id }) => wanted.some((one) => one.account_id === account_id))
+  const asked = surveyed.filter(({ account_id }) => conditions.some((one) => one.account_id === account_id))
   const outlook = lookOut(asked, each, bounds)
-  const rows = await find(app, { outlook, wanted, place, words, limit: request.limit + 1 })
+  const rows = outlook ? await find(app, { outlook, conditions, words, limit: request.limit + 1 }) : []
   const histories_complete = histories.every(({ history_complete }) => history_complete)
   return {
     ...answer(rows, searched, { words, limit: request.limit }),
@@ -97,64 +98,63 @@ async function findPeople(app: App, { account_ids }: Place, query: string): Prom
 }
 
 /** Nothing is wanted of an account that knows none of the people. */
-function toWanted(
+function toCondition(
   account_id: string,
   { chat_id }: Place,
   words: Words,
   people: People | undefined,
-): Wanted[] {
+): Condition[] {
   const ids = people?.ids.get(account_id)
-  if (people && !ids) return []
-  return [{ account_id, query: toCondition(account_id, { words, people: ids, chat_id }) }]
+  return people && !ids ? [] : [{ account_id, words, people: ids, chat_id }]
 }
 
 interface Task {
   readonly outlook: Outlook
-  readonly wanted: readonly Wanted[]
-  readonly place: Place
+  readonly conditions: readonly Condition[]
   readonly words: Words
   readonly limit: number
 }
 
 /**
- * What is common is found among the newest messages, what is rare in the index at once. What is neither, or common
- * only long ago, is looked for step by step into the past.
+ * What is common is found among the newest messages. What is not is looked for further and further back, in parts that
+ * grow; if one of them turns out to be full of it, in small pieces of that part.
  */
-async function find(app: App, task: Task): Promise<readonly Found[]> {
-  const { outlook, wanted, place, words, limit } = task
-  const { range } = outlook
-  if (!range) return []
+async function find(app: App, { outlook, conditions, words, limit }: Task): Promise<readonly Found[]> {
   const count = countMax + 1
-  const everywhere = [range]
-  const enough = (rows: readonly Found[]) => (rows[0]?.total ?? 0) >= count
-  const look = (by: Lookup['by'], windows: readonly Window[], ordered = true) => {
-    const probes = windows.flatMap((window, at) =>
-      wanted.map(({ account_id, query }) => ({
-        account_id,
-        window: at,
-        query:
-          by === 'index' && query !== null && windows !== everywhere
-            ? within(query, account_id, window)
-            : query,
-      })),
+  const [first] = conditions
+  const timeOnly = first !== undefined && toQuery(first) === null
+  const dense = hasPrefix(words) && outlook.density >= prefixDensity
+  const by: Lookup['by'] = timeOnly || dense || outlook.small ? 'time' : 'index'
+  const look = (windows: readonly Window[], most: number) => {
+    const probes = windows.flatMap((window, place) =>
+      conditions.flatMap((condition) =>
+        querySeasons(condition, window, outlook.range).map((part) => ({
+          ...part,
+          place,
+          account_id: condition.account_id,
+        })),
+      ),
     )
-    return lookUp(app.db, { windows, probes, chat_id: place.chat_id, by, ordered, count, limit })
+    return lookUp(app.db, { probes, chat_id: first?.chat_id, by, most, count, limit })
   }
-  if (outlook.small) return look('time', everywhere)
   const recent = recentWindows(outlook, count)
-  const byTime =
-    wanted.some(({ query }) => query === null) || (hasPrefix(words) && outlook.density >= prefixDensity)
   if (recent) {
-    const rows = await look(byTime ? 'time' : 'index', recent)
-    if (enough(rows)) return rows
+    const rows = await look(recent, heldMax)
+    if (isEnough(rows, count)) return rows
   }
-  if (wanted.every(({ query }) => query !== null)) {
-    const rows = await look('index', everywhere, false)
-    if (!enough(rows)) return rows
-    return look('index', allWindows(outlook))
-  }
-  return look('time', allWindows(outlook))
+  const windows = allWindows(outlook, count)
+  const rows = await look(windows, heldMax)
+  const overflow = rows[0]?.overflow
+  return typeof overflow === 'number' ? look(splitWindow(windows, overflow), everything) : rows
 }
+
+function isEnough(rows: readonly Found[], count: number): boolean {
+  return rows[0]?.overflow === null && rows[0].total >= count
+}
+
+/** More matches than this in one part of the past are not put in order: the part is taken in smaller ones. */
+const heldMax = 4000
+const everything = 1_000_000_000
 
 /** All words that begin alike are put together before anything else: where that is much, going by time is quicker. */
 const prefixDensity = 0.1

@@ -1,8 +1,8 @@
--- What messages are found by. The application makes the lexemes, each beginning with its account, so the index keeps
--- the words of every account apart; chats, senders and stretches of time are lexemes too.
+-- What messages are found by. The application makes the lexemes (lib/tokens-message.ts): each begins with its account
+-- and season, so the index keeps these apart, and no other tenant's rows are read for a search.
 
 alter table messages add column tokens tsvector not null default '';
-create index messages_tokens on messages using gin (tokens) with (fastupdate = off);
+create index messages_tokens on messages using gin (tokens) with (gin_pending_list_limit = 256);
 create index messages_recent on messages (account_id, sent_at desc, id desc) where deleted_at is null;
 
 -- The words of a chat's name, where no contact has the same: groups, channels, bots.
