@@ -139,14 +139,14 @@ function* rowsOf(table: Table, tenants: readonly Tenant[], scale: number): Gener
       if (table === 'contacts') yield contactRow(tenant, chat)
       else if (table === 'chats') yield chatRow(tenant, chat, random)
       else
-        for (const row of messageRows(tenant, chat, messagesIn(chat, perChat), random, () => ++id)) yield row
+        for (const row of messageRows(tenant, chat, messagesIn(tenant, chat, perChat), random, () => ++id)) yield row
     }
   }
 }
 
-/** Most chats are short; the first hundred of an account are long. */
-function messagesIn(chat: number, perChat: number): number {
-  return chat <= 100 ? 500 : Math.max(1, Math.round(perChat))
+/** Most chats are short; the first hundred of a large account are long. */
+function messagesIn({ chats }: Tenant, chat: number, perChat: number): number {
+  return chat <= 100 && chats > 10_000 ? 500 : Math.max(1, Math.round(perChat))
 }
 
 function nameOf(chat: number): string {
