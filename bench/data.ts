@@ -139,7 +139,8 @@ function* rowsOf(table: Table, tenants: readonly Tenant[], scale: number): Gener
       if (table === 'contacts') yield contactRow(tenant, chat)
       else if (table === 'chats') yield chatRow(tenant, chat, random)
       else
-        for (const row of messageRows(tenant, chat, messagesIn(tenant, chat, perChat), random, () => ++id)) yield row
+        for (const row of messageRows(tenant, chat, messagesIn(tenant, chat, perChat), random, () => ++id))
+          yield row
     }
   }
 }

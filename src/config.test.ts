@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readConfig } from './config.ts'
+import { ConfigError, readConfig, variableNames } from './config.ts'
 
 const secret = 'a secret for tests that is long enough'
 const url = 'postgres://parley:hunter2@localhost/parley'
@@ -15,6 +17,12 @@ function faults(env: NodeJS.ProcessEnv): readonly string[] {
 }
 
 describe('the configuration', () => {
+  test('is documented: .env.example names every variable, and no other', () => {
+    const text = readFileSync(join(import.meta.dirname, '..', '.env.example'), 'utf8')
+    const documented = [...text.matchAll(/^#?([A-Z_]+)=/gm)].map((match) => match[1] ?? '')
+    expect(documented.sort()).toEqual([...variableNames].sort())
+  })
+
   test('is complete without a single variable', () => {
     expect(readConfig({})).toMatchObject({
       database: { kind: 'embedded' },

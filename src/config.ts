@@ -34,8 +34,11 @@ const variables = {
   PARLEY_METRICS_TOKEN: z.string().min(16, 'must be at least 16 characters long').optional(),
 }
 
-/** Variables that only other verbs read: known, and of no concern to the service. */
+/** Read by the command line itself. */
 const elsewhere = new Set(['PARLEY_DATA_DIR'])
+
+/** Every variable there is, as `.env.example` documents them. */
+export const variableNames: readonly string[] = [...Object.keys(variables), ...elsewhere]
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'

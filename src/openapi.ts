@@ -75,6 +75,7 @@ export function makeSandboxOpenApi(operations: readonly ControlCall[], prefix: s
     },
     servers: [{ url: prefix }],
     paths,
+    security: [],
     components: { schemas: { Error: errorSchema } },
   }
 }
@@ -207,7 +208,7 @@ function fieldsOf(schema: z.ZodType | undefined, where: 'path' | 'query', exampl
     in: where,
     required: where === 'path' || required.includes(name),
     schema: field,
-    ...(name in examples && { example: examples[name] }),
+    ...(name in examples && { example: field.type === 'integer' ? Number(examples[name]) : examples[name] }),
   }))
 }
 

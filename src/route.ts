@@ -67,6 +67,8 @@ interface Input<P, Q, B> {
   readonly body?: z.ZodType<B>
   /** Where the input decides what is needed: checked again once it is known. */
   readonly variant?: (input: { readonly query: Q; readonly body: B }) => Needs
+  /** What a schema cannot see, such as who a cursor was made for. Throws. */
+  readonly check?: (app: App, caller: Caller, input: { readonly query: Q; readonly body: B }) => void
 }
 
 interface Read<P, Q, B> {

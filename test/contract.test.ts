@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { apiPrefix, type Gate, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
+import { emit } from '../src/events/emit.ts'
+import { sequence } from '../src/events/sequencer.ts'
 import type { Route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
 import { type Expectation, expectations } from './contract.expectations.ts'
@@ -11,6 +13,10 @@ import { type Answer, type Ask, openService, type Service, type Tenant } from '.
 const listed = [...routes, ...probes]
 const cases = listed.map((route) => [`${route.method} ${route.path}`, route] as const)
 const expected = (route: Route): Expectation => expectations[route.name] as Expectation
+
+/** What only our own workspace may ever see. */
+const canary = 'canaryofown'
+const showsCanary = ['list_chats', 'get_chat', 'list_messages', 'list_contacts', 'list_events']
 
 let service: Service
 let own: Tenant
@@ -23,7 +29,11 @@ beforeAll(async () => {
   own = await service.tenant('Own')
   other = await service.tenant('Other')
   account_id = await service.account(own.workspace_id)
-  await service.chat({ account_id, workspace_id: own.workspace_id })
+  await service.chat({ account_id, workspace_id: own.workspace_id, name: canary, texts: [canary] })
+  await service.app.db.transaction((tx) =>
+    emit(tx, own.workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data: { canary } }]),
+  )
+  await sequence(service.app.db)
   await service.allow(own)
   await service.allow(other)
 })
@@ -137,7 +147,9 @@ describe.each(cases)('%s', (_, route) => {
     const { foreign } = expected(route)
     if (foreign === 'own') expect(answer.status).toBe(200)
     else refused(answer, ...foreign)
-    expect(JSON.stringify(answer.body)).not.toContain(own.workspace_id)
+    for (const ours of [own.workspace_id, canary]) expect(JSON.stringify(answer.body)).not.toContain(ours)
+    // What is ours is there to be seen: by ourselves.
+    if (showsCanary.includes(route.name)) expect(JSON.stringify((await ask(route)).body)).toContain(canary)
   })
 
   test('503 while each of its gates is closed', async () => {
@@ -159,7 +171,9 @@ describe.each(cases)('%s', (_, route) => {
   })
 
   test('405 for a method it does not answer', async () => {
-    const here = listed.filter(({ path }) => path === route.path).map(({ method }) => String(method))
+    const here = listed
+      .filter(({ path }) => path === route.path)
+      .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [String(method)]))
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       if (here.includes(method)) continue
       const answer = await ask({ ...route, method: method as Route['method'] }, { body: undefined })

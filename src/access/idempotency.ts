@@ -6,7 +6,7 @@ import { LostCommit, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
-import type { Reply, Route } from '../route.ts'
+import { Json, type Reply, type Route } from '../route.ts'
 
 /** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. */
 export function readIdempotencyKey(values: readonly string[]): string | undefined {
@@ -43,7 +43,7 @@ export async function once(
     const reply = await work(tx)
     await tx.run(sql`
       update operations set state = 'completed', reply_status = ${reply.status},
-        reply_body = ${JSON.stringify(reply.body)}, finished_at = domain_now()
+        reply_body = ${reply.body instanceof Json ? reply.body.text : JSON.stringify(reply.body)}, finished_at = domain_now()
       where id = ${id}`)
     return { ...reply, headers: { ...reply.headers, 'X-Operation-Id': id } }
   }

@@ -1,10 +1,9 @@
 /** The one place that knows the order of checks. Each line lets a request through or throws. */
-import type { z } from 'zod'
 import type { App, Snapshot, Window } from '../app.ts'
 import type { Caller, Needs } from '../contract.ts'
 import type { Tx } from '../db/sql.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
-import { quote, requireSound } from '../lib/text.ts'
+import { parse } from '../lib/parse.ts'
 import type { Call, Reply, Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
@@ -51,6 +50,7 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   const needs: Needs = route.variant?.({ query, body }) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
+  route.check?.(app, caller, { query, body })
   // Read now and required later: a replay comes before it, and a transaction never waits for a second connection.
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
   const call = (): Call<never, never, never> => {
@@ -107,36 +107,6 @@ function unmetNeed(
     }
   }
   return undefined
-}
-
-/** Refuses what the schema does, in a sentence that names the place. */
-function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: ErrorCode): T {
-  requireSound(value)
-  if (!schema) return undefined as T
-  const parsed = schema.safeParse(value, { reportInput: true })
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  if (malformed) throw new ApiError(malformed)
-  throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue) })
-}
-
-/** Names the property and says what is wrong with it, in words. */
-function sentenceOf(issue: z.core.$ZodIssue): string {
-  const where = issue.path
-    .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at ? '.' : ''}${String(part)}`))
-    .join('')
-  if (issue.code === 'unrecognized_keys') {
-    const inside = where ? ` in ${where}` : ''
-    return `Unknown ${issue.keys.length > 1 ? 'properties' : 'property'}${inside}: ${issue.keys.slice(0, 10).map(quote).join(', ')}.`
-  }
-  const what = issue.code === 'invalid_type' ? typeSentence(issue) : issue.message
-  return where ? `${where} ${what}.` : `The body ${what}.`
-}
-
-function typeSentence(issue: z.core.$ZodIssueInvalidType): string {
-  if (issue.input === undefined) return 'is required'
-  if (Array.isArray(issue.input) && issue.expected === 'string') return 'must be one string, given once'
-  return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
 }
 
 /** Where the contract requires `account_id`, only the extended gate lets it be left out. */

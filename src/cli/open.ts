@@ -94,6 +94,12 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     if (error instanceof ApiError && error.code === 'schema_unavailable') {
       throw new Refusal('The database has not been set up yet. Run `parley migrate` first.')
     }
+    if ((error as { code?: string }).code === '42501') {
+      throw new Refusal(
+        'The role of DATABASE_URL may not make the tables: it needs CREATE on the database (for the extension ' +
+          'btree_gin) and on the schema public.',
+      )
+    }
     if (error instanceof ApiError && error.code === 'store_unavailable') {
       throw new Refusal(`The database of DATABASE_URL does not answer: ${reasonOf(error)}.`)
     }
@@ -125,7 +131,18 @@ async function prepare(db: Database, options: OpenOptions): Promise<readonly str
   return applied
 }
 
+/** What the commonest mistakes are called, for the person who sets it up. */
+const reasons: Readonly<Record<string, string>> = {
+  '28P01': 'the password is wrong',
+  '28000': 'the role may not log in',
+  '3D000': 'there is no such database',
+  ECONNREFUSED: 'nothing listens at that address',
+  ENOTFOUND: 'the host name is unknown',
+  ENOENT: 'the socket is not there',
+  ETIMEDOUT: 'it took too long',
+}
+
 function reasonOf(error: ApiError): string {
   const { code, message } = (error.cause ?? error) as Error & { code?: string }
-  return code ?? message
+  return (code && reasons[code]) ?? message
 }

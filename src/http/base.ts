@@ -113,7 +113,7 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
       {
         request_id: request.id,
         method: request.method,
-        path: pathOf(request).replaceAll(keys, `${keyPrefix}…`),
+        path: loggedPath(request),
         operation,
         status: reply.statusCode,
         code: refusal,
@@ -156,6 +156,13 @@ async function listen(
 export function headerValues(request: FastifyRequest, name: string): string[] {
   const { rawHeaders } = request.raw
   return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name)
+}
+
+/** Chat ids help at night; a key or a phone number that was typed into an address does not belong in a log. */
+function loggedPath(request: FastifyRequest): string {
+  return pathOf(request)
+    .replaceAll(keys, `${keyPrefix}…`)
+    .replaceAll(/(platform(?::|%3A)chat(?::|%3A)-?\d+)|(?:\+|%2B)?\d{6,}/gi, (_, chat) => chat ?? '…')
 }
 
 /** Without the query, which may hold a key. */

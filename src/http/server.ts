@@ -102,5 +102,6 @@ function methodsOf(routes: readonly Route[], path: string): string[] {
   const matching = routes.filter((route) =>
     new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
   )
-  return [...new Set(matching.map(({ method }) => method))]
+  // Who may GET may ask for the head alone.
+  return [...new Set(matching.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
 }

@@ -19,7 +19,7 @@ export const errors = {
   invalid_stage: [400, 'The stage is unknown or hidden.'],
   invalid_column_value: [400, "The value does not fit the column's type or options."],
   suppressed_recipient: [400, 'A recipient is on the suppression list.'],
-  unresolved_personalization: [400, 'A recipient has no value for a placeholder that the message uses.'],
+  unresolved_personalization: [400, 'A recipient has no value for a name that the message uses.'],
   branching_disabled: [400, 'Branching is not enabled here.'],
   // 401
   invalid_key: [401, 'The API key is missing, invalid, expired or revoked.'],

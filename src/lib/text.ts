@@ -114,21 +114,52 @@ function decodeKey(literal: string): string {
   }
 }
 
+export type Path = readonly (string | number | symbol)[]
+
 /** Every string and key of a value is sound, and every number is one that survives. */
 export function requireSound(value: unknown): void {
-  if (typeof value === 'string') {
-    if (!isSound(value)) throw new ApiError('invalid_text')
-  } else if (typeof value === 'number') {
-    if (!Number.isFinite(value))
-      throw new ApiError('invalid_request', { detail: 'A number is out of range.' })
-  } else if (Array.isArray(value)) {
-    for (const item of value) requireSound(item)
-  } else if (value !== null && typeof value === 'object') {
-    for (const key in value) {
-      if (!isSound(key)) throw new ApiError('invalid_text')
-      requireSound((value as Record<string, unknown>)[key])
-    }
+  const fault = findFault(value)
+  if (!fault) return
+  const where = nameOf(fault.path)
+  if (fault.kind === 'number') {
+    throw new ApiError('invalid_request', { detail: `${where || 'A number'} is out of range.` })
   }
+  throw new ApiError(
+    'invalid_text',
+    where ? { detail: `${where} contains a NUL character or a lone surrogate.` } : {},
+  )
+}
+
+interface Fault {
+  readonly kind: 'text' | 'number'
+  readonly path: (string | number)[]
+}
+
+/** Where the first fault is; the path is put together only when there is one. */
+function findFault(value: unknown): Fault | undefined {
+  if (typeof value === 'string') return isSound(value) ? undefined : { kind: 'text', path: [] }
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : { kind: 'number', path: [] }
+  if (value === null || typeof value !== 'object') return undefined
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) {
+      const fault = findFault(value[at])
+      if (fault) return { ...fault, path: [at, ...fault.path] }
+    }
+    return undefined
+  }
+  for (const key in value) {
+    if (!isSound(key)) return { kind: 'text', path: [] }
+    const fault = findFault((value as Record<string, unknown>)[key])
+    if (fault) return { ...fault, path: [key, ...fault.path] }
+  }
+  return undefined
+}
+
+/** A place in a value as people write it: `recipients[3].chat_id`. */
+export function nameOf(path: Path): string {
+  return path
+    .map((part, at) => (typeof part === 'number' ? `[${part}]` : `${at ? '.' : ''}${String(part)}`))
+    .join('')
 }
 
 /** A name from outside, safe to repeat in a sentence. */

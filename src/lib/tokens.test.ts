@@ -10,7 +10,15 @@ import {
   toTsquery,
   toTsvector,
 } from './tokens.ts'
-import { messageTokens, scopeOf, stretchesBetween } from './tokens-message.ts'
+import {
+  messageTokens,
+  scopeOf,
+  seasonName,
+  seasonOf,
+  startBefore,
+  stretchesBetween,
+  termQuery,
+} from './tokens-message.ts'
 import { parseQuery } from './tokens-query.ts'
 
 const words = (text: string) => tokenise(text).map(({ word }) => word)
@@ -172,15 +180,38 @@ describe('messageTokens', () => {
 
   test('every lexeme begins with the account', () => {
     const scope = scopeOf('acc_1')
+    const season = scope + seasonName(seasonOf(sent_at))
     const literal = messageTokens(placed)
     expect(literal.split(' ').every((lexeme) => lexeme.startsWith(`'${scope}`))).toBe(true)
-    expect(literal).toContain(`'${scope}hi':1,2 '${scope}you':3`)
+    expect(literal).toContain(`'${season}hi':1,2 '${season}you':3`)
     expect(scopeOf('acc_2')).not.toBe(scope)
   })
 
   test('the sender is told in groups only', () => {
     expect(messageTokens(placed)).not.toContain('~')
-    expect(messageTokens({ ...placed, chat_id: '-7' })).toContain(`'${scopeOf('acc_1')}~42'`)
+    expect(messageTokens({ ...placed, chat_id: '-7' })).toMatch(/'\S{7}~42'/)
+  })
+
+  test('words that follow each other are told as pairs, and asked for as pairs', () => {
+    const season = scopeOf('acc_1') + seasonName(seasonOf(sent_at))
+    const stored = messageTokens({ ...placed, text: 'one two three 東京都' })
+    const lexemes = (query: string) => [...query.matchAll(/'([^']+)'/g)].map(([quoted]) => quoted)
+    const phrase = termQuery(season, termOf('two three', { prefix: false }))
+    expect(phrase).toMatch(/^\('\S+\+\w+' & \('\S+two' <-> '\S+three'\)\)$/)
+    expect(lexemes(phrase).every((lexeme) => stored.includes(lexeme))).toBe(true)
+    // What may go on, and parts of a run, make none.
+    expect(termQuery(season, termOf('two thr', { prefix: true }))).not.toContain('+')
+    expect(termQuery(season, termOf('東京都', { prefix: false }))).not.toContain('+')
+  })
+
+  test('a window begins where a stretch does, not much further back than asked', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 4e12 }), fc.integer({ min: 1, max: 2e11 }), (until, ms) => {
+        const from = startBefore(until, ms)
+        expect(from).toBeLessThanOrEqual(until - ms)
+        expect(until - from).toBeLessThanOrEqual(Math.max(2 * ms, 2 ** 12 * 1000 + ms))
+      }),
+    )
   })
 
   test('a message lies in the stretches of any time around it', () => {

@@ -81,8 +81,8 @@ export interface Token {
   readonly part?: 'pair' | 'alone' | 'after'
 }
 
-/** What PostgreSQL can tell the position of. */
-export const tokensMax = 16_383
+/** As many as the longest message can have; PostgreSQL would take more positions, but not much more text. */
+export const tokensMax = 4096
 /** Of a longer run of letters only the beginning is told from others. */
 const wordLengthMax = 64
 

@@ -3,7 +3,7 @@
  * when somebody asks. Runs beside the live updates, which were listened to before it began, so nothing falls between.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { requireLease } from '../access/ledger/hosts.ts'
+import { noteFlood, requireLease } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
@@ -111,6 +111,7 @@ export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHist
     await storeHistory(app, held, { chat_id, messages: outcome.value, limit: olderMessages, counts: first })
   } else {
     app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history was not to be had')
+    if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
     await giveUpWanted(app.db, wanted)
   }
 }
@@ -158,6 +159,7 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
     return outcome.value
   }
   app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'syncing was held up')
+  if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
   await pause(outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
   return undefined
 }

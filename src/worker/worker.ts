@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
+import { settleTokens } from '../capabilities/messages/messages.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -11,6 +12,7 @@ import { type Loop, type Running, runLoops } from './loops.ts'
 const beatMs = 2_000
 const tidyMs = 60_000
 const sequencerMs = 10
+const settleMs = 1_000
 
 export async function startWorker(app: App, platforms: Platforms): Promise<Running> {
   const id = newId()
@@ -18,7 +20,7 @@ export async function startWorker(app: App, platforms: Platforms): Promise<Runni
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const driving = platforms.size > 0 ? [beat(id), ...hosts.loops] : []
   if (driving.length > 0) await app.db.run(sql`insert into workers (id) values (${id})`)
-  const loops = runLoops(app, [tidy, sequencer, ...driving])
+  const loops = runLoops(app, [tidy, settle, sequencer, ...driving])
   return {
     problem: loops.problem,
     async stop() {
@@ -57,6 +59,16 @@ const sequencer: Loop = {
     const moved = await sequence(db)
     if (moved > 0) await sleep(sequencerMs)
     return moved > 0
+  },
+}
+
+/** Keeps searches quick while messages come in. */
+const settle: Loop = {
+  name: 'settle',
+  restMs: settleMs,
+  async step({ db }) {
+    await settleTokens(db)
+    return false
   },
 }
 

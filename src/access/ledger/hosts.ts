@@ -3,6 +3,7 @@
  * when it runs out or its owner has signed off. Leases go by real time.
  */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
 
 export const leaseSeconds = 15
 /** A session that answered or delivered something this recently is live. */
@@ -140,6 +141,27 @@ export async function listLiveness(db: Db, account_ids: readonly string[]): Prom
       coalesce(observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false) as live
     from account_hosts where account_id = any(${account_ids})`)
   return new Map(rows.map(({ account_id, live }) => [account_id, live]))
+}
+
+/** The platform asks this account to slow down: every path waits, in domain time. */
+export async function noteFlood(db: Db, account_id: string, seconds: number): Promise<void> {
+  await db.run(sql`
+    update account_hosts
+    set flood_until = greatest(flood_until, domain_now() + make_interval(secs => ${seconds}))
+    where account_id = ${account_id}`)
+}
+
+/** Seconds until the account may ask again; undefined when it may now. */
+export async function findFloodWait(db: Db, account_id: string): Promise<number | undefined> {
+  const row = await db.maybe<{ seconds: number }>(sql`
+    select ceil(extract(epoch from flood_until - domain_now()))::int as seconds
+    from account_hosts where account_id = ${account_id} and flood_until > domain_now()`)
+  return row?.seconds
+}
+
+export async function requireNoFlood(db: Db, account_id: string): Promise<void> {
+  const seconds = await findFloodWait(db, account_id)
+  if (seconds !== undefined) throw new ApiError('flood_wait', { status: 503, retry_after: seconds })
 }
 
 export interface Share {

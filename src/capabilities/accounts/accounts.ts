@@ -63,7 +63,8 @@ export async function listAccounts(db: Db, workspace_id: string): Promise<Accoun
   await requireWorkspace(db, workspace_id)
   return db.rows<AccountState>(sql`
     select a.id, a.workspace_id, a.platform, a.name, a.status, a.status_reason, a.created_at,
-      coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false) as live,
+      a.status = 'READY' and coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false)
+        as live,
       case when s.phase is null then 'not begun'
         when s.phase = 'history' then 'history ' || s.chats_synced || '/' || s.chats_total
         else s.phase end as sync
@@ -72,7 +73,11 @@ export async function listAccounts(db: Db, workspace_id: string): Promise<Accoun
     where a.workspace_id = ${workspace_id} order by a.created_at, a.id`)
 }
 
-/** Disabling takes the account out of every path at once; enabling lets its host connect it again. */
+/** What enabling brings back, and what disabling takes out. */
+const idle: readonly Status[] = ['DISABLED', 'NEEDS_LOGIN', 'RESTRICTED']
+const driven: readonly Status[] = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED']
+
+/** Disabling takes the account out of every path at once; enabling lets its host connect it again, also after trouble. */
 export async function setAccountEnabled(
   app: App,
   actor: Actor,
@@ -81,7 +86,7 @@ export async function setAccountEnabled(
   const account = await app.db.transaction(async (tx) => {
     const changed = await tx.maybe<AccountRow>(sql`
       update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
-      where id = ${id} and (status = 'DISABLED') = ${enabled} returning ${fields}`)
+      where id = ${id} and status = any(${enabled ? idle : driven}) returning ${fields}`)
     if (changed) {
       // What its session still delivers is not stored, and the next one begins with a new lease.
       await revokeLease(tx, id)

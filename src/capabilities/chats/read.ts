@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { makeCursor, readCursor } from '../../lib/cursor.ts'
+import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { pageText } from '../../lib/page.ts'
@@ -34,25 +34,31 @@ export async function listChats(
   accounts: readonly Account[],
   query: ChatQuery,
 ): Promise<string> {
-  const { account_id, cursor, limit, ...filters } = query
+  const { account_id: _, cursor: __, limit, ...filters } = query
+  const after = readChatCursor(app, caller, query)
   await requireFilters(app, caller, filters)
-  const scope = {
-    workspace_id: caller.workspace_id,
-    operation: 'list_chats',
-    filters: { account_id, ...filters },
-  }
-  const after = cursor === undefined ? undefined : readCursor(app.secrets, scope, cursor)
   const rows = await app.db.rows<Row>(chatPage(accounts, { filters, after, limit: limit + 1 }))
   return pageText('chats', rows, {
     limit,
-    cursor: ({ at, chat_id, account_id: id }) => makeCursor(app.secrets, scope, [at, chat_id, id]),
+    cursor: ({ at, chat_id, account_id }) =>
+      makeCursor(app.secrets, scopeOf(caller, query), [at, chat_id, account_id]),
   })
+}
+
+/** Where the page begins. Throws if the cursor was made for another query. */
+export function readChatCursor(app: App, caller: Caller, query: ChatQuery): Position | undefined {
+  if (query.cursor === undefined) return undefined
+  return readCursor(app.secrets, scopeOf(caller, query), query.cursor)
+}
+
+function scopeOf({ workspace_id }: Caller, { cursor: _, limit: __, ...filters }: ChatQuery): CursorScope {
+  return { workspace_id, operation: 'list_chats', filters: { ...filters } }
 }
 
 /** Each account's newest, merged. The index of each begins with the account, so other tenants cost nothing. */
 export function chatPage(
   accounts: readonly Account[],
-  { filters, after, limit }: { filters: ChatFilters; after: readonly unknown[] | undefined; limit: number },
+  { filters, after, limit }: { filters: ChatFilters; after: Position | undefined; limit: number },
 ): Sql {
   const [at, chat_id, account_id] = after ?? []
   const beyond = after

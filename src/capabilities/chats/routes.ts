@@ -3,7 +3,7 @@ import type { Gate } from '../../contract.ts'
 import { accountId, chatId, chatNumber, cursor, limit } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { requireChat } from './chats.ts'
-import { describeChat, listChats } from './read.ts'
+import { describeChat, listChats, readChatCursor } from './read.ts'
 
 const example = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
@@ -66,6 +66,7 @@ export const routes: readonly Route[] = [
         ...(column_id === undefined ? [] : (['crm'] satisfies Gate[])),
       ],
     }),
+    check: (app, caller, { query }) => void readChatCursor(app, caller, query),
     errors: ['invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
     response: z.object({
       chats: z.array(chat),

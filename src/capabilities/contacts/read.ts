@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
+import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
 import { pageText } from '../../lib/page.ts'
 import { prefixTerms, toTsquery } from '../../lib/tokens.ts'
 
@@ -25,19 +25,26 @@ export async function listContacts(
   app: App,
   caller: Caller,
   accounts: readonly Account[],
-  { account_id, cursor, limit, q }: ContactQuery,
+  query: ContactQuery,
 ): Promise<string> {
-  const scope = {
-    workspace_id: caller.workspace_id,
-    operation: 'list_contacts',
-    filters: { account_id, q },
-  }
-  const after = cursor === undefined ? undefined : readCursor(app.secrets, scope, cursor)
+  const { limit, q } = query
+  const after = readContactCursor(app, caller, query)
   const rows = await app.db.rows<Row>(contactPage(accounts, { after, limit: limit + 1, q }))
   return pageText('contacts', rows, {
     limit,
-    cursor: (last) => makeCursor(app.secrets, scope, [last.sort_name, last.provider_id, last.account_id]),
+    cursor: ({ sort_name, provider_id, account_id }) =>
+      makeCursor(app.secrets, scopeOf(caller, query), [sort_name, provider_id, account_id]),
   })
+}
+
+/** Where the page begins. Throws if the cursor was made for another query. */
+export function readContactCursor(app: App, caller: Caller, query: ContactQuery): Position | undefined {
+  if (query.cursor === undefined) return undefined
+  return readCursor(app.secrets, scopeOf(caller, query), query.cursor)
+}
+
+function scopeOf({ workspace_id }: Caller, { account_id, q }: ContactQuery): CursorScope {
+  return { workspace_id, operation: 'list_contacts', filters: { account_id, q } }
 }
 
 export function contactPage(

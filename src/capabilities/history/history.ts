@@ -3,12 +3,10 @@
  * it, and both read the same rows. The store of a chat has no gaps after `oldest_id`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { liveSeconds } from '../../access/ledger/hosts.ts'
+import { liveSeconds, requireNoFlood } from '../../access/ledger/hosts.ts'
 import type { App } from '../../app.ts'
 import type { Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
-
-const fetchMsMax = 10_000
 
 export async function isHistoryComplete(db: Db, account_id: string, chat_id: string): Promise<boolean> {
   const row = await db.maybe<{ complete: boolean }>(sql`
@@ -21,7 +19,9 @@ export async function fetchOlder(
   app: App,
   account_id: string,
   chat_id: string,
+  waitMs: number,
 ): Promise<'fetched' | 'complete' | 'unavailable'> {
+  await requireNoFlood(app.db, account_id)
   const asked = await app.db.maybe<{ oldest_id: string | null }>(sql`
     insert into chat_sync as s (account_id, chat_id, workspace_id, wanted_at)
     select h.account_id, ${chat_id}::bigint, h.workspace_id, clock_timestamp() from account_hosts h
@@ -31,14 +31,15 @@ export async function fetchOlder(
     returning oldest_id`)
   if (!asked) return 'unavailable'
   app.wake.signal('history')
-  const deadline = performance.now() + fetchMsMax
-  for (let waitMs = 5; performance.now() < deadline; waitMs = Math.min(waitMs * 1.5, 200)) {
-    await sleep(waitMs)
+  const deadline = performance.now() + waitMs
+  for (let pauseMs = 5; performance.now() < deadline; pauseMs = Math.min(pauseMs * 1.5, 200)) {
+    await sleep(pauseMs)
     const state = await app.db.maybe<{ wanted: boolean; complete: boolean; oldest_id: string | null }>(sql`
       select wanted_at is not null as wanted, complete, oldest_id from chat_sync
       where account_id = ${account_id} and chat_id = ${chat_id}`)
     if (!state || state.wanted) continue
     if (state.complete) return 'complete'
+    if (state.oldest_id === asked.oldest_id) await requireNoFlood(app.db, account_id)
     return state.oldest_id === asked.oldest_id ? 'unavailable' : 'fetched'
   }
   return 'unavailable'

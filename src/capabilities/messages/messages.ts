@@ -1,6 +1,6 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import type { Owner } from '../../contract.ts'
-import { sql, type Tx } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { messageTokens } from '../../lib/tokens-message.ts'
 import type { Attachment, Message } from '../../platform/port.ts'
 
@@ -145,4 +145,12 @@ export async function deleteMessages(
         and (m.chat_id = n.chat_id or (n.chat_id is null and m.chat_id > -1000000000000))
       returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
+}
+
+/**
+ * New words wait in a list before they are sorted into the index, many at once; every search reads the list. It is cut
+ * short while it grows, and emptied here when it does not.
+ */
+export async function settleTokens(db: Db): Promise<void> {
+  await db.run(sql`select gin_clean_pending_list('messages_tokens')`)
 }

@@ -26,6 +26,9 @@ interface Point {
 const end: Point = { at: 'infinity', id: '0' }
 const idDigits = 19
 const lowestId = '-9223372036854775808'
+const highestId = 2n ** 63n - 1n
+/** One request waits no longer than this for the platform, however far back it reaches. */
+const fetchMsMax = 10_000
 
 /** The page as JSON text, oldest first. What the store lacks is asked of the platform. */
 export async function listMessages(
@@ -34,31 +37,40 @@ export async function listMessages(
   { chat_id, query }: { chat_id: string; query: MessageQuery },
 ): Promise<string> {
   const chat = chatNumber(chat_id)
-  const before = query.before === undefined ? end : readBefore(query.before)
+  const { limit } = query
+  const before = (query.before === undefined ? undefined : readBefore(query.before)) ?? end
+  const page = messagePage(account.id, chat, { before, limit: limit + 1 })
+  const deadline = performance.now() + fetchMsMax
   let source = 'store'
-  const page = messagePage(account.id, chat, { before, limit: query.limit + 1 })
   let rows = await app.db.rows<Row>(page)
-  let complete = rows.length > query.limit || (await isHistoryComplete(app.db, account.id, chat))
-  while (!complete && rows.length <= query.limit) {
-    const fetched = await fetchOlder(app, account.id, chat)
+  let complete = rows.length > limit || (await isHistoryComplete(app.db, account.id, chat))
+  while (!complete && rows.length <= limit) {
+    const left = deadline - performance.now()
+    const fetched = left > 0 ? await fetchOlder(app, account.id, chat, left) : 'late'
     if (fetched === 'unavailable' && rows.length === 0) throw new ApiError('session_unavailable')
-    if (fetched === 'unavailable') break
+    if (fetched === 'unavailable' || fetched === 'late') break
     source = 'platform'
     complete = fetched === 'complete'
     rows = await app.db.rows<Row>(page)
   }
-  return pageText(rows, { source, limit: query.limit, more: rows.length > query.limit || !complete })
+  return pageText(rows, {
+    source,
+    limit,
+    more: rows.length > limit || !complete,
+    asked: query.before ?? null,
+  })
 }
 
+/** An empty page that is not the end leads back to itself: the past is still on its way. */
 function pageText(
   rows: readonly Row[],
-  { source, limit, more }: { source: string; limit: number; more: boolean },
+  { source, limit, more, asked }: { source: string; limit: number; more: boolean; asked: string | null },
 ): string {
   const page = rows.slice(0, limit)
   const oldest = page.at(-1)
-  const next = more && oldest ? JSON.stringify(makeBefore(oldest)) : 'null'
+  const next = more ? (oldest ? makeBefore(oldest) : asked) : null
   const items = page.map(({ item }) => item).reverse()
-  return `{"messages":[${items.join(',')}],"source":"${source}","next_before":${next},"has_more":${more && oldest !== undefined}}`
+  return `{"messages":[${items.join(',')}],"source":"${source}","next_before":${JSON.stringify(next)},"has_more":${next !== null}}`
 }
 
 /** Index order from first to last: a page costs the same wherever it lies. */
@@ -85,15 +97,14 @@ function makeBefore({ at, id }: Row): string {
 const withId = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})(\d{19})Z$/
 
 /** Takes what `makeBefore` made, or any time. */
-export function readBefore(value: string): Point {
+export function readBefore(value: string): Point | undefined {
   const [, at, id] = withId.exec(value) ?? []
-  if (at && id && parseTime(`${at}Z`)) return { at: `${at}Z`, id: BigInt(id).toString() }
+  if (at && id)
+    return parseTime(`${at}Z`) && BigInt(id) <= highestId
+      ? { at: `${at}Z`, id: BigInt(id).toString() }
+      : undefined
   const time = parseTime(value)
-  if (!time) {
-    throw new ApiError('invalid_request', {
-      detail: 'before must be next_before of a page, or an RFC 3339 time.',
-    })
-  }
+  if (!time) return undefined
   // Messages have milliseconds; a time between two of them is after the first.
   const finer = /\.\d{3}\d*[1-9]/.test(value) ? 1 : 0
   return { at: new Date(time.getTime() + finer).toISOString(), id: lowestId }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountId, chatId, limit } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { requireChat } from '../chats/chats.ts'
-import { listMessages } from './read.ts'
+import { listMessages, readBefore } from './read.ts'
 
 const attachment = z.object({ file_name: z.string(), media_type: z.string(), size: z.number() })
 
@@ -23,11 +23,14 @@ export const routes: readonly Route[] = [
       account_id: accountId.optional(),
       before: z
         .string()
+        .refine((value) => readBefore(value) !== undefined, {
+          message: 'must be next_before of a page, or an RFC 3339 time',
+        })
         .optional()
         .meta({ openapi: { type: 'string', format: 'date-time', description: 'next_before, or any time.' } }),
       limit: limit(100, 30),
     }),
-    errors: ['chat_not_found', 'session_unavailable'],
+    errors: ['chat_not_found', 'session_unavailable', ['flood_wait', 503]],
     response: z.object({
       messages: z.array(
         z.object({

@@ -1,6 +1,6 @@
 /** What a call of the control address is. */
 import type { z } from 'zod'
-import { ApiError } from '../../lib/errors.ts'
+import { parse } from '../../lib/parse.ts'
 import type { World } from './world.ts'
 
 export interface ControlOperation<S = World> {
@@ -53,18 +53,12 @@ export function operation<
     ...definition,
     handle: async (subject, input) =>
       definition.handle(subject, {
-        body: parse(definition.body, input.body ?? {}),
-        query: parse(definition.query, input.query ?? {}),
+        body: parseAs(definition.body, input.body ?? {}),
+        query: parseAs(definition.query, input.query ?? {}),
       }),
   }
 }
 
-function parse<S extends z.ZodType | null>(schema: S, value: unknown): Parsed<S> {
-  if (schema === null) return null as Parsed<S>
-  const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data as Parsed<S>
-  const problems = parsed.error.issues.map(({ path, message }) =>
-    path.length > 0 ? `${path.join('.')}: ${message}` : message,
-  )
-  throw new ApiError('invalid_request', { detail: problems.join('; ') })
+function parseAs<S extends z.ZodType | null>(schema: S, value: unknown): Parsed<S> {
+  return (schema === null ? null : parse(schema, value)) as Parsed<S>
 }

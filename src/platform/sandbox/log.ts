@@ -33,9 +33,9 @@ const fsyncFile = promisify(fsync)
 
 /** Opens the log of a directory and hands every line it holds to `replay`, in order. */
 export function openLog(data_dir: string, replay: (entry: unknown) => void): Log {
-  mkdirSync(data_dir, { recursive: true })
+  mkdirSync(data_dir, { recursive: true, mode: 0o700 })
   const path = join(data_dir, 'world.ndjson')
-  const file = openSync(path, 'a+')
+  const file = openSync(path, 'a+', 0o600)
   try {
     const length = replayLines(path, replay)
     ftruncateSync(file, length)

@@ -1,0 +1,221 @@
+/** Search where there is much to search: the same as looking at every message, by index only. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import type { App } from '../../app.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+import { messageTokens } from '../../lib/tokens-message.ts'
+import { searchMessages } from './search.ts'
+
+const perAccount = 12_000
+const newest = Date.UTC(2026, 9, 1)
+const yearMs = 365 * 86_400_000
+
+interface Row {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly id: string
+  readonly text: string
+  readonly sent_at: number
+}
+
+let service: Service
+let own: Tenant
+let accounts: string[]
+let rows: Row[]
+
+beforeAll(async () => {
+  service = await openService({ env: { PARLEY_RATE_LIMIT: '100000' } })
+  own = await service.tenant('Own')
+  accounts = [await service.account(own.workspace_id), await service.account(own.workspace_id)]
+  rows = accounts.flatMap((account_id) => makeRows(account_id))
+  await insert(own.workspace_id, rows)
+  for (let n = 0; n < 3; n++) {
+    const other = await service.tenant(`Other ${n}`)
+    const theirs = await service.account(other.workspace_id)
+    await insert(other.workspace_id, makeRows(theirs).slice(0, 4000))
+  }
+  await service.app.db.pool.query('vacuum analyze messages')
+  await service.app.db.pool.query('analyze chats')
+})
+afterAll(() => service.close())
+
+/** Four years, most of it lately; chat 1 is long; some words are common, some rare, one was common long ago. */
+function makeRows(account_id: string): Row[] {
+  let state = 42 + accounts.indexOf(account_id)
+  const random = () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return state / 0x7fffffff
+  }
+  return Array.from({ length: perAccount }, (_, at) => {
+    const age = random() ** 2 * 4
+    const words = ['word', at % 2 ? 'even odd' : 'odd even', `w${Math.floor(random() * 40)}`]
+    if (random() < 0.02) words.push('seldom')
+    if (random() < 0.002) words.push('rarely seen')
+    if (age > 2.5 && random() < 0.9) words.push('formerly')
+    if (at === 7) words.push('unique')
+    return {
+      account_id,
+      chat_id: String(at % 3 === 0 ? 1 : 2 + Math.floor(random() * 2000)),
+      id: String(at + 1),
+      text: words.join(' '),
+      sent_at: newest - Math.floor(age * yearMs),
+    }
+  })
+}
+
+async function insert(workspace_id: string, made: readonly Row[]): Promise<void> {
+  for (let at = 0; at < made.length; at += 2000) {
+    const some = made.slice(at, at + 2000)
+    await service.app.db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, tokens)
+      select account_id, chat_id, id, ${workspace_id}, text, false, sent_at, tokens
+      from unnest(${some.map(({ account_id }) => account_id)}::text[], ${some.map(({ chat_id }) => chat_id)}::bigint[],
+        ${some.map(({ id }) => id)}::bigint[], ${some.map(({ text }) => text)}::text[],
+        ${some.map(({ sent_at }) => new Date(sent_at))}::timestamptz[],
+        ${some.map((row) => messageTokens({ ...row, sender_id: null }))}::tsvector[])
+        as m (account_id, chat_id, id, text, sent_at, tokens)`)
+  }
+  await service.app.db.run(sql`
+    insert into chats (account_id, chat_id, workspace_id, kind, name)
+    select distinct account_id, chat_id, ${workspace_id}::uuid, 'private', 'Chat ' || chat_id from messages
+    where workspace_id = ${workspace_id}`)
+}
+
+interface Case {
+  readonly query?: string
+  readonly matches: (text: string) => boolean
+  readonly more?: Readonly<Record<string, string>>
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  'a common word': { query: '"word"', matches: (text) => /\bword\b/.test(text) },
+  'a common prefix': { query: 'wo', matches: (text) => /\bwo/.test(text) },
+  'a prefix of some': { query: 'w1', matches: (text) => /\bw1/.test(text) },
+  'one word of many': { query: '"w17"', matches: (text) => /\bw17\b/.test(text) },
+  'a word that is seldom': { query: '"seldom"', matches: (text) => text.includes('seldom') },
+  'a rare word': { query: 'rarely', matches: (text) => text.includes('rarely') },
+  'a word that is there once': { query: 'unique', matches: (text) => text.includes('unique') },
+  'a word that is nowhere': { query: 'nowhere', matches: () => false },
+  'two words': { query: '"seldom" "w3"', matches: (text) => /seldom/.test(text) && /\bw3\b/.test(text) },
+  'a phrase of common words': { query: '"odd even"', matches: (text) => text.includes('odd even') },
+  'without a word': {
+    query: '"odd even" -w1 -"w2"',
+    matches: (text) => /odd even/.test(text) && !/\bw[12]\b/.test(text),
+  },
+  'a word that was common long ago': { query: '"formerly"', matches: (text) => text.includes('formerly') },
+  'only a time': { matches: () => true, more: { time_before: '2024-06-01', time_after: '2023-06-01' } },
+  'a word in a time': {
+    query: '"word"',
+    matches: (text) => text.includes('word'),
+    more: { time_before: '2025-01-01', time_after: '2024-12-01T00:00:00Z' },
+  },
+}
+
+const scopes: Readonly<Record<string, () => { account_id?: string; chat_id?: string }>> = {
+  workspace: () => ({}),
+  account: () => ({ account_id: accounts[1] ?? '' }),
+  chat: () => ({ account_id: accounts[0] ?? '', chat_id: 'platform:chat:1' }),
+}
+
+const every = Object.keys(scopes).flatMap((scope) => Object.keys(cases).map((name) => [name, scope] as const))
+
+/** By looking at every message. */
+function expectedOf(name: string, scope: string): Row[] {
+  const { matches, more = {} } = cases[name] as Case
+  const { account_id, chat_id } = scopes[scope]?.() ?? {}
+  return rows
+    .filter((row) => account_id === undefined || row.account_id === account_id)
+    .filter((row) => chat_id === undefined || chat_id === `platform:chat:${row.chat_id}`)
+    .filter((row) => row.sent_at >= Date.parse(more.time_after ?? '2000-01-01'))
+    .filter((row) => row.sent_at < Date.parse(more.time_before ?? '2100-01-01'))
+    .filter((row) => matches(row.text))
+    .sort((a, b) => b.sent_at - a.sent_at || Number(b.id) - Number(a.id))
+}
+
+describe('POST /search', () => {
+  test.each(every)('200 finds the same as looking at every message: %s in the %s', async (name, scope) => {
+    const { query, more } = cases[name] as Case
+    const body = { ...(query && { query }), ...more, ...scopes[scope]?.(), limit: 100 }
+    const { status, body: found } = await service.post('/search', { key: own.key, body })
+    expect(status).toBe(200)
+    const expected = expectedOf(name, scope)
+    expect(found).toMatchObject({
+      match_count: Math.min(1000, expected.length),
+      has_more: expected.length > 100,
+    })
+    expect(found.match_count_capped).toBe(expected.length > 1000 ? true : undefined)
+    const matches = found.matches as { account_id: string; message_id: string; timestamp: string }[]
+    expect(matches.map(({ message_id, timestamp }) => [message_id, timestamp])).toEqual(
+      expected.slice(0, 100).map(({ id, sent_at }) => [id, new Date(sent_at).toISOString()]),
+    )
+  })
+
+  test.each(every)('is answered by index alone: %s in the %s', async (name, scope) => {
+    const { query, more } = cases[name] as Case
+    const { account_id, chat_id } = scopes[scope]?.() ?? {}
+    const statements: Sql[] = []
+    await searchMessages(
+      recording(statements),
+      accounts.filter((id) => account_id === undefined || id === account_id).map(toAccount),
+      {
+        query,
+        chat_id,
+        limit: 50,
+        account_types: 'all',
+        time_after: more?.time_after === undefined ? undefined : new Date(more.time_after),
+        time_before: more?.time_before === undefined ? undefined : new Date(more.time_before),
+      },
+    )
+    for (const statement of statements) {
+      for (const node of nodesOf(await explain(statement))) {
+        const relation = node['Relation Name']
+        if (relation === 'messages' || relation === 'chats') expect(node['Node Type']).not.toBe('Seq Scan')
+        if (node['Node Type'] === 'Sort') expect(node['Actual Rows']).toBeLessThanOrEqual(4001)
+        // Nothing of others is read and thrown away: at most what lies at the edges of a stretch of time.
+        if (node['Node Type'] === 'Bitmap Heap Scan') {
+          expect(node['Rows Removed by Filter'] ?? 0).toBe(0)
+          expect(node['Lossy Heap Blocks'] ?? 0).toBe(0)
+        }
+      }
+    }
+  })
+})
+
+function toAccount(id: string) {
+  return { id, provider: 'sandbox', type: 'MESSAGING', name: 'Sales', status: 'READY' } as const
+}
+
+function recording(statements: Sql[]): App {
+  const { db } = service.app
+  return {
+    ...service.app,
+    db: {
+      ...db,
+      rows: <T>(statement: Sql) => {
+        if (/from messages/.test(statement.text)) statements.push(statement)
+        return db.rows<T>(statement)
+      },
+    },
+  }
+}
+
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Lossy Heap Blocks'?: number
+  readonly Plans?: readonly Node[]
+}
+
+async function explain({ text, values }: Sql): Promise<Node> {
+  const { rows: plans } = await service.app.db.pool.query(
+    `explain (analyze, format json) ${text}`,
+    values as unknown[],
+  )
+  return plans[0]['QUERY PLAN'][0].Plan
+}
+
+function nodesOf(node: Node): Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+}

@@ -1,0 +1,54 @@
+/** Input against a schema; what does not fit is told in a sentence that names the place. */
+import type { z } from 'zod'
+import { ApiError, type ErrorCode } from './errors.ts'
+import { nameOf, quote, requireSound } from './text.ts'
+
+/** Refuses what the schema does. `malformed` replaces the usual 400. */
+export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: ErrorCode): T {
+  requireSound(value)
+  if (!schema) return undefined as T
+  const parsed = schema.safeParse(value, { reportInput: true })
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  if (malformed) throw new ApiError(malformed)
+  throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue) })
+}
+
+function sentenceOf(issue: z.core.$ZodIssue): string {
+  const where = nameOf(issue.path)
+  if (issue.code === 'unrecognized_keys') {
+    const inside = where ? ` in ${where}` : ''
+    const what = issue.keys.length > 1 ? 'properties' : 'property'
+    return `Unknown ${what}${inside}: ${issue.keys.slice(0, 10).map(quote).join(', ')}.`
+  }
+  const what = problemOf(issue)
+  return where ? `${where} ${what}.` : `The body ${what}.`
+}
+
+/** Zod's own words are for programmers; ours continue the name of the property. A schema's own message stays. */
+function problemOf(issue: z.core.$ZodIssue): string {
+  if (!/^(Invalid|Too|Unrecognized)/.test(issue.message)) return issue.message
+  switch (issue.code) {
+    case 'invalid_type':
+      return typeProblem(issue)
+    case 'too_small':
+      return issue.origin === 'string' || issue.origin === 'array'
+        ? `must have at least ${issue.minimum} ${issue.origin === 'array' ? 'items' : 'characters'}`
+        : `must be at least ${issue.minimum}`
+    case 'too_big':
+      return issue.origin === 'string' || issue.origin === 'array'
+        ? `must have at most ${issue.maximum} ${issue.origin === 'array' ? 'items' : 'characters'}`
+        : `must be at most ${issue.maximum}`
+    case 'invalid_value':
+      return `must be one of ${issue.values.slice(0, 20).map(String).join(', ')}`
+    default:
+      return 'is not valid'
+  }
+}
+
+function typeProblem(issue: z.core.$ZodIssueInvalidType): string {
+  if (issue.input === undefined) return 'is required'
+  if (Array.isArray(issue.input) && issue.expected === 'string') return 'must be one string, given once'
+  const expected = issue.expected === 'int' ? 'whole number' : issue.expected
+  return `must be ${/^[aeiou]/.test(expected) ? 'an' : 'a'} ${expected}`
+}
