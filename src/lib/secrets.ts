@@ -37,7 +37,9 @@ export class Secrets {
 
   open(purpose: Purpose, place: string, sealed: Uint8Array): Buffer {
     const bytes = Buffer.from(sealed)
-    const decipher = createDecipheriv('aes-256-gcm', this.#key(purpose), bytes.subarray(0, 12), { authTagLength: 16 })
+    const decipher = createDecipheriv('aes-256-gcm', this.#key(purpose), bytes.subarray(0, 12), {
+      authTagLength: 16,
+    })
     decipher.setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(12, 28))
     return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()])
   }

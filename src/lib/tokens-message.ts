@@ -1,7 +1,7 @@
 /**
- * What a message is found by. Every lexeme begins with the account and a season, so that the index keeps each account's
- * words apart, and the words of each season: a search reads nothing of another account, and begins with the newest.
- * Besides its words a message carries its chat, who wrote it and the hours it lies in, to be looked up the same way.
+ * What a message is found by. Every lexeme begins with the account and the time it is from, so that the index keeps the
+ * words of each account and of each time apart: a search reads nothing of another account, and begins with the newest.
+ * Everything is there twice, by season and by day: what is common is looked for day by day, what is rare by season.
  */
 import { createHash } from 'node:crypto'
 import { quoteLexeme, type Term, type Token, tokenise, toTsquery, toTsvector } from './tokens.ts'
@@ -17,16 +17,44 @@ export interface Placed {
 
 /** A `tsvector` literal. */
 export function messageTokens({ account_id, chat_id, sender_id, sent_at, text }: Placed): string {
-  const scope = scopeOf(account_id)
-  const season = scope + seasonName(seasonOf(sent_at))
   const tokens = tokenise(text)
-  const place = [
-    chatLexeme(season, chat_id),
-    ...(chat_id.startsWith('-') && sender_id !== null ? [senderLexeme(season, sender_id)] : []),
-    ...stretches.map(({ name, ms }) => stretchLexeme(scope, name, Math.floor(sent_at / ms))),
-    ...pairLexemes(season, tokens),
-  ]
-  return `${place.map(quoteLexeme).join(' ')} ${toTsvector(tokens, season)}`
+  const group = chat_id.startsWith('-')
+  const season = drawerOf(account_id, seasons, numberOf(sent_at, seasons))
+  const day = drawerOf(account_id, days, numberOf(sent_at, days))
+  const place = [season, day].flatMap((drawer) => [
+    chatLexeme(drawer, chat_id),
+    ...(group && sender_id !== null ? [senderLexeme(drawer, sender_id)] : []),
+  ])
+  const lexemes = [...place, ...pairLexemes(season, tokens)].map(quoteLexeme)
+  return `${lexemes.join(' ')} ${toTsvector(tokens, season)} ${toTsvector(tokens, day)}`
+}
+
+/** Two ways to divide the time. A drawer is where the lexemes of one account and one such part are. */
+export interface Calendar {
+  readonly ms: number
+  /** How a part is called: always as long, so that it ends where the word begins. */
+  readonly name: (number: number) => string
+}
+
+/** 48 days. A survey of the newest messages makes the same name in SQL. */
+export const seasons: Calendar = {
+  ms: 2 ** 22 * 1000,
+  name: (number) => number.toString(16).padStart(3, '0'),
+}
+
+/** 18 hours. */
+export const days: Calendar = {
+  ms: 2 ** 16 * 1000,
+  name: (number) => `.${number.toString(36).padStart(4, '0')}`,
+}
+
+/** What is older than 1970 is in the first. */
+export function numberOf(at: number, { ms }: Calendar): number {
+  return Math.max(0, Math.floor(at / ms))
+}
+
+export function drawerOf(account_id: string, { name }: Calendar, number: number): string {
+  return scopeOf(account_id) + name(number)
 }
 
 const scopes = new Map<string, string>()
@@ -43,59 +71,18 @@ export function scopeOf(account_id: string): string {
   return scope
 }
 
-/** 97 days. */
-export const seasonMs = 2 ** 23 * 1000
-
-export function seasonOf(at: number): number {
-  return Math.max(0, Math.floor(at / seasonMs))
-}
-
-/** Three digits, so that it ends where the word begins. The survey of a search makes the same in SQL. */
-export function seasonName(season: number): string {
-  return season.toString(16).padStart(3, '0')
-}
-
-export function chatLexeme(season: string, chat_id: string): string {
-  return `${season}#${chat_id}`
+export function chatLexeme(drawer: string, chat_id: string): string {
+  return `${drawer}#${chat_id}`
 }
 
 /** In groups only: in a private chat the chat says it. */
-export function senderLexeme(season: string, sender_id: string): string {
-  return `${season}~${sender_id}`
-}
-
-/** About an hour, nine hours, three days: parts of a season. */
-const stretches = [12, 15, 18].map((bits, at) => ({ name: 'abc'.charAt(at), ms: 2 ** bits * 1000 }))
-const stretchesMax = 32
-
-function stretchLexeme(scope: string, name: string, number: number): string {
-  return `${scope}@${name}${number.toString(36)}`
-}
-
-/** The finest stretch that does not take too many of them. */
-function stretchFor(ms: number) {
-  return stretches.find((stretch) => ms / stretch.ms <= stretchesMax)
-}
-
-/** The stretches that cover the time from `from` until before `until`, and a little more at both ends. */
-export function stretchesBetween(scope: string, from: number, until: number): string[] {
-  const { name, ms } = stretchFor(until - from - 1) ?? { name: 'c', ms: 2 ** 18 * 1000 }
-  const lexemes: string[] = []
-  for (let number = Math.floor(from / ms); number * ms < until; number++) {
-    lexemes.push(stretchLexeme(scope, name, number))
-  }
-  return lexemes
-}
-
-/** The beginning of the stretch, or of the season, that a time so long before `until` lies in. */
-export function startBefore(until: number, ms: number): number {
-  const unit = stretchFor(ms)?.ms ?? seasonMs
-  return Math.floor((until - ms) / unit) * unit
+export function senderLexeme(drawer: string, sender_id: string): string {
+  return `${drawer}~${sender_id}`
 }
 
 /**
  * Words that stand one after another, in few groups: the index knows which words a message has, not where they stand,
- * and two common words are in many messages that have them apart.
+ * and two common words are in many messages that have them apart. By season only.
  */
 function pairLexemes(season: string, tokens: readonly Token[]): Set<string> {
   const lexemes = new Set<string>()
@@ -116,7 +103,7 @@ function pairLexeme(season: string, word: string, next: string): string {
 }
 
 /** The term as it stands in a message of this season: its words, and the pairs they make. */
-export function termQuery(season: string, term: Term): string {
+export function termBySeason(season: string, term: Term): string {
   const pairs = new Set<string>()
   for (const [at, { word, part }] of term.entries()) {
     const next = term[at + 1]

@@ -3,14 +3,15 @@ import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
 import { prefixTerms, quoteLexeme, type Term, toTsquery } from '../../lib/tokens.ts'
 import {
+  type Calendar,
   chatLexeme,
+  days,
+  drawerOf,
+  numberOf,
   scopeOf,
-  seasonMs,
-  seasonName,
-  seasonOf,
+  seasons,
   senderLexeme,
-  stretchesBetween,
-  termQuery,
+  termBySeason,
 } from '../../lib/tokens-message.ts'
 import { parseQuery } from '../../lib/tokens-query.ts'
 import type { Window } from './plan.ts'
@@ -72,53 +73,58 @@ export interface Condition {
 /** Stands for the season in a condition that is to hold for any. No word has this character. */
 export const anySeason = '%'
 
+export function toTemplate(condition: Condition): string | null {
+  return toQuery(condition, scopeOf(condition.account_id) + anySeason, seasons)
+}
+
 /** Everything but the time, as `tsquery`; null when there is nothing but the time. */
-export function toQuery(condition: Condition, season = anySeason): string | null {
-  const { account_id, words, people, chat_id } = condition
-  const here = scopeOf(account_id) + season
-  const spell = (term: Term) => termQuery(here, term)
+function toQuery({ words, people, chat_id }: Condition, drawer: string, calendar: Calendar): string | null {
+  const spell = (term: Term) => (calendar === seasons ? termBySeason(drawer, term) : toTsquery(term, drawer))
   const parts = [
     ...words.all.map(spell),
-    ...words.none.map((term) => `!${toTsquery(term, here)}`),
+    ...words.none.map((term) => `!${toTsquery(term, drawer)}`),
     ...(words.any.length > 0 ? [anyOf(words.any.map((terms) => `(${terms.map(spell).join(' & ')})`))] : []),
-    ...(people ? [anyOf(people.flatMap((id) => personLexemes(here, id).map(quoteLexeme)))] : []),
+    ...(people ? [anyOf(people.flatMap((id) => personLexemes(drawer, id).map(quoteLexeme)))] : []),
   ]
   if (parts.length === 0) return null
-  if (chat_id !== undefined) parts.push(quoteLexeme(chatLexeme(here, chat_id)))
+  if (chat_id !== undefined) parts.push(quoteLexeme(chatLexeme(drawer, chat_id)))
   return parts.join(' & ')
 }
 
 /** A person's private chat has the person's number. */
-function personLexemes(season: string, id: string): string[] {
-  const chat = chatLexeme(season, id)
-  return id.startsWith('-') ? [chat] : [chat, senderLexeme(season, id)]
+function personLexemes(drawer: string, id: string): string[] {
+  const chat = chatLexeme(drawer, id)
+  return id.startsWith('-') ? [chat] : [chat, senderLexeme(drawer, id)]
 }
 
 function anyOf(alternatives: readonly string[]): string {
   return `(${alternatives.join(' | ')})`
 }
 
-/** The condition in a window, season by season, the newest first. */
-export function querySeasons(
-  condition: Condition,
-  window: Window,
-  range: Window,
-): { readonly query: string | null; readonly window: Window }[] {
-  if (toQuery(condition) === null) return [{ query: null, window }]
-  const parts = []
-  for (let season = seasonOf(window.until - 1); season >= seasonOf(window.from); season--) {
-    // The first season has everything that is older, too.
-    const from = season === 0 ? window.from : Math.max(window.from, season * seasonMs)
-    const until = Math.min(window.until, (season + 1) * seasonMs)
-    const whole =
-      from <= Math.max(range.from, season * seasonMs) &&
-      until >= Math.min(range.until, (season + 1) * seasonMs)
-    const query = toQuery(condition, seasonName(season)) ?? ''
-    const stretches = whole ? [] : stretchesBetween(scopeOf(condition.account_id), from, until)
-    parts.push({
-      query: whole ? query : `${query} & ${anyOf(stretches.map(quoteLexeme))}`,
-      window: { from, until },
-    })
+/** So many days are looked into one by one; beyond that, seasons. */
+const daysMax = 64
+/** So many lexemes at once: the effort of telling which of them matter grows with their square. */
+const lexemesMax = 32
+
+/** How the time of a window is divided. */
+export function calendarFor({ from, until }: Window): Calendar {
+  return until - from <= daysMax * days.ms ? days : seasons
+}
+
+/** The condition in a window, as one or several queries that share its days or seasons among them. */
+export function queriesWithin(condition: Condition, window: Window): (string | null)[] {
+  const calendar = calendarFor(window)
+  const first = numberOf(window.from, calendar)
+  const last = numberOf(window.until - 1, calendar)
+  const each = (number: number) =>
+    toQuery(condition, drawerOf(condition.account_id, calendar, number), calendar)
+  const sample = each(last)
+  if (sample === null) return [null]
+  const together = Math.max(1, Math.floor(lexemesMax / sample.split("' ").length))
+  const queries: string[] = []
+  for (let end = last; end >= first; end -= together) {
+    const numbers = Array.from({ length: Math.min(together, end - first + 1) }, (_, at) => end - at)
+    queries.push(numbers.map((number) => `(${each(number)})`).join(' | '))
   }
-  return parts
+  return queries
 }

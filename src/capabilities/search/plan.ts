@@ -1,5 +1,5 @@
 /** How far back each step of a search looks: as far as the newest messages say is needed, and no further. Pure. */
-import { startBefore } from '../../lib/tokens-message.ts'
+import { calendarFor } from './conditions.ts'
 
 /** What the newest messages of one account, or of one chat, show. */
 export interface Sample {
@@ -65,7 +65,7 @@ export function allWindows({ range, density, rate }: Outlook, count: number): Wi
   let span = (1.15 * count) / density / rate
   let { until } = range
   while (until > range.from) {
-    const from = Math.max(range.from, Math.min(startBefore(until, span), until - 1))
+    const from = Math.max(range.from, startBefore(until, span))
     windows.push({ from, until })
     until = from
     if (windows.length > 1) span *= 2
@@ -78,7 +78,7 @@ export function splitWindow(windows: readonly Window[], place: number): Window[]
   const pieces: Window[] = []
   const { from, until } = windows[place] ?? { from: 0, until: 0 }
   for (let end = until; end > from; ) {
-    const start = Math.max(from, Math.min(startBefore(end, (until - from) / piecesMax), end - 1))
+    const start = Math.max(from, startBefore(end, (until - from) / piecesMax))
     pieces.push({ from: start, until: end })
     end = start
   }
@@ -86,3 +86,9 @@ export function splitWindow(windows: readonly Window[], place: number): Window[]
 }
 
 const piecesMax = 16
+
+/** So long before, or a little more: where a day or a season begins. */
+function startBefore(until: number, span: number): number {
+  const { ms } = calendarFor({ from: until - span, until })
+  return Math.min(until - 1, Math.floor((until - span) / ms) * ms)
+}

@@ -4,7 +4,7 @@ import type { Account } from '../../contract.ts'
 import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
-import { type Condition, querySeasons, readNames, readWords, toQuery, type Words } from './conditions.ts'
+import { type Condition, queriesWithin, readNames, readWords, toTemplate, type Words } from './conditions.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
 import { allWindows, lookOut, type Outlook, recentWindows, splitWindow, type Window } from './plan.ts'
 import { type Found, findNamed, type Lookup, lookUp, type Place, survey } from './store.ts'
@@ -38,7 +38,7 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
   }
   const people = names === undefined ? undefined : await findPeople(app, place, names)
   const conditions = searched.flatMap(({ id }) => toCondition(id, place, words, people))
-  const wanted = conditions.map((one) => ({ account_id: one.account_id, query: toQuery(one) }))
+  const wanted = conditions.map((one) => ({ account_id: one.account_id, query: toTemplate(one) }))
   const each = Math.max(4, Math.ceil(sampleSize / Math.max(searched.length, 1)))
   const [surveyed, histories] = await Promise.all([
     survey(app.db, place, { wanted, bounds, each }),
@@ -46,7 +46,7 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
   ])
   const asked = surveyed.filter(({ account_id }) => conditions.some((one) => one.account_id === account_id))
   const outlook = lookOut(asked, each, bounds)
-  const rows = outlook ? await find(app, { outlook, conditions, words, limit: request.limit + 1 }) : []
+  const rows = outlook ? await find(app, { outlook, conditions, limit: request.limit + 1 }) : []
   const histories_complete = histories.every(({ history_complete }) => history_complete)
   return {
     ...answer(rows, searched, { words, limit: request.limit }),
@@ -111,7 +111,6 @@ function toCondition(
 interface Task {
   readonly outlook: Outlook
   readonly conditions: readonly Condition[]
-  readonly words: Words
   readonly limit: number
 }
 
@@ -119,21 +118,17 @@ interface Task {
  * What is common is found among the newest messages. What is not is looked for further and further back, in parts that
  * grow; if one of them turns out to be full of it, in small pieces of that part.
  */
-async function find(app: App, { outlook, conditions, words, limit }: Task): Promise<readonly Found[]> {
+async function find(app: App, { outlook, conditions, limit }: Task): Promise<readonly Found[]> {
   const count = countMax + 1
   const [first] = conditions
-  const timeOnly = first !== undefined && toQuery(first) === null
-  const dense = hasPrefix(words) && outlook.density >= prefixDensity
-  const by: Lookup['by'] = timeOnly || dense || outlook.small ? 'time' : 'index'
+  const timeOnly = first !== undefined && toTemplate(first) === null
+  const by: Lookup['by'] = timeOnly || outlook.small ? 'time' : 'index'
   const look = (windows: readonly Window[], most: number) => {
     const probes = windows.flatMap((window, place) =>
-      conditions.flatMap((condition) =>
-        querySeasons(condition, window, outlook.range).map((part) => ({
-          ...part,
-          place,
-          account_id: condition.account_id,
-        })),
-      ),
+      conditions.flatMap((condition) => {
+        const { account_id } = condition
+        return queriesWithin(condition, window).map((query) => ({ place, account_id, query, window }))
+      }),
     )
     return lookUp(app.db, { probes, chat_id: first?.chat_id, by, most, count, limit })
   }
@@ -155,13 +150,6 @@ function isEnough(rows: readonly Found[], count: number): boolean {
 /** More matches than this in one part of the past are not put in order: the part is taken in smaller ones. */
 const heldMax = 4000
 const everything = 1_000_000_000
-
-/** All words that begin alike are put together before anything else: where that is much, going by time is quicker. */
-const prefixDensity = 0.1
-
-function hasPrefix({ all, any }: Words): boolean {
-  return [...all, ...any.flat()].some((term) => term.some(({ prefix }) => prefix))
-}
 
 function answer(
   rows: readonly Found[],

@@ -52,7 +52,7 @@ export function survey(
 
 /** What is wanted in the season of this message, or in an earlier one (lib/tokens-message.ts). */
 function inSeason(back: number): Sql {
-  const season = sql`greatest(0, floor(extract(epoch from m.sent_at) / 8388608)::int - ${back}::int)`
+  const season = sql`greatest(0, floor(extract(epoch from m.sent_at) / 4194304)::int - ${back}::int)`
   return sql`replace(a.query, ${anySeason}, lpad(to_hex(${season}), 3, '0'))::tsquery`
 }
 

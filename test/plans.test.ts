@@ -1,0 +1,109 @@
+/** The plans of the hot reads: index ranges that begin with the account, and no sort of more than a page. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chatPage } from '../src/capabilities/chats/read.ts'
+import { contactPage } from '../src/capabilities/contacts/read.ts'
+import { messagePage } from '../src/capabilities/messages/read.ts'
+import type { Account } from '../src/contract.ts'
+import { type Sql, sql } from '../src/db/sql.ts'
+import { openService, type Service } from './harness/service.ts'
+
+const chats = 3_000
+const limit = 51
+let service: Service
+let accounts: Account[]
+
+beforeAll(async () => {
+  service = await openService()
+  accounts = []
+  for (const name of ['Own', 'Other', 'Third']) {
+    const tenant = await service.tenant(name)
+    for (let n = 0; n < 2; n++) {
+      const id = await service.account(tenant.workspace_id)
+      if (name === 'Own')
+        accounts.push({ id, provider: 'sandbox', type: 'MESSAGING', name: '', status: 'READY' })
+      await fill(id, tenant.workspace_id)
+    }
+  }
+  await service.app.db.run(sql`analyze chats`)
+  await service.app.db.run(sql`analyze messages`)
+  await service.app.db.run(sql`analyze contacts`)
+})
+afterAll(() => service.close())
+
+async function fill(account_id: string, workspace_id: string): Promise<void> {
+  const { db } = service.app
+  await db.run(sql`
+    insert into chats (account_id, chat_id, workspace_id, kind, name, last_message_at)
+    select ${account_id}, n, ${workspace_id}, 'private', 'Person ' || n, now() - n * interval '1 minute'
+    from generate_series(1, ${chats}::int) n`)
+  await db.run(sql`
+    insert into contacts (account_id, provider_id, workspace_id, name, sort_name)
+    select ${account_id}, n, ${workspace_id}, 'Person ' || n, 'person ' || n from generate_series(1, ${chats}::int) n`)
+  await db.run(sql`
+    insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+    select ${account_id}, n % 10 + 1, n, ${workspace_id}, 'text', false, now() - n * interval '1 minute'
+    from generate_series(1, ${chats}::int) n`)
+}
+
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Index Name'?: string
+  readonly 'Index Cond'?: string
+  readonly Plans?: readonly Node[]
+}
+
+/** Every node of the plan, as the statement runs when it is prepared. */
+async function nodesOf({ text, values }: Sql): Promise<Node[]> {
+  const { rows } = await service.app.db.pool.query(
+    `explain (analyze, format json) ${text}`,
+    values as unknown[],
+  )
+  const flatten = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flatten)]
+  return flatten(rows[0]['QUERY PLAN'][0].Plan)
+}
+
+describe.each([
+  ['one account', () => accounts.slice(0, 1)],
+  ['several accounts', () => accounts],
+] as const)('with %s', (_, chosen) => {
+  test.each([
+    ['chats', 'chats_recent', () => chatPage(chosen(), { filters: {}, after: undefined, limit })],
+    [
+      'chats, far down',
+      'chats_recent',
+      () =>
+        chatPage(chosen(), {
+          filters: {},
+          after: [new Date(Date.now() - 2_000 * 60_000).toISOString(), '2000', chosen()[0]?.id ?? ''],
+          limit,
+        }),
+    ],
+    [
+      'chats of a stage',
+      'chats_stage',
+      () => chatPage(chosen(), { filters: { stage_key: 'new' }, after: undefined, limit }),
+    ],
+    ['messages', 'messages_history', () => messagePage(chosen()[0]?.id ?? '', '3', { limit })],
+    ['contacts', 'contacts_name', () => contactPage(chosen(), { limit })],
+  ])('%s: a range of %s, and nothing more is read or sorted than a page', async (_name, index, statement) => {
+    const nodes = await nodesOf(statement())
+    const scans = nodes.filter(
+      (node) =>
+        /Scan/.test(node['Node Type']) &&
+        node['Node Type'] !== 'Function Scan' &&
+        node['Node Type'] !== 'Subquery Scan',
+    )
+    expect(scans.map((node) => node['Index Name'])).toEqual([index])
+    for (const scan of scans) {
+      expect(scan['Index Cond']).toContain('account_id')
+      expect(scan['Actual Rows']).toBeLessThanOrEqual(limit)
+      expect(scan['Rows Removed by Filter'] ?? 0).toBeLessThanOrEqual(1)
+    }
+    for (const sort of nodes.filter((node) => /Sort/.test(node['Node Type']))) {
+      expect(sort['Actual Rows']).toBeLessThanOrEqual(limit * chosen().length)
+    }
+  })
+})
