@@ -5,7 +5,6 @@ import { prefixTerms, quoteLexeme, type Term, toTsquery } from '../../lib/tokens
 import {
   type Calendar,
   chatLexeme,
-  days,
   drawerOf,
   numberOf,
   scopeOf,
@@ -14,7 +13,7 @@ import {
   termBySeason,
 } from '../../lib/tokens-message.ts'
 import { parseQuery } from '../../lib/tokens-query.ts'
-import type { Window } from './plan.ts'
+import { calendarFor, type Window } from './plan.ts'
 
 export interface Words {
   readonly all: readonly Term[]
@@ -101,15 +100,8 @@ function anyOf(alternatives: readonly string[]): string {
   return `(${alternatives.join(' | ')})`
 }
 
-/** So many days are looked into one by one; beyond that, seasons. */
-const daysMax = 64
 /** So many lexemes at once: the effort of telling which of them matter grows with their square. */
 const lexemesMax = 32
-
-/** How the time of a window is divided. */
-export function calendarFor({ from, until }: Window): Calendar {
-  return until - from <= daysMax * days.ms ? days : seasons
-}
 
 /** The condition in a window, as one or several queries that share its days or seasons among them. */
 export function queriesWithin(condition: Condition, window: Window): (string | null)[] {
@@ -120,11 +112,15 @@ export function queriesWithin(condition: Condition, window: Window): (string | n
     toQuery(condition, drawerOf(condition.account_id, calendar, number), calendar)
   const sample = each(last)
   if (sample === null) return [null]
-  const together = Math.max(1, Math.floor(lexemesMax / sample.split("' ").length))
+  const together = Math.max(1, Math.floor(lexemesMax / lexemesIn(sample)))
   const queries: string[] = []
   for (let end = last; end >= first; end -= together) {
     const numbers = Array.from({ length: Math.min(together, end - first + 1) }, (_, at) => end - at)
     queries.push(numbers.map((number) => `(${each(number)})`).join(' | '))
   }
   return queries
+}
+
+function lexemesIn(query: string): number {
+  return query.split("'").length / 2
 }

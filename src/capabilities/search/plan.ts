@@ -1,5 +1,5 @@
 /** How far back each step of a search looks: as far as the newest messages say is needed, and no further. Pure. */
-import { calendarFor } from './conditions.ts'
+import { type Calendar, days, seasons } from '../../lib/tokens-message.ts'
 
 /** What the newest messages of one account, or of one chat, show. */
 export interface Sample {
@@ -91,4 +91,12 @@ const piecesMax = 16
 function startBefore(until: number, span: number): number {
   const { ms } = calendarFor({ from: until - span, until })
   return Math.min(until - 1, Math.floor((until - span) / ms) * ms)
+}
+
+/** So many days are looked into one by one; beyond that, seasons. */
+const daysMax = 64
+
+/** How the time of a window is divided. */
+export function calendarFor({ from, until }: Window): Calendar {
+  return until - from <= daysMax * days.ms ? days : seasons
 }
