@@ -15,9 +15,12 @@ export interface Placed {
   readonly text: string
 }
 
+/** Four times the longest message: what PostgreSQL can put into a `tsvector` has an end. */
+const textMax = 16_384
+
 /** A `tsvector` literal. */
 export function messageTokens({ account_id, chat_id, sender_id, sent_at, text }: Placed): string {
-  const tokens = tokenise(text)
+  const tokens = tokenise(text.slice(0, textMax))
   const group = chat_id.startsWith('-')
   const season = drawerOf(account_id, seasons, numberOf(sent_at, seasons))
   const day = drawerOf(account_id, days, numberOf(sent_at, days))

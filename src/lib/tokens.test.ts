@@ -196,8 +196,9 @@ describe('messageTokens', () => {
     expect(termBySeason(season, termOf('東京都', { prefix: false }))).not.toContain('+')
   })
 
-  test('the longest message fits into a tsvector', () => {
-    const text = Array.from({ length: 4096 }, (_, at) => `${'漢'.repeat(0)}${'Ⱥ'.repeat(64)}${at}`).join(' ')
-    expect(Buffer.byteLength(messageTokens({ ...placed, text }))).toBeLessThan(2 * 1_048_575)
+  test('whatever the text, it fits into a tsvector', () => {
+    for (const text of ['漢'.repeat(100_000), `${'Ⱥ'.repeat(64)} `.repeat(10_000), 'ab '.repeat(100_000)]) {
+      expect(Buffer.byteLength(messageTokens({ ...placed, text }))).toBeLessThan(1_000_000)
+    }
   })
 })

@@ -3,7 +3,6 @@
  * when it runs out or its owner has signed off. Leases go by real time.
  */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
-import { ApiError } from '../../lib/errors.ts'
 
 export const leaseSeconds = 15
 /** A session that answered or delivered something this recently is live. */
@@ -157,11 +156,6 @@ export async function findFloodWait(db: Db, account_id: string): Promise<number 
     select ceil(extract(epoch from flood_until - domain_now()))::int as seconds
     from account_hosts where account_id = ${account_id} and flood_until > domain_now()`)
   return row?.seconds
-}
-
-export async function requireNoFlood(db: Db, account_id: string): Promise<void> {
-  const seconds = await findFloodWait(db, account_id)
-  if (seconds !== undefined) throw new ApiError('flood_wait', { status: 503, retry_after: seconds })
 }
 
 export interface Share {

@@ -167,6 +167,8 @@ describe('GET /chats', () => {
       wrong,
     )
     expect(await get(`/contacts?account_id=${first}&cursor=${page.next_cursor}`)).toMatchObject(wrong)
+    expect(await get(`/chats?account_id=${first}&cursor=x`, other.key)).toMatchObject(wrong)
+    expect(await get(`/chats?account_id=${first}&column_id=x&column_value=y&cursor=x`)).toMatchObject(wrong)
     for (const cursor of ['x', '', 'A'.repeat(3000), `${page.next_cursor}A`]) {
       expect(await get(`/chats?account_id=${first}&cursor=${cursor}`), cursor).toMatchObject(wrong)
     }

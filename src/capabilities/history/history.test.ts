@@ -132,6 +132,23 @@ describe('history', () => {
     expect(await place.messages(account_id)).toHaveLength(6)
   })
 
+  test('503 with Retry-After while the platform asks to slow down, and the platform is left alone', async () => {
+    const { account_id, people } = await withPast(1, 120)
+    const [chat = 0] = people
+    await untilSynced(account_id)
+    place.fault({ on: 'history', fault: 'flood_wait', seconds: 60, times: 1, account_id })
+    const path = `/chats/platform:chat:${chat}/messages?account_id=${account_id}`
+    const get = (query: string) => place.service.get(`${path}${query}`, { key: own.key })
+    for (let n = 0; n < 3; n++) {
+      const answer = await get('&before=2026-10-01T00:10:00Z')
+      expect(answer).toMatchObject({ status: 503, body: { code: 'flood_wait' } })
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(50)
+    }
+    // The fault was good for one call: a second one would have got through.
+    expect(await place.messages(account_id)).toHaveLength(50)
+    expect(await get('&limit=100')).toMatchObject({ status: 200, body: { source: 'store', has_more: true } })
+  })
+
   test('200 with what the store has when the platform refuses more', async () => {
     const { account_id, people } = await withPast(1, 90)
     const [chat = 0] = people

@@ -3,7 +3,7 @@
  * it, and both read the same rows. The store of a chat has no gaps after `oldest_id`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { liveSeconds, requireNoFlood } from '../../access/ledger/hosts.ts'
+import { findFloodWait, liveSeconds } from '../../access/ledger/hosts.ts'
 import type { App } from '../../app.ts'
 import type { Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -14,14 +14,17 @@ export async function isHistoryComplete(db: Db, account_id: string, chat_id: str
   return row?.complete ?? false
 }
 
+export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
+
 /** Asks the account's host for one more page and waits for it. Unavailable: nobody to ask, or no answer. */
 export async function fetchOlder(
   app: App,
   account_id: string,
   chat_id: string,
   waitMs: number,
-): Promise<'fetched' | 'complete' | 'unavailable'> {
-  await requireNoFlood(app.db, account_id)
+): Promise<Fetched> {
+  const flood = await findFloodWait(app.db, account_id)
+  if (flood !== undefined) return { flood_seconds: flood }
   const asked = await app.db.maybe<{ oldest_id: string | null }>(sql`
     insert into chat_sync as s (account_id, chat_id, workspace_id, wanted_at)
     select h.account_id, ${chat_id}::bigint, h.workspace_id, clock_timestamp() from account_hosts h
@@ -39,8 +42,9 @@ export async function fetchOlder(
       where account_id = ${account_id} and chat_id = ${chat_id}`)
     if (!state || state.wanted) continue
     if (state.complete) return 'complete'
-    if (state.oldest_id === asked.oldest_id) await requireNoFlood(app.db, account_id)
-    return state.oldest_id === asked.oldest_id ? 'unavailable' : 'fetched'
+    if (state.oldest_id !== asked.oldest_id) return 'fetched'
+    const seconds = await findFloodWait(app.db, account_id)
+    return seconds === undefined ? 'unavailable' : { flood_seconds: seconds }
   }
   return 'unavailable'
 }

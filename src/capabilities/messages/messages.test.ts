@@ -127,6 +127,15 @@ describe('GET /chats/{chat_id}/messages', () => {
     expect(older).toMatchObject({ status: 503, body: { code: 'session_unavailable' } })
   })
 
+  test('400 before 403 and 404: input is looked at first', async () => {
+    const other = await service.tenant('Another')
+    const wrong = { status: 400, body: { code: 'invalid_request' } }
+    expect(await get('platform:chat:404', '&before=x')).toMatchObject(wrong)
+    expect(await get('platform:chat:1', '&before=x', other.key)).toMatchObject(wrong)
+    const beyond = '2026-11-15T10:00:00.0009999999999999999999Z'
+    expect(await get('platform:chat:404', `&before=${beyond}`)).toMatchObject(wrong)
+  })
+
   test('400 for a wrong before or limit, 404 for a chat that is not there', async () => {
     const chat_id = await chat('6', 1)
     for (const before of [

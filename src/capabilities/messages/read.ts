@@ -4,7 +4,7 @@ import type { Account } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { chatNumber, parseTime } from '../../lib/shapes.ts'
-import { fetchOlder, isHistoryComplete } from '../history/history.ts'
+import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.ts'
 
 export interface MessageQuery {
   readonly before?: string | undefined
@@ -47,8 +47,11 @@ export async function listMessages(
   while (!complete && rows.length <= limit) {
     const left = deadline - performance.now()
     const fetched = left > 0 ? await fetchOlder(app, account.id, chat, left) : 'late'
-    if (fetched === 'unavailable' && rows.length === 0) throw new ApiError('session_unavailable')
-    if (fetched === 'unavailable' || fetched === 'late') break
+    if (fetched !== 'fetched' && fetched !== 'complete') {
+      // What the store can begin is answered from it; what it cannot needs the platform.
+      if (rows.length === 0 && fetched !== 'late') throw refusalOf(fetched)
+      break
+    }
     source = 'platform'
     complete = fetched === 'complete'
     rows = await app.db.rows<Row>(page)
@@ -59,6 +62,11 @@ export async function listMessages(
     more: rows.length > limit || !complete,
     asked: query.before ?? null,
   })
+}
+
+function refusalOf(fetched: Exclude<Fetched, 'fetched' | 'complete'>): ApiError {
+  if (fetched === 'unavailable') return new ApiError('session_unavailable')
+  return new ApiError('flood_wait', { status: 503, retry_after: fetched.flood_seconds })
 }
 
 /** An empty page that is not the end leads back to itself: the past is still on its way. */
