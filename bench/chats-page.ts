@@ -12,10 +12,11 @@ import { contactPage } from '../src/capabilities/contacts/read.ts'
 import { setGates } from '../src/capabilities/gates/gates.ts'
 import { createKey } from '../src/capabilities/keys/keys.ts'
 import { messagePage } from '../src/capabilities/messages/read.ts'
+import type { OpenApp } from '../src/cli/open.ts'
 import { type Account, scopes } from '../src/contract.ts'
 import { type Sql, sql } from '../src/db/sql.ts'
 import { embeddedConnection, openBench, requireData } from './data.ts'
-import { number, quantile, row, verdict } from './harness.ts'
+import { number, quantile, row, verdict, withInstance } from './harness.ts'
 
 const requests = 4_000
 const clients = 8
@@ -30,6 +31,10 @@ interface Kind {
   readonly name: string
   readonly path: string
   readonly statement: Sql
+}
+
+function firstPage(account: Account): Sql {
+  return chatPage([account], { filters: {}, after: undefined, limit: 51 })
 }
 
 interface Large {
@@ -53,7 +58,7 @@ async function prepare(): Promise<{ key: string; kinds: readonly Kind[] }> {
       {
         name: 'chats',
         path: `/chats?limit=50&account_id=${account.id}`,
-        statement: chatPage([account], { filters: {}, after: undefined, limit: 51 }),
+        statement: firstPage(account),
       },
       {
         name: 'messages',
@@ -66,18 +71,31 @@ async function prepare(): Promise<{ key: string; kinds: readonly Kind[] }> {
         statement: contactPage([account], { limit: 51 }),
       },
     ]
-    const first = await buffers(kinds[0]?.statement as Sql)
-    const far = await buffers(await farPage(account))
-    const few = await buffers(chatPage([small.account], { filters: {}, after: undefined, limit: 51 }))
+    const first = await buffers(app, kinds[0]?.statement as Sql)
+    const far = await buffers(app, await farPage(account))
+    const crowded = await buffers(app, firstPage(small.account))
+    const alone = await buffersAlone()
     verdict('buffers of page 1,000 over page 1', far / first, { most: 1.1 })
-    verdict('buffers with 550,000 chats over 10,000', first / few, { most: 1.2 })
+    verdict('buffers of a page among 1,000,000 chats over 10,000', first / alone, { most: 1.2 })
+    verdict('buffers with 200 other workspaces over none', crowded / alone, { most: 1.1 })
     return { key, kinds }
   } finally {
     await app.close()
   }
 
-  async function pick(name: string): Promise<Large> {
-    const found = await app.db.one<{ id: string; workspace_id: string; user_id: string }>(sql`
+  /** The same page in an instance that holds nothing but the small workspace. */
+  async function buffersAlone(): Promise<number> {
+    let touched = 0
+    await withInstance(async (other) => {
+      await requireData(other, { alone: true })
+      const { account } = await pick('Small', other)
+      touched = await buffers(other, firstPage(account))
+    })
+    return touched
+  }
+
+  async function pick(name: string, from: OpenApp = app): Promise<Large> {
+    const found = await from.db.one<{ id: string; workspace_id: string; user_id: string }>(sql`
       select a.id, a.workspace_id, m.user_id from workspaces w join accounts a on a.workspace_id = w.id
       join memberships m on m.workspace_id = w.id
       where w.name = ${name} order by a.created_at, a.id limit 1`)
@@ -98,10 +116,10 @@ async function prepare(): Promise<{ key: string; kinds: readonly Kind[] }> {
     return chatPage([account], { filters: {}, after: [at.at, at.chat_id, account.id], limit: 51 })
   }
 
-  async function buffers({ text, values }: Sql): Promise<number> {
+  async function buffers({ db }: OpenApp, { text, values }: Sql): Promise<number> {
     const explain = `explain (analyze, buffers, format json) ${text}`
-    await app.db.pool.query(explain, values as unknown[])
-    const { rows } = await app.db.pool.query(explain, values as unknown[])
+    await db.pool.query(explain, values as unknown[])
+    const { rows } = await db.pool.query(explain, values as unknown[])
     const plan = rows[0]['QUERY PLAN'][0].Plan
     return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
   }

@@ -31,6 +31,7 @@ const shape = {
   others: 200,
   otherChats: 500,
 }
+const perChat = shape.messages / shape.chats
 const newest = Date.UTC(2026, 10, 1)
 
 interface Tenant {
@@ -53,26 +54,30 @@ export function embeddedConnection(): { host: string; user: string; password: st
 }
 
 /** Makes the data unless it is there. Returns the workspace to measure on. */
-export async function requireData(app: OpenApp, scale = 1): Promise<void> {
+export interface Size {
+  readonly scale?: number
+  /** Nothing but the small workspace: what the large one is compared with. */
+  readonly alone?: boolean
+}
+
+export async function requireData(app: OpenApp, { scale = 1, alone = false }: Size = {}): Promise<void> {
   const { made } = await app.db.one<{ made: boolean }>(sql`
     select exists (select from settings where name = 'bench_data') as made`)
   if (made) return
   const startedAt = performance.now()
-  const tenants = await makeTenants(app, scale)
+  const tenants = await makeTenants(app, scale, alone)
   const restore = await withoutIndexes(app.db)
-  await copy(app.db, 'contacts', tenants, scale)
-  await copy(app.db, 'chats', tenants, scale)
-  await copy(app.db, 'messages', tenants, scale)
+  for (const table of ['contacts', 'chats', 'messages'] as const) await copy(app.db, table, tenants)
   await restore()
   await bar('analyze', 1, async (tick) => {
-    await alone(app.db, 'vacuum analyze')
+    await byItself(app.db, 'vacuum analyze')
     tick(1)
   })
   await app.db.run(sql`insert into settings (name, value) values ('bench_data', 'true')`)
   console.log(`made in ${Math.round((performance.now() - startedAt) / 1000)} s`)
 }
 
-async function makeTenants(app: OpenApp, scale: number): Promise<Tenant[]> {
+async function makeTenants(app: OpenApp, scale: number, alone: boolean): Promise<Tenant[]> {
   const tenants: Tenant[] = []
   const add = async (name: string, chats: readonly number[]) => {
     const workspace = await createWorkspace(app, 'system', { name })
@@ -91,9 +96,9 @@ async function makeTenants(app: OpenApp, scale: number): Promise<Tenant[]> {
   const chats = Math.round(shape.chats * scale)
   const first = Math.round(chats * shape.largest)
   const rest = Math.round((chats - first) / (shape.accounts - 1))
-  await add('Large', [first, ...Array.from({ length: shape.accounts - 1 }, () => rest)])
+  if (!alone) await add('Large', [first, ...Array.from({ length: shape.accounts - 1 }, () => rest)])
   await add('Small', [Math.round(10_000 * scale)])
-  for (let at = 0; at < shape.others * scale; at++) await add(`Other ${at + 1}`, [shape.otherChats])
+  for (let at = 0; at < shape.others * scale && !alone; at++) await add(`Other ${at + 1}`, [shape.otherChats])
   await app.db.run(sql`update accounts set status = 'READY'`)
   return tenants
 }
@@ -101,15 +106,14 @@ async function makeTenants(app: OpenApp, scale: number): Promise<Tenant[]> {
 type Table = 'contacts' | 'chats' | 'messages'
 
 /** Rows as COPY takes them, made on the fly: memory stays flat. */
-async function copy(db: Database, table: Table, tenants: readonly Tenant[], scale: number): Promise<void> {
-  const total =
-    table === 'messages' ? Math.round(shape.messages * scale) : sum(tenants.map(({ chats }) => chats))
+async function copy(db: Database, table: Table, tenants: readonly Tenant[]): Promise<void> {
+  const total = sum(tenants.map(({ chats }) => chats)) * (table === 'messages' ? perChat : 1)
   const client = await db.client()
   await client.query("set session_replication_role = 'replica'; set statement_timeout = 0")
   await bar(table, total, async (tick) => {
     const stream = client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))
     let block = ''
-    for (const row of rowsOf(table, tenants, scale)) {
+    for (const row of rowsOf(table, tenants)) {
       block += `${row.join('\t')}\n`
       tick(1)
       if (block.length < 65_536) continue
@@ -130,8 +134,7 @@ const columns: Record<Table, string> = {
     'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, tokens, announced',
 }
 
-function* rowsOf(table: Table, tenants: readonly Tenant[], scale: number): Generator<string[]> {
-  const perChat = (shape.messages * scale) / sum(tenants.map(({ chats }) => chats))
+function* rowsOf(table: Table, tenants: readonly Tenant[]): Generator<string[]> {
   for (const tenant of tenants) {
     const random = seeded(tenant.chats + table.length)
     let id = 0
@@ -139,15 +142,14 @@ function* rowsOf(table: Table, tenants: readonly Tenant[], scale: number): Gener
       if (table === 'contacts') yield contactRow(tenant, chat)
       else if (table === 'chats') yield chatRow(tenant, chat, random)
       else
-        for (const row of messageRows(tenant, chat, messagesIn(tenant, chat, perChat), random, () => ++id))
-          yield row
+        for (const row of messageRows(tenant, chat, messagesIn(tenant, chat), random, () => ++id)) yield row
     }
   }
 }
 
 /** Most chats are short; the first hundred of a large account are long. */
-function messagesIn({ chats }: Tenant, chat: number, perChat: number): number {
-  return chat <= 100 && chats > 10_000 ? 500 : Math.max(1, Math.round(perChat))
+function messagesIn({ chats }: Tenant, chat: number): number {
+  return chat <= 100 && chats > 10_000 ? 500 : perChat
 }
 
 function nameOf(chat: number): string {
@@ -240,11 +242,11 @@ async function withoutIndexes(db: Database): Promise<() => Promise<void>> {
     from pg_index i join pg_class c on c.oid = i.indexrelid
     where i.indrelid in ('chats'::regclass, 'messages'::regclass, 'contacts'::regclass)
       and not exists (select from pg_constraint k where k.conindid = i.indexrelid)`)
-  for (const { name } of indexes) await alone(db, `drop index ${name}`)
+  for (const { name } of indexes) await byItself(db, `drop index ${name}`)
   return () =>
     bar('indexes', indexes.length, async (tick) => {
       for (const { definition } of indexes) {
-        await alone(
+        await byItself(
           db,
           `set maintenance_work_mem = '1GB'; set max_parallel_maintenance_workers = 2; ${definition}`,
         )
@@ -253,7 +255,7 @@ async function withoutIndexes(db: Database): Promise<() => Promise<void>> {
     })
 }
 
-async function alone(db: Database, statement: string): Promise<void> {
+async function byItself(db: Database, statement: string): Promise<void> {
   const client = await db.client()
   try {
     await client.query('set statement_timeout = 0')
@@ -303,7 +305,7 @@ if (import.meta.main) {
   const { values } = parseArgs({ options: { scale: { type: 'string', default: '1' } } })
   const app = await openBench()
   try {
-    await requireData(app, Number(values.scale))
+    await requireData(app, { scale: Number(values.scale) })
   } finally {
     await app.close()
   }
