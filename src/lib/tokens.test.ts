@@ -85,14 +85,14 @@ describe('tokenise', () => {
     )
   })
 
-  test('has an end, and is quick about it', () => {
+  test('has an end, whatever it is given', () => {
     expect(tokenise('a '.repeat(20_000))).toHaveLength(tokensMax)
     expect(words('x'.repeat(100_000))).toEqual(['x'.repeat(64)])
-    for (const text of ['"-'.repeat(50_000), 'á'.repeat(50_000), '̈'.repeat(100_000), '漢'.repeat(50_000)]) {
-      const startedAt = performance.now()
-      tokenise(text)
-      parseQuery(text)
-      expect(performance.now() - startedAt).toBeLessThan(500)
+    // Anything worse than linear would not get through these within the test's time.
+    for (const unit of ['"-', 'á', '̈', '漢', '- ', 'a"']) {
+      const text = unit.repeat(500_000)
+      expect(tokenise(text).length).toBeLessThanOrEqual(tokensMax)
+      expect(() => parseQuery(text)).not.toThrow()
     }
   })
 })
