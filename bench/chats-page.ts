@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { chatPage } from '../src/capabilities/chats/read.ts'
 import { contactPage } from '../src/capabilities/contacts/read.ts'
 import { setGates } from '../src/capabilities/gates/gates.ts'
@@ -15,7 +15,7 @@ import { messagePage } from '../src/capabilities/messages/read.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { type Account, scopes } from '../src/contract.ts'
 import { type Sql, sql } from '../src/db/sql.ts'
-import { embeddedConnection, openBench, requireData } from './data.ts'
+import { benchDirectory, embeddedConnection, openBench, requireData } from './data.ts'
 import { number, quantile, row, verdict, withInstance } from './harness.ts'
 
 const requests = 4_000
@@ -205,29 +205,30 @@ async function measure<T>(pids: readonly (number | undefined)[], work: () => Pro
   return { result, wallMs, cpuMs }
 }
 
+/** The server that the service has opened, and its backends: another PostgreSQL on the machine does not count. */
 function postgresPids(): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => nameOf(pid) === 'postgres')
+  const postmaster = Number(
+    readFileSync(join(resolve(benchDirectory), 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0],
+  )
+  const backends = readdirSync('/proc').filter(
+    (name) => /^\d+$/.test(name) && statOf(name)[1] === String(postmaster),
+  )
+  return [postmaster, ...backends.map(Number)]
 }
 
-function nameOf(pid: number): string {
+/** What follows the name: state, parent, … */
+function statOf(pid: number | string): string[] {
   try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   } catch {
-    return ''
+    return []
   }
 }
 
 /** Ticks of a hundredth of a second, with those of its ended children. */
 function cpuMsOf(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-    return (Number(fields[11]) + Number(fields[12])) * 10
-  } catch {
-    return 0
-  }
+  const fields = statOf(pid)
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10
 }
 
 function rssOf(pid: number | undefined): number {
