@@ -20,12 +20,16 @@ import { number, quantile, row, verdict, withInstance } from './harness.ts'
 
 const requests = 4_000
 const clients = 8
+const agents = new Map<string, Agent>()
 
 const prepared = await prepare()
 const service = await start('service')
-for (const kind of prepared.kinds) await compare(kind)
-await walk(prepared.kinds[0] as Kind)
-await stop(service)
+try {
+  for (const kind of prepared.kinds) await compare(kind)
+  await walk(prepared.kinds[0] as Kind)
+} finally {
+  await stop(service)
+}
 
 interface Kind {
   readonly name: string
@@ -75,6 +79,7 @@ async function prepare(): Promise<{ key: string; kinds: readonly Kind[] }> {
     const far = await buffers(app, await farPage(account))
     const crowded = await buffers(app, firstPage(small.account))
     const alone = await buffersAlone()
+    row('buffers: page 1, page 1,000, small, small alone', `${first}, ${far}, ${crowded}, ${alone}`)
     verdict('buffers of page 1,000 over page 1', far / first, { most: 1.1 })
     verdict('buffers of a page among 1,000,000 chats over 10,000', first / alone, { most: 1.2 })
     verdict('buffers with 200 other workspaces over none', crowded / alone, { most: 1.1 })
@@ -250,8 +255,6 @@ async function load(url: string, count: number): Promise<{ times: number[] }> {
   )
   return { times }
 }
-
-const agents = new Map<string, Agent>()
 
 function get(url: string): Promise<{ status: number; body: string }> {
   const { origin } = new URL(url)
