@@ -1,13 +1,16 @@
 /** Transactions per second that change something and emit an event, against the same without events. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../src/db/sql.ts'
 import { emit } from '../src/events/emit.ts'
-import { sequence } from '../src/events/sequencer.ts'
+import { isSequenced } from '../src/events/sequencer.ts'
 import { newId } from '../src/lib/ids.ts'
+import { runLoops } from '../src/worker/loops.ts'
+import { sequencer } from '../src/worker/worker.ts'
 import { fsyncMs, makeAccounts, number, row, verdict, withInstance } from './harness.ts'
 
 const clients = 16
 const each = 500
-const rounds = 3
+const rounds = 5
 
 await withInstance(async (app, data_dir) => {
   const { workspace_id } = await makeAccounts(app, 1)
@@ -15,9 +18,10 @@ await withInstance(async (app, data_dir) => {
   const withEvents: number[] = []
   for (let round = 0; round < rounds; round++) {
     without.push(await rate(false))
-    const stop = runSequencer()
+    const running = runLoops(app, [sequencer])
     withEvents.push(await rate(true))
-    await stop()
+    while (!(await isSequenced(app.db))) await sleep(10)
+    await running.stop()
   }
   const { events, gaps } = await app.db.one<{ events: number; gaps: number }>(sql`
     select count(*)::int as events, (max(sequence) - count(*))::int as gaps from events`)
@@ -47,25 +51,9 @@ await withInstance(async (app, data_dir) => {
           from_stage_key: 'new',
           to_stage_key: 'won',
         }
-        await emit(tx, workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data }])
+        emit(tx, workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data }])
       })
       if (emits) app.wake.signal('outbox')
-    }
-  }
-
-  /** As the worker's loop does it. */
-  function runSequencer(): () => Promise<void> {
-    let running = true
-    const loop = (async () => {
-      for (;;) {
-        const moved = await sequence(app.db)
-        if (moved === 0 && !running) return
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-    })()
-    return async () => {
-      running = false
-      await loop
     }
   }
 })

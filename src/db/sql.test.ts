@@ -79,6 +79,19 @@ describe('a transaction', () => {
     expect(await db.rows(sql`select from notes`)).toEqual([])
   })
 
+  test('takes along to COMMIT what was left for it, or comes to nothing with it', async () => {
+    await db.run(sql`create table if not exists asides (id int primary key check (id > 0))`)
+    const write = (...ids: number[]) =>
+      db.transaction(async (tx) => {
+        for (const id of ids) tx.atCommit(sql`insert into asides values (${id})`)
+        return tx.one(sql`select count(*)::int as count from asides`)
+      })
+    expect(await write(1, 2)).toEqual({ count: 0 })
+    await expect(write(3, -1, 4)).rejects.toMatchObject({ code: '23514' })
+    expect(await write(5)).toEqual({ count: 2 })
+    expect(await db.rows(sql`select id from asides order by id`)).toEqual([{ id: 1 }, { id: 2 }, { id: 5 }])
+  })
+
   test('in great number waits its turn', async () => {
     const many = Array.from({ length: 50 }, (_, at) =>
       db.transaction((tx) => tx.run(sql`insert into notes values (${100 + at})`)),

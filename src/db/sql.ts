@@ -78,10 +78,12 @@ declare const inTransaction: unique symbol
 /** A parameter of this type means "my work commits with yours". */
 export interface Tx extends Db {
   readonly [inTransaction]: true
+  /** A statement nobody here reads the answer of: it travels with COMMIT. If it fails, nothing is committed. */
+  atCommit(statement: Sql): void
 }
 
 export interface Database extends Db {
-  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  transaction<T>(work: (tx: Tx) => Promise<T> | T): Promise<T>
   /** A connection of its own, for locks and notifications. */
   client(): Promise<pg.Client>
   readonly pool: pg.Pool
@@ -166,21 +168,31 @@ function query(client: pg.ClientBase, { name, text, values }: Sql): Promise<pg.Q
   return client.query({ name, text, values: values as unknown[] })
 }
 
-async function transaction<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function transaction<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T> | T): Promise<T> {
   const begun = client.query('begin')
   begun.catch(() => {})
+  const last: Sql[] = []
+  const tx = {
+    ...queries((statement) => query(client, statement)),
+    atCommit: (statement: Sql) => void last.push(statement),
+  }
   let result: T
   try {
-    result = await work(queries((statement) => query(client, statement)) as Tx)
+    result = await work(tx as unknown as Tx)
     await begun
   } catch (error) {
     // A connection that is gone has rolled back by itself.
     if (!isConnectionLost(error)) await client.query('rollback')
     throw error
   }
-  const commit = await client.query('commit').catch((error) => {
+  const before = last.map((statement) => query(client, statement))
+  const committed = client.query('commit').catch((error) => {
     throw isConnectionLost(error) ? new LostCommit('The answer to COMMIT was lost.', { cause: error }) : error
   })
+  const failed = (await Promise.allSettled(before)).find((one) => one.status === 'rejected')
+  const commit = await committed
+  // After a statement that failed the server makes a ROLLBACK of it.
+  if (failed) throw failed.reason
   if (commit.command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
   return result
 }

@@ -1,5 +1,5 @@
 /** What happened, told in the transaction that stores it. */
-import { sql, type Tx } from '../db/sql.ts'
+import { type Sql, sql, type Tx } from '../db/sql.ts'
 
 export const eventTypes = [
   'message.received',
@@ -17,13 +17,23 @@ export interface NewEvent {
   readonly data: unknown
 }
 
-/** Into the outbox. Who calls it wakes the sequencer after the commit, never inside. */
-export async function emit(tx: Tx, workspace_id: string, events: readonly NewEvent[]): Promise<void> {
-  if (events.length === 0) return
-  await tx.run(sql`
+/** Into the outbox, on the way to COMMIT. Who calls it wakes the sequencer after the commit, never inside. */
+export function emit(tx: Tx, workspace_id: string, events: readonly NewEvent[]): void {
+  if (events.length > 0) tx.atCommit(intoOutbox(workspace_id, events))
+}
+
+function intoOutbox(workspace_id: string, events: readonly NewEvent[]): Sql {
+  const [first] = events
+  // Most transactions have one event; taking apart arrays of one would cost them a fifth of their rate.
+  if (events.length === 1 && first) {
+    return sql`
+      insert into outbox (workspace_id, type, occurred_at, data)
+      values (${workspace_id}, ${first.type}, coalesce(${first.occurred_at}, domain_now()), ${JSON.stringify(first.data)})`
+  }
+  return sql`
     insert into outbox (workspace_id, type, occurred_at, data)
     select ${workspace_id}, type, coalesce(occurred_at, domain_now()), data
     from unnest(${events.map(({ type }) => type)}::text[],
       ${events.map(({ occurred_at }) => occurred_at)}::timestamptz[],
-      ${events.map(({ data }) => JSON.stringify(data))}::json[]) as event (type, occurred_at, data)`)
+      ${events.map(({ data }) => JSON.stringify(data))}::json[]) as event (type, occurred_at, data)`
 }

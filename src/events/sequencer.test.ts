@@ -27,7 +27,7 @@ async function emitMany(
     const kept = await db
       .transaction(async (tx) => {
         const data = notes.map((note) => ({ note }))
-        await emit(
+        emit(
           tx,
           workspace_id,
           data.map((each) => ({ type: 'message.received', occurred_at: null, data: each })),

@@ -42,7 +42,7 @@ export async function ingest(app: App, held: Held, batch: UpdateBatch): Promise<
       ])
       if (!fenced) throw new LeaseLost('The lease of the account is lost.')
       const happened = await store(tx, held, sortOut(updates, isDeleted))
-      await emit(tx, held.workspace_id, happened)
+      emit(tx, held.workspace_id, happened)
       return happened
     })
     if (events.length > 0) app.wake.signal('outbox')

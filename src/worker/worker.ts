@@ -11,7 +11,8 @@ import { type Loop, type Running, runLoops } from './loops.ts'
 
 const beatMs = 2_000
 const tidyMs = 60_000
-const sequencerMs = 10
+/** What comes meanwhile goes together. Under load it rests in proportion: those who emit need the server, too. */
+const sequencerRest = { leastMs: 10, timesItsWork: 4 }
 const settleMs = 1_000
 
 export async function startWorker(app: App, platforms: Platforms): Promise<Running> {
@@ -51,13 +52,15 @@ function beat(id: string): Loop {
 }
 
 /** Gives events their places as they come; what arrives within a few milliseconds goes together. */
-const sequencer: Loop = {
+export const sequencer: Loop = {
   name: 'sequencer',
   restMs: 250,
   wakeOn: 'outbox',
   async step({ db }) {
+    const startedAt = performance.now()
     const moved = await sequence(db)
-    if (moved > 0) await sleep(sequencerMs)
+    const { leastMs, timesItsWork } = sequencerRest
+    if (moved > 0) await sleep(Math.max(leastMs, timesItsWork * (performance.now() - startedAt)))
     return moved > 0
   },
 }
