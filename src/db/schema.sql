@@ -1,5 +1,17 @@
 -- Made by `npm run generated` from the catalogs of a migrated database. Do not edit.
 
+create table account_days (
+  account_id text not null,
+  day date not null,
+  workspace_id uuid not null,
+  used integer not null default 0,
+  sent integer not null default 0,
+  cold integer not null default 0,
+  lookups integer not null default 0,
+  CHECK ((used >= 0)),
+  PRIMARY KEY (account_id, day)
+);
+
 create table account_hosts (
   account_id text not null,
   workspace_id uuid not null,
@@ -11,6 +23,17 @@ create table account_hosts (
   next_campaign_at timestamp with time zone,
   position text,
   PRIMARY KEY (account_id)
+);
+
+create table account_strikes (
+  id bigint not null generated always as identity,
+  account_id text not null,
+  workspace_id uuid not null,
+  at timestamp with time zone not null default domain_now(),
+  kind text not null,
+  seconds integer,
+  operation_id uuid,
+  PRIMARY KEY (id)
 );
 
 create table account_sync (
@@ -168,6 +191,15 @@ create table events (
   PRIMARY KEY (workspace_id, sequence)
 );
 
+create table file_chunks (
+  file_id uuid not null,
+  n integer not null,
+  workspace_id uuid not null,
+  bytes bytea not null,
+  stored_at timestamp with time zone not null default clock_timestamp(),
+  PRIMARY KEY (file_id, n)
+);
+
 create table gates (
   name text not null,
   enabled boolean not null,
@@ -182,6 +214,15 @@ create table identities (
   idp_user_uuid uuid not null,
   created_at timestamp with time zone not null default domain_now(),
   PRIMARY KEY (issuer, subject)
+);
+
+create table instance (
+  singleton boolean not null default true,
+  id uuid not null default gen_random_uuid(),
+  beat bigint not null default 0,
+  beat_at timestamp with time zone not null default clock_timestamp(),
+  CHECK (singleton),
+  PRIMARY KEY (singleton)
 );
 
 create table keys (
@@ -264,6 +305,13 @@ create table operations (
   closed_as text,
   created_at timestamp with time zone not null default domain_now(),
   finished_at timestamp with time zone,
+  detail text,
+  file_id uuid,
+  proof_message_id bigint,
+  proof_at timestamp with time zone,
+  hint_message_id bigint,
+  looked_for_at timestamp with time zone,
+  closed_at timestamp with time zone,
   CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
   CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
   CHECK ((closed_as = ANY (ARRAY['sent'::text, 'not_sent'::text]))),
@@ -382,6 +430,7 @@ create table workspaces (
 -- indexes
 
 CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owner);
+CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
 CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));
@@ -394,6 +443,7 @@ CREATE INDEX column_values_column ON public.column_values USING btree (column_id
 CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
+CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
 CREATE INDEX identities_user ON public.identities USING btree (user_id);
 CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at);
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
@@ -401,13 +451,20 @@ CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_i
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_tokens ON public.messages USING gin (tokens) WITH (gin_pending_list_limit='256');
+CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
+CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
+CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE ((kind = ANY (ARRAY['start_chat'::text, 'set_read_state'::text])) AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
+CREATE INDEX operations_queued ON public.operations USING btree (account_id, created_at, id) WHERE (state = 'queued'::text);
+CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 
 -- foreign keys
 
+alter table account_days add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_hosts add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table account_strikes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table chat_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
@@ -440,6 +497,41 @@ CREATE OR REPLACE FUNCTION public.domain_now()
  LANGUAGE sql
  STABLE
 RETURN COALESCE((SELECT manual_clock.at FROM manual_clock), statement_timestamp());
+CREATE OR REPLACE FUNCTION public.guard_operations()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' then
+    if old.kind in ('start_chat', 'set_read_state') and old.state in ('completed', 'refused', 'released')
+      and old.finished_at < domain_now() - interval '30 days' then
+      return old;
+    end if;
+    raise exception 'operation % must not be deleted', old.id using errcode = 'restrict_violation';
+  end if;
+  if (new.id, new.workspace_id, new.kind, new.effect, new.fingerprint)
+      is distinct from (old.id, old.workspace_id, old.kind, old.effect, old.fingerprint)
+    or new.idempotency_key is distinct from old.idempotency_key
+    or new.random_id is distinct from old.random_id then
+    raise exception 'operation % must keep its identity', old.id using errcode = 'restrict_violation';
+  end if;
+  if new.state = old.state then
+    return new;
+  end if;
+  if (old.state, new.state) not in (
+      ('queued', 'submitting'), ('queued', 'released'), ('queued', 'refused'),
+      ('submitting', 'completed'), ('submitting', 'refused'), ('submitting', 'released'), ('submitting', 'ambiguous'),
+      ('ambiguous', 'completed'), ('ambiguous', 'released'),
+      ('released', 'queued'), ('released', 'submitting')) then
+    raise exception 'operation % must not go from % to %', old.id, old.state, new.state
+      using errcode = 'restrict_violation';
+  end if;
+  if old.state in ('submitting', 'ambiguous') and new.state in ('released', 'refused')
+    and new.reason is distinct from 'platform_refused' and new.reason is distinct from 'never_written' then
+    raise exception 'operation % crossed the boundary: only proof leads back', old.id using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.raise_settings_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -468,5 +560,6 @@ CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE O
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
 CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
