@@ -151,7 +151,10 @@ function operation(route: Route): Json {
     ...(route.body && {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: schemaOf(route.body, 'input'), example: example.body } },
+        content: {
+          'application/json': { schema: schemaOf(route.body, 'input'), example: example.body },
+          ...(route.form && { 'multipart/form-data': { schema: formSchema(route.form) } }),
+        },
       },
     }),
     responses: {
@@ -160,6 +163,15 @@ function operation(route: Route): Json {
       ...errorResponses(route),
     },
   }
+}
+
+/** The one file arrives in the field `attachments`. */
+function formSchema(form: z.ZodType): Json {
+  const schema = schemaOf(form, 'input')
+  const { attachment: _, ...fields } = schema.properties as Json
+  const required = (schema.required as string[]).filter((name) => name !== 'attachment')
+  const attachments = { type: 'string', format: 'binary', description: 'Exactly one file, at most 25 MiB.' }
+  return { ...schema, properties: { ...fields, attachments }, required: [...required, 'attachments'] }
 }
 
 /** The reference lists `/chats/start` under Chats. */

@@ -1,7 +1,7 @@
 /** Reads forms with one file: in order, strictly, and never more of the file in memory than two chunks. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { chunkBytes } from '../access/ledger/files.ts'
+import { type Chunk, chunkBytes } from '../access/ledger/files.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { quote } from '../lib/text.ts'
@@ -30,7 +30,7 @@ export interface Form {
 }
 
 export interface FormOptions {
-  readonly store: (chunk: { file_id: string; n: number; bytes: Buffer }) => Promise<void>
+  readonly store: (chunk: Chunk) => Promise<void>
   readonly timeoutMs?: number
   /** Media types that are refused; `type/*` stands for all of a type. */
   readonly denied?: readonly string[]

@@ -1,18 +1,21 @@
 /** The API's door: every operation of the contract at its address. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Chunk, storeChunk } from '../access/ledger/files.ts'
 import { admit, perform } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
 import type { ControlCall } from '../platform/sandbox/control-operation.ts'
-import { Json, type Reply, type Route } from '../route.ts'
+import { Form, Json, type Reply, type Route } from '../route.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs, readBody } from './body.ts'
 import { mountDocs } from './docs.ts'
 import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { makeMetrics } from './metrics.ts'
+import { isForm, readForm } from './multipart.ts'
 import { mountSandbox } from './sandbox.ts'
 
 export interface ServerOptions {
@@ -51,6 +54,13 @@ export async function buildServer(
     return caller
   }
 
+  async function read(raw: IncomingMessage, route: Route, { workspace_id }: Caller): Promise<unknown> {
+    if (!route.form || !isForm(raw)) return readBody(raw, route, options.bodyMs ?? bodyMs)
+    const store = (chunk: Chunk) => storeChunk(app.db, { ...chunk, workspace_id })
+    const { fields, attachment } = await readForm(raw, { store })
+    return new Form(fields, attachment)
+  }
+
   for (const route of routes) {
     server.route({
       method: route.method,
@@ -61,7 +71,7 @@ export async function buildServer(
         const answer = await perform(app, route, caller, {
           params: request.params as Record<string, string>,
           query: request.query as Record<string, unknown>,
-          body: (wanted) => readBody(request.raw, wanted, options.bodyMs ?? bodyMs),
+          body: (wanted) => read(request.raw, wanted, caller),
           idempotency_keys: headerValues(request, 'idempotency-key'),
           channel: 'rest',
         })

@@ -53,7 +53,7 @@ const send: Kind<UploadedFile | undefined, Sent> = {
   async prepare(app, _, session, { file_id, payload }) {
     const { file } = payload as SendPayload
     if (file_id === null || !file) return nothing
-    return session.upload({ ...file, chunks: readChunks(app.db, file_id) })
+    return session.upload({ ...file, chunks: whole(readChunks(app.db, file_id), file.size) })
   },
   submit(session, { chat_id, random_id, payload }, file) {
     const { text } = payload as SendPayload
@@ -61,6 +61,16 @@ const send: Kind<UploadedFile | undefined, Sent> = {
   },
   store: storeSent,
   reply: (_, operation, sent) => sentReply(operation, sent),
+}
+
+/** A file that is not all there is not sent. */
+async function* whole(chunks: AsyncIterable<Buffer>, size: number): AsyncGenerator<Buffer> {
+  let seen = 0
+  for await (const chunk of chunks) {
+    seen += chunk.length
+    yield chunk
+  }
+  if (seen !== size) throw new Error(`The file has ${seen} of ${size} bytes.`)
 }
 
 /** The message as it is, whoever tells of it: the answer, or later its echo. */

@@ -114,7 +114,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     const size = operation.file_id === null ? 'text' : 'file'
     const kind = kindOf(operation)
     if (!kind) return settleQueued(app.db, operation.id, { reason: 'unknown_kind' })
-    const prepared = await within(prepareMsMax[size], kind.prepare(app, held, session, operation))
+    const prepared = await within(prepareMsMax[size], prepare(kind, operation, { held, session }))
     if (prepared?.kind !== 'accepted') return settleUnprepared(operation, held, prepared)
     const attempt = { id: operation.id, token: randomUUID() }
     // Before the boundary, so that a pause anywhere after it counts.
@@ -135,6 +135,16 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
         .then((late) => conclude(operation, held, attempt, late))
         .then(() => app.wake.signal('settled'))
         .catch((err) => app.log.error({ err, operation_id: operation.id }, 'a late answer was lost'))
+    }
+  }
+
+  /** What fails here has cost nothing; the caller may try again. */
+  async function prepare(kind: Kind, operation: Operation, { held, session }: Driven): ReturnType<Prepare> {
+    try {
+      return await kind.prepare(app, held, session, operation)
+    } catch (err) {
+      app.log.error({ err, operation_id: operation.id }, 'an operation could not be prepared')
+      return { kind: 'not_written', reason: 'preparation failed' }
     }
   }
 
@@ -309,7 +319,8 @@ function isAway(error: unknown): boolean {
   return error instanceof LostCommit || (error instanceof ApiError && error.code === 'store_unavailable')
 }
 
-type Prepare = NonNullable<ReturnType<typeof kindOf>>['prepare']
+type Kind = NonNullable<ReturnType<typeof kindOf>>
+type Prepare = Kind['prepare']
 
 /** A call that throws instead of answering leaves everything open. */
 async function ask(call: () => Promise<Outcome<unknown>>): Promise<Outcome<unknown>> {

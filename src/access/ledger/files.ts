@@ -5,13 +5,19 @@ export const chunkBytes = 256 * 1024
 /** As much as one call forgets: deleting a thousand chunks stays well within a statement's time. */
 const forgottenMax = 10
 
+export interface Chunk {
+  readonly file_id: string
+  readonly n: number
+  readonly bytes: Buffer
+}
+
 /**
  * Stored while it arrives; nobody is told of it before the operation's own commit, so its commit need not be flushed.
  * It stands alone: inside a transaction it would leave that transaction's commit unflushed too.
  */
 export async function storeChunk(
   db: Db,
-  { file_id, workspace_id, n, bytes }: { file_id: string; workspace_id: string; n: number; bytes: Buffer },
+  { file_id, workspace_id, n, bytes }: Chunk & { workspace_id: string },
 ): Promise<void> {
   await db.run(sql`
     with unflushed as (select set_config('synchronous_commit', 'off', true))

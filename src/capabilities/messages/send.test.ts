@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import type { Ask, Tenant } from '../../../test/harness/service.ts'
@@ -6,6 +6,7 @@ import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
 import type { NewFault } from '../../platform/sandbox/faults.ts'
 import { setDispatch } from '../gates/gates.ts'
+import { closeOperation, listLedger } from '../operations/operations.ts'
 
 let workplace: Workplace
 let tenant: Tenant
@@ -133,6 +134,49 @@ describe('POST /messages', () => {
     expect(again.headers.get('idempotent-replayed')).toBe('true')
   })
 
+  test('200 for a form with one file, whose bytes arrive as they were', async () => {
+    const bytes = Buffer.alloc(700_001, 'parley ')
+    const form = (name = 'offer ü.pdf') => {
+      const data = new FormData()
+      data.set('account_id', account_id)
+      data.set('chat_id', `platform:chat:${person}`)
+      data.set('text', ' ')
+      data.set('attachments', new Blob([bytes], { type: 'application/pdf' }), name)
+      return data
+    }
+    const upload = async (body: FormData, idempotency_key: string) => {
+      const headers = { authorization: `Bearer ${tenant.key}`, 'idempotency-key': idempotency_key }
+      const response = await fetch(`${workplace.service.url}/api/v1/messages`, {
+        method: 'POST',
+        headers,
+        body,
+      })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    const idempotency_key = randomUUID()
+    const first = await upload(form(), idempotency_key)
+    expect(first).toMatchObject({ status: 200, body: { ok: true } })
+    expect(await upload(form(), idempotency_key)).toEqual(first)
+    expect(await upload(form('other.pdf'), idempotency_key)).toMatchObject({
+      status: 400,
+      body: { code: 'idempotency_collision' },
+    })
+    const { journal } = workplace.sandbox.world.state
+    const arrived = journal.flatMap(({ file_sha256 }) => file_sha256 ?? [])
+    expect(arrived).toEqual([createHash('sha256').update(bytes).digest('hex')])
+    const { body } = await workplace.service.get(
+      `/chats/platform:chat:${person}/messages?account_id=${account_id}`,
+      { key: tenant.key },
+    )
+    expect(body.messages).toContainEqual(
+      expect.objectContaining({
+        id: first.body.message_id,
+        text: '',
+        attachments: [{ file_name: 'offer ü.pdf', media_type: 'application/pdf', size: bytes.length }],
+      }),
+    )
+  })
+
   test('503 flood_wait with Retry-After, for every path of the account, until its time', async () => {
     fault('send', 'flood_wait', { seconds: 2 })
     const idempotency_key = randomUUID()
@@ -196,4 +240,124 @@ describe('POST /chats/{chat_id}/read-state', () => {
     const marks = workplace.sandbox.world.state.journal.filter(({ kind }) => kind === 'read_state')
     expect(marks).toHaveLength(1)
   })
+})
+
+function start(
+  identifier: string,
+  more: Record<string, unknown> = {},
+  idempotency_key: string = randomUUID(),
+) {
+  return workplace.service.post('/chats/start', {
+    key: tenant.key,
+    body: { account_id, identifier, ...more },
+    headers: { 'idempotency-key': idempotency_key },
+  })
+}
+
+describe('POST /chats/start', () => {
+  test('200 opens the private chat of a username, however it is written, and sends nothing', async () => {
+    const { person_id } = workplace.sandbox.world.addPerson({ name: 'Noa', username: 'noa_start' })
+    const sends = () => workplace.sandbox.world.state.journal.filter(({ kind }) => kind === 'send').length
+    const before = sends()
+    const first = await start('@noa_start')
+    expect(first).toMatchObject({
+      status: 200,
+      body: {
+        chat: { id: `platform:chat:${person_id}`, account_id, name: 'Noa', username: 'noa_start' },
+        created: true,
+      },
+    })
+    for (const way of [
+      'noa_start',
+      'NOA_START',
+      'https://t.me/noa_start',
+      't.me/noa_start',
+      'tg://resolve?domain=noa_start',
+    ]) {
+      expect(await start(way)).toMatchObject({ status: 200, body: { chat: { name: 'Noa' }, created: false } })
+    }
+    expect(sends()).toBe(before)
+    expect(await send({ to: person_id })).toMatchObject({ status: 200 })
+  })
+
+  test('404 for nobody, and the same on a repeat', async () => {
+    const idempotency_key = randomUUID()
+    const first = await start('nobody_at_all', {}, idempotency_key)
+    expect(first).toMatchObject({ status: 404, body: { code: 'username_not_found' } })
+    const again = await start('nobody_at_all', {}, idempotency_key)
+    expect(again).toMatchObject({ status: 404, body: first.body })
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+  })
+
+  test.each([
+    ['a', 'invalid_username'],
+    ['@with space', 'invalid_username'],
+    ['1bad', 'invalid_username'],
+    ['+49 170 1234567', 'unsupported_identifier'],
+    ['123456', 'unsupported_identifier'],
+    ['https://example.com/noa', 'unsupported_identifier'],
+    ['t.me/+AbCdEf', 'unsupported_identifier'],
+    ['t.me/joinchat/AbC', 'unsupported_identifier'],
+    ['t.me/noa/12', 'unsupported_identifier'],
+  ])('400 for %s', async (identifier, code) => {
+    expect(await start(identifier)).toMatchObject({ status: 400, body: { code } })
+  })
+
+  test('400 for what only the extended operations take, while they are off', async () => {
+    expect(await start('noa_start', { text: 'Hello' })).toMatchObject({ status: 400 })
+    expect(await start('noa_start', { provider: 'sandbox' })).toMatchObject({ status: 400 })
+  })
+
+  test('409 for somebody on the suppression list, by what the look-up tells, and nothing is opened', async () => {
+    const { person_id } = workplace.sandbox.world.addPerson({ name: 'Quiet', username: 'quiet_one' })
+    await workplace.db.run(sql`
+      insert into suppressions (workspace_id, kind, value, source)
+      values (${tenant.workspace_id}, 'platform_id', ${String(person_id)}, 'operator')`)
+    expect(await start('quiet_one')).toMatchObject({ status: 409, body: { code: 'identity_suppressed' } })
+    const opened = workplace.sandbox.world.state.journal.filter(
+      ({ chat_id }) => chat_id === `platform:chat:${person_id}`,
+    )
+    expect(opened).toEqual([])
+  })
+
+  test('429 flood_wait of the platform', async () => {
+    fault('start', 'flood_wait', { seconds: 1 })
+    const { person_id: _ } = workplace.sandbox.world.addPerson({ name: 'Ola', username: 'ola_flood' })
+    expect(await start('ola_flood')).toMatchObject({ status: 429, body: { code: 'flood_wait' } })
+    await until('the flood is over', 5_000, async () => (await start('ola_flood')).status === 200)
+  })
+
+  test('200 with a first text where extended is on: a row of its own, sent once', async () => {
+    const { person_id } = workplace.sandbox.world.addPerson({ name: 'Pia', phone: '+491701234567' })
+    await workplace.service.open('extended')
+    const idempotency_key = randomUUID()
+    const more = { text: 'Nice to meet you', provider: 'sandbox' }
+    const first = await start('+49 170 1234567', more, idempotency_key)
+    expect(first).toMatchObject({ status: 200, body: { chat: { id: `platform:chat:${person_id}` } } })
+    expect(await start('+49 170 1234567', more, idempotency_key)).toMatchObject({
+      status: 200,
+      body: first.body,
+    })
+    expect(accepted('Nice to meet you')).toHaveLength(1)
+  })
+})
+
+describe('what nobody knows', () => {
+  test('is listed, noted once by a person, audited, and its key is 409 for ever', async () => {
+    fault('send', 'timeout_before')
+    const idempotency_key = randomUUID()
+    const first = await send({ text: 'never known', idempotency_key })
+    expect(first).toMatchObject({ status: 503, body: { code: 'outcome_ambiguous' } })
+    const id = String(first.headers.get('x-operation-id'))
+    const open = () => listLedger(workplace.db, { workspace_id: tenant.workspace_id, ambiguous: true })
+    expect(await open()).toContainEqual(expect.objectContaining({ id, state: 'ambiguous' }))
+    await closeOperation(workplace.service.app, 'system', { id, closed_as: 'not_sent' })
+    expect((await open()).map((row) => row.id)).not.toContain(id)
+    expect(await send({ text: 'never known', idempotency_key })).toMatchObject({
+      status: 409,
+      body: { code: 'outcome_ambiguous' },
+    })
+    const audited = await workplace.db.rows(sql`select action from audit where target = ${id}`)
+    expect(audited).toEqual([{ action: 'operation.closed' }])
+  }, 40_000)
 })

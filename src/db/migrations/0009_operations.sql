@@ -30,6 +30,8 @@ create table file_chunks (
   stored_at timestamptz not null default clock_timestamp(),
   primary key (file_id, n)
 );
+-- Attachments are mostly compressed already.
+alter table file_chunks alter column bytes set storage external;
 create index file_chunks_first on file_chunks (stored_at) where n = 0;
 
 -- What an account has done on a day of its workspace. Only `used` limits anything: campaign submissions.

@@ -293,6 +293,7 @@ function record(
     chat_id: `platform:chat:${entry.chat_id}`,
     text,
     random_id,
+    file_sha256: entry.entry === 'send' ? (entry.file?.sha256 ?? null) : null,
     at: entry.at,
   })
 }

@@ -30,6 +30,7 @@ const journalEntry = z.strictObject({
   chat_id: z.string(),
   text: z.string().nullable(),
   random_id: z.string().nullable(),
+  file_sha256: z.string().nullable(),
   at: z.iso.datetime(),
 })
 
@@ -232,6 +233,7 @@ export const controlOperations: readonly ControlOperation[] = [
             chat_id: 'platform:chat:1002',
             text: 'Hello Mara, a quick question.',
             random_id: '-6917529027641081856',
+            file_sha256: null,
             at,
           },
         ],

@@ -136,5 +136,7 @@ export interface JournalEntry {
   readonly chat_id: string
   readonly text: string | null
   readonly random_id: string | null
+  /** Of a file that was sent: what arrived. */
+  readonly file_sha256: string | null
   readonly at: string
 }

@@ -203,7 +203,7 @@ describe('the journal', () => {
     setReadState(world, account, { chat_id: String(person_id), unread: true })
     const chat_id = `platform:chat:${person_id}`
     const at = start.toISOString()
-    const common = { account_id, chat_id, at }
+    const common = { account_id, chat_id, at, file_sha256: null }
     expect(world.journal(0)).toEqual([
       { seq: 1, kind: 'start', text: null, random_id: null, ...common },
       { seq: 2, kind: 'send', text: 'Hello', random_id: '1', ...common },
