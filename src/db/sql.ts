@@ -200,7 +200,7 @@ async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pro
 /** With a callback: the driver's own promise keeps what was read until the next full collection of garbage. */
 function query(client: pg.ClientBase, { name, text, values }: Sql): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
-    client.query({ name, text, values: values as unknown[] }, (error, result) => {
+    void client.query({ name, text, values: values as unknown[] }, (error, result) => {
       if (error) reject(error)
       else resolve(result)
     })
