@@ -25,8 +25,8 @@ import {
   stop,
 } from './load.ts'
 
-const rounds = 12
-const requests = 250
+const rounds = 20
+const requests = 150
 const warmup = 2_000
 const deep = 1_000
 

@@ -7,8 +7,8 @@ import { benchDirectory, openBench, requireData } from './data.ts'
 import { number, quantile, row, verdict } from './harness.ts'
 import { ask, clients, cpuOf, get, load, makeReader, rssOf, start, statementsOf, stop } from './load.ts'
 
-const rounds = 4
-const requests = 1_500
+const rounds = 30
+const requests = 200
 const warmup = 3_000
 
 const { key, account_id } = await prepare()
