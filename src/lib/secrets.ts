@@ -3,6 +3,7 @@ import {
   createCipheriv,
   createDecipheriv,
   createHash,
+  createHmac,
   createSecretKey,
   hash,
   hkdfSync,
@@ -13,26 +14,9 @@ import {
 /** Each purpose has a key of its own, so that a leak or a rotation of one says nothing about another. */
 export type Purpose = 'session' | 'webhook' | 'cursor' | 'random_id' | 'audit' | 'platform_session'
 
-/** HMAC is two hashes, each begun with the key (RFC 2104). Every page has a cursor: setting up OpenSSL's costs more. */
-interface Pads {
-  readonly inner: Buffer
-  readonly outer: Buffer
-}
-
-const blockBytes = 64
-
-function padsOf(key: Buffer): Pads {
-  const block = Buffer.concat([key], blockBytes)
-  return {
-    inner: block.map((byte) => byte ^ 0x36) as Buffer,
-    outer: block.map((byte) => byte ^ 0x5c) as Buffer,
-  }
-}
-
 export class Secrets {
   readonly #root: Buffer
   readonly #keys = new Map<Purpose, KeyObject>()
-  readonly #pads = new Map<Purpose, Pads>()
 
   constructor(root: string) {
     this.#root = createHash('sha256').update(root).digest()
@@ -48,14 +32,8 @@ export class Secrets {
 
   /** HMAC-SHA256. Parts are length-prefixed: no two lists of parts share a signature. */
   sign(purpose: Purpose, ...parts: readonly string[]): Buffer {
-    let pads = this.#pads.get(purpose)
-    if (!pads) {
-      pads = padsOf(this.#key(purpose).export())
-      this.#pads.set(purpose, pads)
-    }
     const message = parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join('')
-    const inner = sha256(Buffer.concat([pads.inner, Buffer.from(message)]))
-    return sha256(Buffer.concat([pads.outer, inner]))
+    return createHmac('sha256', this.#key(purpose)).update(message).digest()
   }
 
   /** AES-256-GCM, bound to the place it is stored in: a value moved to another row does not open. */
