@@ -1,23 +1,30 @@
-/** A bare pool that asks the same SQL, `count` times, `clients` at once. */
+/** A bare pool that asks the same SQL for each of `count` requests, `clients` of them at once. */
 import pg from 'pg'
+import type { Sql } from '../../src/db/sql.ts'
+import { benchDirectory } from '../data.ts'
+import { connectionTo } from '../load.ts'
 
 interface Job {
-  readonly connection: pg.PoolConfig
-  readonly text: string
-  readonly values: readonly unknown[]
+  readonly statements: readonly Sql[]
   readonly count: number
   readonly clients: number
 }
 
-process.on('message', async (job: Job) => {
-  const pool = new pg.Pool({ ...job.connection, max: job.clients })
-  let left = job.count
+// As many connections as the service's pool may have.
+const pool = new pg.Pool({ ...connectionTo(benchDirectory), max: 16 })
+process.on('message', async (message: Job | 'stop') => {
+  if (message === 'stop') return pool.end().then(() => process.exit(0))
+  const { statements, count, clients } = message
+  let left = count
   await Promise.all(
-    Array.from({ length: job.clients }, async () => {
-      while (left-- > 0) await pool.query({ name: 'page', text: job.text, values: job.values as unknown[] })
+    Array.from({ length: clients }, async () => {
+      while (left-- > 0) {
+        for (const { name, text, values } of statements) {
+          await pool.query({ name, text, values: values as unknown[] })
+        }
+      }
     }),
   )
-  await pool.end()
   process.send?.({ done: true })
 })
 process.send?.({ address: '' })

@@ -1,13 +1,40 @@
-/** The HTTP door alone on the large data set: what is measured, in a process of its own. */
+/** The HTTP door alone on the large data set, with its log: what is measured, in a process of its own. */
+import pg from 'pg'
+import { pino } from 'pino'
+import { makeLogger } from '../../src/cli/log.ts'
+import { openApp } from '../../src/cli/open.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Sql } from '../../src/db/sql.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { routes } from '../../src/routes.ts'
-import { openBench } from '../data.ts'
+import { benchDirectory } from '../data.ts'
 
-const app = await openBench({ rate_limit: 100_000_000 })
+const app = await openApp({
+  config: { ...readConfig({ PARLEY_POOL_SIZE: '16' }), rate_limit: 100_000_000 },
+  data_dir: benchDirectory,
+  log: makeLogger('info', pino.destination('/dev/null')),
+  claim: 'service',
+  operations: routes,
+})
 const readiness = { worker: () => 'elsewhere', stopping: () => false }
 const server = await buildServer(app, routes, { readiness })
 const address = await server.listen({ host: '127.0.0.1', port: 0 })
+const { query } = pg.Client.prototype
+let statements: Sql[] = []
 process.on('message', async (message) => {
+  if (message === 'record') {
+    statements = []
+    pg.Client.prototype.query = function (this: pg.Client, statement: Sql, ...rest: unknown[]) {
+      const { name, text, values } = statement
+      statements.push({ name, text, values })
+      return Reflect.apply(query, this, [statement, ...rest])
+    } as typeof query
+    process.send?.({ done: true })
+  }
+  if (message === 'recorded') {
+    pg.Client.prototype.query = query
+    process.send?.({ statements })
+  }
   if (message !== 'stop') return
   await server.close()
   await app.close()

@@ -54,7 +54,8 @@ interface KeyRow {
 
 async function findKey(app: App, settings: Snapshot, token: string): Promise<KnownKey | undefined> {
   const hash = sha256(token)
-  const cached = settings.callers.get(hash.toString('base64'))
+  const id64 = hash.toString('base64')
+  const cached = settings.callers.get(id64)
   if (cached) return cached
   const row = await app.db.maybe<KeyRow>(sql`
     select k.id, k.workspace_id, k.user_id, k.name, k.prefix, k.scopes, k.mcp_only, k.expires_at
@@ -66,6 +67,6 @@ async function findKey(app: App, settings: Snapshot, token: string): Promise<Kno
     caller: { workspace_id, user_id, scopes, via: { kind: 'key', id, name, prefix, mcp_only } },
     expires_at,
   }
-  settings.callers.set(hash.toString('base64'), known)
+  settings.callers.set(id64, known)
   return known
 }

@@ -11,36 +11,59 @@ import { ApiError } from '../lib/errors.ts'
 const callersMax = 100_000
 
 export function memoryLimits(now: () => number = Date.now): Limits {
-  const logs = new Map<string, number[]>()
+  const log = makeLog(now)
+  return { take: async (caller, rule) => log.take(caller, rule), async close() {} }
+}
+
+/** The times of one caller's requests in this window; those before `first` have left it. */
+interface Hits {
+  times: number[]
+  first: number
+}
+
+export interface Log {
+  take(caller: string, rule: Rule): Window
+}
+
+/** One process alone has nobody to wait for. */
+export function makeLog(now: () => number = Date.now): Log {
+  const callers = new Map<string, Hits>()
   return {
-    async take(caller, rule) {
+    take(caller, rule) {
       const at = now()
-      let hits = logs.get(caller)
+      let hits = callers.get(caller)
       if (!hits) {
-        if (logs.size >= callersMax) makeRoom(logs, at)
-        hits = []
-        logs.set(caller, hits)
+        if (callers.size >= callersMax) makeRoom(callers, at)
+        hits = { times: [], first: 0 }
+        callers.set(caller, hits)
       }
-      let expired = 0
-      while (expired < hits.length && (hits[expired] as number) <= at - rule.seconds * 1000) expired++
-      if (expired > 0) hits.splice(0, expired)
-      const allowed = hits.length < rule.limit
-      if (allowed) hits.push(at)
-      return windowOf(rule, allowed, hits.length, hits[0] ?? at, at)
+      forget(hits, at - rule.seconds * 1000)
+      const { times, first } = hits
+      const allowed = times.length - first < rule.limit
+      if (allowed) times.push(at)
+      return windowOf(rule, allowed, times.length - first, times[first] ?? at, at)
     },
-    async close() {},
   }
 }
 
+/** Moves past what has left the window, and gives the room back once half of the list is past. */
+function forget(hits: Hits, until: number): void {
+  const { times } = hits
+  while (hits.first < times.length && (times[hits.first] as number) <= until) hits.first++
+  if (hits.first <= times.length / 2) return
+  hits.times = times.slice(hits.first)
+  hits.first = 0
+}
+
 /** Room for many at once, so that a flood of strangers does not make every request look through them all. */
-function makeRoom(logs: Map<string, number[]>, at: number): void {
+function makeRoom(callers: Map<string, Hits>, at: number): void {
   // A day is the longest window any rule has.
-  for (const [caller, hits] of logs) {
-    if ((hits.at(-1) ?? 0) < at - 86_400_000) logs.delete(caller)
+  for (const [caller, { times }] of callers) {
+    if ((times.at(-1) ?? 0) < at - 86_400_000) callers.delete(caller)
   }
-  for (const caller of logs.keys()) {
-    if (logs.size <= callersMax * 0.9) return
-    logs.delete(caller)
+  for (const caller of callers.keys()) {
+    if (callers.size <= callersMax * 0.9) return
+    callers.delete(caller)
   }
 }
 

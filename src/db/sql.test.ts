@@ -145,6 +145,21 @@ describe('a failure', () => {
     }
   })
 
+  test('a server that has fallen silent is store_unavailable, and its connection is replaced', async () => {
+    const other = openDatabase({ connectionString: copy.url }, { pool_size: 1 })
+    const { pid } = await other.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const begun = performance.now()
+      await expect(other.run(sql`select 1`)).rejects.toMatchObject({ code: 'store_unavailable' })
+      expect(performance.now() - begun).toBeLessThan(9_000)
+      expect(await other.one(sql`select 1 as up`)).toEqual({ up: 1 })
+    } finally {
+      process.kill(pid, 'SIGCONT')
+      await other.close()
+    }
+  }, 20_000)
+
   test('a connection that was cut is replaced', async () => {
     await db.rows(sql`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`)

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { ApiError } from '../lib/errors.ts'
+import { watchSilence } from './silence.ts'
 
 /** A statement with its parameters. Fragments nest; nothing is ever built from strings. */
 export interface Sql {
@@ -12,57 +13,75 @@ export interface Sql {
 
 const fragment = Symbol('sql')
 interface Fragment extends Sql {
-  readonly [fragment]: { readonly strings: readonly string[]; readonly values: readonly unknown[] }
+  readonly [fragment]: Shape
 }
 
-const names = new WeakMap<TemplateStringsArray, { text: string; name: string }>()
+/** A statement without its values. There is one for each text, and so one plan. */
+interface Shape {
+  readonly strings: readonly string[]
+  readonly text: string
+  readonly name: string
+}
 
+/** What a template has come to so far, by the shape of the next fragment in it; undefined is a plain value. */
+interface Step {
+  shape: Shape | undefined
+  readonly next: Map<Shape | undefined, Step>
+}
+
+const templates = new WeakMap<TemplateStringsArray, Step>()
+const shapes = new Map<string, Shape>()
+
+/** The text is put together the first time only: a template with the same kinds of fragments has the same shape. */
 export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
-  if (values.some(isFragment)) return nested(strings, values)
-  let known = names.get(strings)
-  if (!known) {
-    const text = strings.reduce((joined, part, at) => `${joined}$${at}${part}`)
-    known = { text, name: nameOf(text) }
-    names.set(strings, known)
+  let step = templates.get(strings)
+  if (!step) {
+    step = { shape: undefined, next: new Map() }
+    templates.set(strings, step)
   }
-  const statement: Fragment = { ...known, values, [fragment]: { strings, values } }
+  const nested = values.some(isFragment)
+  if (nested) for (const value of values) step = stepOf(step, isFragment(value) ? value[fragment] : undefined)
+  step.shape ??= shapeOf(nested ? flatten(strings, values) : strings)
+  const { text, name } = step.shape
+  const flat = nested ? values.flatMap((value) => (isFragment(value) ? value.values : [value])) : values
+  const statement: Fragment = { text, name, values: flat, [fragment]: step.shape }
   return statement
 }
 
-/** Flattens fragments into one statement; the same shape gives the same text and so the same plan. */
-function nested(strings: readonly string[], values: readonly unknown[]): Sql {
-  const flat: { strings: string[]; values: unknown[] } = { strings: [strings[0] ?? ''], values: [] }
-  for (const [at, value] of values.entries()) {
-    const after = strings[at + 1] ?? ''
-    if (isFragment(value)) {
-      const inner = value[fragment]
-      flat.strings[flat.strings.length - 1] += inner.strings[0] ?? ''
-      flat.strings.push(...inner.strings.slice(1))
-      flat.strings[flat.strings.length - 1] += after
-      flat.values.push(...inner.values)
-    } else {
-      flat.strings.push(after)
-      flat.values.push(value)
-    }
+function stepOf({ next }: Step, shape: Shape | undefined): Step {
+  let step = next.get(shape)
+  if (!step) {
+    step = { shape: undefined, next: new Map() }
+    next.set(shape, step)
   }
-  const text = flat.strings.reduce((joined, part, at) => `${joined}$${at}${part}`)
-  const statement: Fragment = { text, name: nameOf(text), values: flat.values, [fragment]: flat }
-  return statement
+  return step
+}
+
+/** The strings between the values, those inside fragments included. */
+function flatten(strings: readonly string[], values: readonly unknown[]): string[] {
+  const flat = [strings[0] ?? '']
+  for (const [at, value] of values.entries()) {
+    const [first = '', ...rest] = isFragment(value) ? value[fragment].strings : ['', '']
+    flat[flat.length - 1] += first
+    flat.push(...rest)
+    flat[flat.length - 1] += strings[at + 1] ?? ''
+  }
+  return flat
 }
 
 function isFragment(value: unknown): value is Fragment {
   return typeof value === 'object' && value !== null && fragment in value
 }
 
-const hashes = new Map<string, string>()
-
-function nameOf(text: string): string {
-  let name = hashes.get(text)
-  if (!name) {
-    name = createHash('sha1').update(text).digest('base64url')
-    hashes.set(text, name)
+function shapeOf(strings: readonly string[]): Shape {
+  const key = strings.join('\0')
+  let shape = shapes.get(key)
+  if (!shape) {
+    const text = strings.reduce((joined, part, at) => `${joined}$${at}${part}`)
+    shape = { strings, text, name: createHash('sha1').update(text).digest('base64url') }
+    shapes.set(key, shape)
   }
-  return name
+  return shape
 }
 
 /** Reads, and writes that stand alone. */
@@ -101,8 +120,6 @@ const limits = {
   statement_timeout: 5_000,
   idle_in_transaction_session_timeout: 10_000,
 }
-/** When the server itself does not answer, its own limits do not help. */
-const silenceMs = 8_000
 
 export type Connection = Pick<pg.PoolConfig, 'connectionString' | 'host' | 'user' | 'password' | 'database'>
 
@@ -114,7 +131,6 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
     connectionTimeoutMillis: 3_000,
-    query_timeout: silenceMs,
     keepAlive: true,
   }
   // What is asked without waiting goes out at once: BEGIN travels with the first statement.
@@ -122,21 +138,40 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
   // Without a listener one dropped connection ends the process. The next query reports it.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
+  const watch = watchSilence()
+  const ask: Ask = async (client, statement) => {
+    try {
+      return await watch.answer(client, query(client, statement))
+    } catch (error) {
+      // The driver's trace leads to a socket; this one leads to whoever asked.
+      if (error instanceof Error) Error.captureStackTrace(error)
+      throw error
+    }
+  }
 
   return {
-    ...queries((statement) => withClient(pool, (client) => query(client, statement))),
-    transaction: (work) => withClient(pool, (client) => transaction(client, work)),
+    ...queries((statement) => withClient(pool, (client) => ask(client, statement))),
+    transaction: (work) => withClient(pool, (client) => transaction(client, ask, work)),
     async client() {
-      const { query_timeout: _, ...own } = settings
-      const client = new pg.Client(own)
+      const client = new pg.Client(settings)
       client.on('error', () => {})
       await client.connect().catch(unavailable)
       return client
     },
     pool,
-    close: () => pool.end(),
+    close() {
+      watch.close()
+      return pool.end()
+    },
   }
 }
+
+type Ask = (client: pg.ClientBase, statement: Sql) => Promise<pg.QueryResult>
+
+// Without a name: there is nothing to prepare.
+const begin: Sql = { name: '', text: 'begin', values: [] }
+const commit: Sql = { ...begin, text: 'commit' }
+const rollback: Sql = { ...begin, text: 'rollback' }
 
 function queries(ask: (statement: Sql) => Promise<pg.QueryResult>): Db {
   return {
@@ -164,16 +199,22 @@ async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pro
   }
 }
 
+/** With a callback: the driver's own promise keeps what was read until the next full collection of garbage. */
 function query(client: pg.ClientBase, { name, text, values }: Sql): Promise<pg.QueryResult> {
-  return client.query({ name, text, values: values as unknown[] })
+  return new Promise((resolve, reject) => {
+    void client.query({ name, text, values: values as unknown[] }, (error, result) => {
+      if (error) reject(error)
+      else resolve(result)
+    })
+  })
 }
 
-async function transaction<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T> | T): Promise<T> {
-  const begun = client.query('begin')
+async function transaction<T>(client: pg.PoolClient, ask: Ask, work: (tx: Tx) => Promise<T> | T): Promise<T> {
+  const begun = ask(client, begin)
   begun.catch(() => {})
   const last: Sql[] = []
   const tx = {
-    ...queries((statement) => query(client, statement)),
+    ...queries((statement) => ask(client, statement)),
     atCommit: (statement: Sql) => void last.push(statement),
   }
   let result: T
@@ -182,18 +223,19 @@ async function transaction<T>(client: pg.PoolClient, work: (tx: Tx) => Promise<T
     await begun
   } catch (error) {
     // A connection that is gone has rolled back by itself.
-    if (!isConnectionLost(error)) await client.query('rollback')
+    if (!isConnectionLost(error)) await ask(client, rollback)
     throw error
   }
-  const before = last.map((statement) => query(client, statement))
-  const committed = client.query('commit').catch((error) => {
+  const before = last.map((statement) => ask(client, statement))
+  const committed = ask(client, commit).catch((error) => {
     throw isConnectionLost(error) ? new LostCommit('The answer to COMMIT was lost.', { cause: error }) : error
   })
+  committed.catch(() => {})
   const failed = (await Promise.allSettled(before)).find((one) => one.status === 'rejected')
-  const commit = await committed
+  const done = await committed
   // After a statement that failed the server makes a ROLLBACK of it.
   if (failed) throw failed.reason
-  if (commit.command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
+  if (done.command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
   return result
 }
 

@@ -8,7 +8,7 @@ import Fastify, {
 } from 'fastify'
 import type { Logger } from 'pino'
 import { keyPrefix } from '../access/keys.ts'
-import { memoryLimits } from '../access/limits.ts'
+import { makeLog } from '../access/limits.ts'
 import type { Window } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
@@ -46,8 +46,9 @@ interface BaseOptions {
 const keys = new RegExp(`${keyPrefix}\\w+`, 'g')
 
 export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: BaseOptions): FastifyInstance {
-  const addresses = memoryLimits()
-  const countAddress = (address = 'unknown') => addresses.take(address, { limit: rate_limit, seconds: 60 })
+  const addresses = makeLog()
+  const rule = { limit: rate_limit, seconds: 60 }
+  const countAddress = (address = 'unknown') => addresses.take(address, rule)
   const server = Fastify({
     genReqId: () => newId(),
     requestIdHeader: false,
@@ -57,11 +58,12 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
     bodyLimit: Number.MAX_SAFE_INTEGER,
     // Longer than any address that the limit on headers lets through.
     routerOptions: { maxParamLength: 65_536 },
-    frameworkErrors: (error, request, reply) =>
-      void meet(request, reply).then(() => answerError(log, request, reply, error)),
-    clientErrorHandler: (error, socket) => {
-      void countAddress(socket.remoteAddress).then((window) => answerBrokenRequest(error, socket, window))
+    frameworkErrors: (error, request, reply) => {
+      meet(request, reply)
+      void answerError(log, request, reply, error)
     },
+    clientErrorHandler: (error, socket) =>
+      answerBrokenRequest(error, socket, countAddress(socket.remoteAddress)),
     http: {
       // A missing Host is refused below, in the same form as everything else.
       requireHostHeader: false,
@@ -87,25 +89,26 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
   server.setErrorHandler((error: FastifyError | ApiError, request, reply) =>
     answerError(log, request, reply, error),
   )
-  async function meet(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    request.window = await countAddress(request.ip)
+  function meet(request: FastifyRequest, reply: FastifyReply): void {
+    request.window = countAddress(request.ip)
     reply.headers({
-      'X-Request-Id': request.id,
-      'X-Content-Type-Options': 'nosniff',
-      'Referrer-Policy': 'no-referrer',
-      'Cache-Control': 'no-store',
+      'x-request-id': request.id,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
     })
   }
-  server.addHook('onRequest', async (request, reply) => {
-    await meet(request, reply)
-    if (headerValues(request, 'host').length !== 1) {
-      throw new ApiError('invalid_request', { detail: 'Exactly one Host header is required.' })
-    }
+  // Hooks that have nothing to wait for call back at once: a promise for each would cost as much as its work.
+  server.addHook('onRequest', (request, reply, done) => {
+    meet(request, reply)
+    if (headerValues(request, 'host').length === 1) return done()
+    done(new ApiError('invalid_request', { detail: 'Exactly one Host header is required.' }))
   })
-  server.addHook('onSend', async (request, reply) => {
+  server.addHook('onSend', (request, reply, _payload, done) => {
     if (request.window) reply.headers(rateHeaders(request.window))
+    done()
   })
-  server.addHook('onResponse', async (request, reply) => {
+  server.addHook('onResponse', (request, reply, done) => {
     const { operation, caller, refusal } = request
     answered?.(operation, reply.statusCode, reply.elapsedTime / 1000)
     const key = caller?.via.kind === 'key' ? caller.via.prefix : undefined
@@ -123,6 +126,7 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
       },
       'request',
     )
+    done()
   })
   return server
 }
@@ -155,7 +159,13 @@ async function listen(
 /** All values of a header as they came: Node joins or drops repeated ones. */
 export function headerValues(request: FastifyRequest, name: string): string[] {
   const { rawHeaders } = request.raw
-  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name)
+  const values: string[] = []
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const given = rawHeaders[at] as string
+    if (given.length === name.length && given.toLowerCase() === name)
+      values.push(rawHeaders[at + 1] as string)
+  }
+  return values
 }
 
 /** Chat ids help at night; a key or a phone number that was typed into an address does not belong in a log. */

@@ -7,14 +7,17 @@ const lookMs = 50
 export function closePromptly(server: FastifyInstance): void {
   let inFlight = 0
   let closing = false
-  server.addHook('onRequest', async (_request, reply) => {
+  const leave = () => {
+    inFlight--
+  }
+  server.addHook('onRequest', (_request, reply, done) => {
     inFlight++
-    reply.raw.once('close', () => {
-      inFlight--
-    })
+    reply.raw.once('close', leave)
+    done()
   })
-  server.addHook('onSend', async (_request, reply) => {
-    if (closing) reply.header('Connection', 'close')
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    if (closing) reply.header('connection', 'close')
+    done()
   })
   server.addHook('preClose', async () => {
     closing = true

@@ -72,7 +72,7 @@ export async function buildServer(
           params: request.params as Record<string, string>,
           query: request.query as Record<string, unknown>,
           body: (wanted) => read(request.raw, wanted, caller),
-          idempotency_keys: headerValues(request, 'idempotency-key'),
+          idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
           channel: 'rest',
         })
         return send(reply, answer)

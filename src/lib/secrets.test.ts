@@ -1,8 +1,22 @@
+import { createHash, createHmac, hkdfSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Secrets, sha256 } from './secrets.ts'
 
 const secrets = new Secrets('a secret for tests that is long enough')
+
+test('a signature is the HMAC-SHA256 that everybody else computes', () => {
+  const root = createHash('sha256').update('root').digest()
+  const key = Buffer.from(hkdfSync('sha256', root, 'parley', 'cursor', 32))
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
+      const hmac = createHmac('sha256', key)
+        .update(`${Buffer.byteLength(text)}:`)
+        .update(text)
+      expect(new Secrets('root').sign('cursor', text)).toEqual(hmac.digest())
+    }),
+  )
+})
 
 describe('what is sealed', () => {
   test('opens in its own place, for its own purpose, with its own secret, and nowhere else', () => {

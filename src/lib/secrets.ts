@@ -1,30 +1,39 @@
 /** Subkeys of the one instance secret, and what is sealed or signed with them. */
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hash,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 
 /** Each purpose has a key of its own, so that a leak or a rotation of one says nothing about another. */
 export type Purpose = 'session' | 'webhook' | 'cursor' | 'random_id' | 'audit' | 'platform_session'
 
 export class Secrets {
   readonly #root: Buffer
-  readonly #keys = new Map<Purpose, Buffer>()
+  readonly #keys = new Map<Purpose, KeyObject>()
 
   constructor(root: string) {
     this.#root = createHash('sha256').update(root).digest()
   }
 
-  #key(purpose: Purpose): Buffer {
+  #key(purpose: Purpose): KeyObject {
     const known = this.#keys.get(purpose)
     if (known) return known
-    const key = Buffer.from(hkdfSync('sha256', this.#root, 'parley', purpose, 32))
+    const key = createSecretKey(Buffer.from(hkdfSync('sha256', this.#root, 'parley', purpose, 32)))
     this.#keys.set(purpose, key)
     return key
   }
 
   /** HMAC-SHA256. Parts are length-prefixed: no two lists of parts share a signature. */
   sign(purpose: Purpose, ...parts: readonly string[]): Buffer {
-    const hmac = createHmac('sha256', this.#key(purpose))
-    for (const part of parts) hmac.update(`${Buffer.byteLength(part)}:`).update(part)
-    return hmac.digest()
+    const message = parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join('')
+    return createHmac('sha256', this.#key(purpose)).update(message).digest()
   }
 
   /** AES-256-GCM, bound to the place it is stored in: a value moved to another row does not open. */
@@ -46,5 +55,5 @@ export class Secrets {
 }
 
 export function sha256(data: string | Uint8Array): Buffer {
-  return createHash('sha256').update(data).digest()
+  return hash('sha256', data, 'buffer')
 }

@@ -3,7 +3,9 @@ import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
+import { joinText } from '../../lib/page.ts'
 import { chatNumber, parseTime } from '../../lib/shapes.ts'
+import { requireChat } from '../chats/chats.ts'
 import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.ts'
 
 export interface MessageQuery {
@@ -33,9 +35,13 @@ const fetchMsMax = 10_000
 /** The page as JSON text, oldest first. What the store lacks is asked of the platform. */
 export async function listMessages(
   app: App,
-  account: Account,
+  accounts: readonly Account[],
   { chat_id, query }: { chat_id: string; query: MessageQuery },
 ): Promise<string> {
+  const require = () => requireChat(app, accounts, { chat_id, missing: 'chat_not_found' })
+  const [first, another] = accounts
+  const named = another ? undefined : first
+  const account = named ?? (await require())
   const chat = chatNumber(chat_id)
   const { limit } = query
   const before = (query.before === undefined ? undefined : readBefore(query.before)) ?? end
@@ -43,6 +49,8 @@ export async function listMessages(
   const deadline = performance.now() + fetchMsMax
   let source = 'store'
   let rows = await app.db.rows<Row>(page)
+  // Messages come with their chat: only where there are none is it worth asking whether the chat is there.
+  if (rows.length === 0 && named) await require()
   let complete = rows.length > limit || (await isHistoryComplete(app.db, account.id, chat))
   while (!complete && rows.length <= limit) {
     const left = deadline - performance.now()
@@ -77,8 +85,11 @@ function pageText(
   const page = rows.slice(0, limit)
   const oldest = page.at(-1)
   const next = more ? (oldest ? makeBefore(oldest) : asked) : null
-  const items = page.map(({ item }) => item).reverse()
-  return `{"messages":[${items.join(',')}],"source":"${source}","next_before":${JSON.stringify(next)},"has_more":${next !== null}}`
+  return joinText(
+    '{"messages":[',
+    page.reverse(),
+    `],"source":"${source}","next_before":${JSON.stringify(next)},"has_more":${next !== null}}`,
+  )
 }
 
 /** Index order from first to last: a page costs the same wherever it lies. */

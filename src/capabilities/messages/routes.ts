@@ -76,10 +76,8 @@ export const routes: readonly Route[] = [
         has_more: true,
       },
     },
-    handle: async (app, { accounts, params: { chat_id }, query }) => {
-      const account = await requireChat(app, accounts, { chat_id, missing: 'chat_not_found' })
-      return ok(new Json(await listMessages(app, account, { chat_id, query })))
-    },
+    handle: async (app, { accounts, params: { chat_id }, query }) =>
+      ok(new Json(await listMessages(app, accounts, { chat_id, query }))),
   }),
   route({
     name: 'send_message',

@@ -1,0 +1,180 @@
+/** Processes to put under load, the load, and what it costs in CPU of Node and PostgreSQL together. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { join, resolve } from 'node:path'
+import { createKey } from '../src/capabilities/keys/keys.ts'
+import type { OpenApp } from '../src/cli/open.ts'
+import { scopes } from '../src/contract.ts'
+import { type Sql, sql } from '../src/db/sql.ts'
+
+export const clients = 8
+
+/** A key to ask with, and the first account of that workspace. */
+export async function makeReader(app: OpenApp, name: string): Promise<{ key: string; account_id: string }> {
+  const { account_id, ...owner } = await app.db.one<
+    Record<'account_id' | 'workspace_id' | 'user_id', string>
+  >(sql`
+    select a.id as account_id, a.workspace_id, m.user_id from workspaces w
+    join accounts a on a.workspace_id = w.id join memberships m on m.workspace_id = w.id
+    where w.name = ${name} order by a.created_at, a.id limit 1`)
+  await app.db.run(sql`update keys set revoked_at = now()
+    where workspace_id = ${owner.workspace_id} and name = 'reader' and revoked_at is null`)
+  const { key } = await createKey(app, 'system', { ...owner, name: 'reader', scopes })
+  return { key, account_id }
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  readonly address: string
+}
+
+export async function start(name: string, env: Record<string, string> = {}): Promise<Running> {
+  const child = fork(join(import.meta.dirname, 'processes', `${name}.ts`), {
+    env: { ...process.env, ...env },
+  })
+  const [message] = await once(child, 'message')
+  return { child, address: message.address }
+}
+
+export async function stop({ child }: Running): Promise<void> {
+  child.send('stop')
+  await once(child, 'exit')
+}
+
+export async function ask<T>({ child }: Running, question: object | string): Promise<T> {
+  child.send(question)
+  const [answer] = await once(child, 'message')
+  return answer
+}
+
+/** How a process of its own reaches the database of that directory while the service runs. */
+export function connectionTo(data_dir: string) {
+  const directory = resolve(data_dir)
+  const password = readFileSync(join(directory, 'postgres.password'), 'utf8').trim()
+  return { host: join(directory, 'socket'), user: 'parley', password, database: 'postgres' }
+}
+
+/** The statements that the service runs for a request: those it repeats whenever the request is repeated. */
+export async function statementsOf(service: Running, url: string, key: string): Promise<Sql[]> {
+  const times = 5
+  await ask(service, 'record')
+  for (let at = 0; at < times; at++) await get(url, key)
+  const { statements } = await ask<{ statements: Sql[] }>(service, 'recorded')
+  const keyOf = (statement: Sql) => JSON.stringify(statement)
+  const counts = Map.groupBy(statements, keyOf)
+  return [...counts.values()].flatMap((same) => same.slice(0, Math.floor(same.length / times)))
+}
+
+/** Milliseconds of CPU that these processes and this PostgreSQL server take while the work is done. */
+export async function cpuOf(
+  { processes, data_dir }: { processes: readonly Running[]; data_dir: string },
+  work: () => Promise<unknown>,
+): Promise<number> {
+  const total = () => {
+    const own = processes.reduce((sum, { child }) => sum + cpuMsOf(Number(child.pid)), 0)
+    return own + postgresMs(data_dir)
+  }
+  const before = total()
+  await work()
+  return total() - before
+}
+
+/** The server on that directory, its backends, and those that have ended. */
+function postgresMs(data_dir: string): number {
+  const file = readFileSync(join(resolve(data_dir), 'postgres', 'postmaster.pid'), 'utf8')
+  const postmaster = Number(file.split('\n')[0])
+  const backends = readdirSync('/proc').filter(
+    (name) => /^\d+$/.test(name) && statOf(name)[1] === String(postmaster),
+  )
+  return backends.reduce((sum, pid) => sum + cpuMsOf(pid), cpuMsOf(postmaster))
+}
+
+/** What follows the name: state, parent, … */
+function statOf(pid: number | string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  } catch {
+    return []
+  }
+}
+
+/** Ticks of a hundredth of a second, in the program and in the kernel, its own and of its ended children. */
+function cpuMsOf(pid: number | string): number {
+  return statOf(pid)
+    .slice(11, 15)
+    .reduce((sum, ticks) => sum + Number(ticks) * 10, 0)
+}
+
+export function rssOf({ child }: Running): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024
+}
+
+/**
+ * `count` requests by several clients at once; returns how long each took. The clients read no more of an answer than
+ * they must: what they take of the machine is taken from what is measured.
+ */
+export async function load(url: string, key: string, count: number): Promise<number[]> {
+  const { hostname, port, host, pathname, search } = new URL(url)
+  const question = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n\r\n`
+  const times: number[] = []
+  let left = count
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      while (left-- > 0) {
+        const startedAt = performance.now()
+        socket.write(question)
+        await readAnswer(socket, url)
+        times.push(performance.now() - startedAt)
+      }
+      socket.destroy()
+    }),
+  )
+  return times
+}
+
+const endOfHead = '\r\n\r\n'
+
+/** Waits for as many bytes as the answer says it has. */
+function readAnswer(socket: Socket, url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let awaited: number | undefined
+    const settle = (error?: Error) => {
+      socket.off('data', take).off('close', lose)
+      if (error) reject(error)
+      else resolve()
+    }
+    const lose = () => settle(new Error(`${url} closed the connection.`))
+    const take = (chunk: Buffer) => {
+      if (awaited === undefined) {
+        const end = chunk.indexOf(endOfHead) + endOfHead.length
+        const head = chunk.toString('latin1', 0, end)
+        if (!head.startsWith('HTTP/1.1 200 ')) return settle(new Error(`${url} answered ${head}`))
+        awaited = end + Number(/content-length: (\d+)/i.exec(head)?.[1])
+      }
+      awaited -= chunk.length
+      if (awaited <= 0) settle()
+    }
+    socket.on('data', take).on('close', lose)
+  })
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: clients })
+
+export function get(url: string, key: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    request(url, { agent, headers: { authorization: `Bearer ${key}` } }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk) => chunks.push(chunk))
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
+      )
+    })
+      .on('error', reject)
+      .end()
+  })
+}
