@@ -14,10 +14,10 @@ import { routes } from '../src/routes.ts'
 /** A fresh embedded instance, gone afterwards; or the one in a directory that is kept. */
 export async function withInstance(
   work: (app: OpenApp, data_dir: string) => Promise<void>,
-  kept?: string,
+  { kept, env = {} }: { kept?: string | undefined; env?: Readonly<Record<string, string>> } = {},
 ): Promise<void> {
   const data_dir = kept ?? (await mkdtemp(join(tmpdir(), 'parley-bench-')))
-  const config = readConfig({ PARLEY_POOL_SIZE: '16' })
+  const config = readConfig({ PARLEY_POOL_SIZE: '16', ...env })
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir, log, claim: 'service', operations: routes })
   try {

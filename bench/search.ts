@@ -64,11 +64,14 @@ function sentence(random: Random, age: number): string {
   return said.join(' ')
 }
 
-await withInstance(async (app) => {
-  if (!(await isMade(app))) await makeData(app)
-  await setGates(app, 'system', { names: ['all'], enabled: true })
-  await measure(app)
-}, given.dir)
+await withInstance(
+  async (app) => {
+    if (!(await isMade(app))) await makeData(app)
+    await setGates(app, 'system', { names: ['all'], enabled: true })
+    await measure(app)
+  },
+  { kept: given.dir },
+)
 
 async function isMade(app: OpenApp): Promise<boolean> {
   return (await app.db.one<{ made: boolean }>(sql`select exists (select from messages) as made`)).made
