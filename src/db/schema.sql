@@ -235,6 +235,7 @@ create table messages (
   random_id bigint,
   announced boolean not null default false,
   tokens tsvector not null default ''::tsvector,
+  tokens_format smallint not null default 2,
   PRIMARY KEY (account_id, chat_id, id)
 );
 
@@ -401,6 +402,7 @@ CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_i
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_tokens ON public.messages USING gin (tokens) WITH (gin_pending_list_limit='256');
+CREATE INDEX messages_unrenewed ON public.messages USING btree (account_id, sent_at DESC) WHERE ((tokens_format < 2) AND (deleted_at IS NULL));
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 

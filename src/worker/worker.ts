@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
-import { settleTokens } from '../capabilities/messages/messages.ts'
+import { renewTokens, settleTokens } from '../capabilities/messages/messages.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -13,6 +13,7 @@ const beatMs = 2_000
 const tidyMs = 60_000
 const sequencerMs = 10
 const settleMs = 1_000
+const renewMs = 60_000
 
 export async function startWorker(app: App, platforms: Platforms): Promise<Running> {
   const id = newId()
@@ -20,7 +21,7 @@ export async function startWorker(app: App, platforms: Platforms): Promise<Runni
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const driving = platforms.size > 0 ? [beat(id), ...hosts.loops] : []
   if (driving.length > 0) await app.db.run(sql`insert into workers (id) values (${id})`)
-  const loops = runLoops(app, [tidy, settle, sequencer, ...driving])
+  const loops = runLoops(app, [tidy, settle, renew, sequencer, ...driving])
   return {
     problem: loops.problem,
     async stop() {
@@ -69,6 +70,15 @@ const settle: Loop = {
   async step({ db }) {
     await settleTokens(db)
     return false
+  },
+}
+
+/** After an upgrade that changed what messages are found by. */
+const renew: Loop = {
+  name: 'renew',
+  restMs: renewMs,
+  async step({ db }) {
+    return (await renewTokens(db)) > 0
   },
 }
 
