@@ -145,11 +145,7 @@ function byHours(condition: Condition, id: string, window: Window, open: Words |
   const seasons = bySeasons(condition, id, window, open)
   const query = anyOf(seasons.map((each) => `(${each.query})`))
   const check = open ? anyOf(seasons.map((each) => `(${each.check})`)) : null
-  const together = Math.max(8, lexemesMax - lexemesIn(query))
-  return chunks(hoursIn(condition, id, window), together).map((some) => ({
-    query: `${query} & ${anyOf(some.map(quoteLexeme))}`,
-    check,
-  }))
+  return [{ query: `${query} & ${anyOf(hoursIn(condition, id, window).map(quoteLexeme))}`, check }]
 }
 
 /** Where possible the hours of messages with a word that begins like one of the wanted. */

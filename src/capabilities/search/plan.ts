@@ -38,7 +38,7 @@ export interface Outlook {
 }
 
 /** With fewer the sample says only that it is rare, or was common long ago. */
-const hitsMin = 5
+const hitsMin = 3
 
 /** To fetch a message costs as much as to put so many into a list. */
 const fetchCost = 100
@@ -122,8 +122,8 @@ function startBefore(until: number, span: number, accounts: number): number {
 
 /** Looked into by the hours, because these are few and a season is long. */
 export function isShort({ from, until }: Window, accounts: number): boolean {
-  return until - from <= (stretchesMax / accounts) * stretchMs
+  return until - from <= Math.min(stretchesMax, stretchesOfAllMax / accounts) * stretchMs
 }
 
-/** Of all accounts together. */
-const stretchesMax = 192
+const stretchesMax = 64
+const stretchesOfAllMax = 192

@@ -178,15 +178,17 @@ describe('POST /search', () => {
       for (const node of nodesOf(await explain(statement))) {
         const relation = node['Relation Name']
         if (relation === 'messages' || relation === 'chats') expect(node['Node Type']).not.toBe('Seq Scan')
-        // A page, or the sample, is picked out of at most what is counted.
+        // A page is picked out of at most what is counted. Where a time has fewer messages than the survey's sample, the
+        // planner may put all of these in order.
         if (node['Node Type'] === 'Sort') {
-          expect(node['Actual Rows']).toBeLessThanOrEqual(100)
+          expect(node['Actual Rows']).toBeLessThanOrEqual(statement.text.includes('found') ? 51 : 250)
           expect(node.Plans?.[0]?.['Actual Rows']).toBeLessThanOrEqual(1001)
         }
         // Nothing of others is read and thrown away: at most what a newer window of the same season had already.
         if (node['Node Type'] === 'Bitmap Heap Scan') {
           if (!name.endsWith('prefix')) expect(node['Rows Removed by Filter'] ?? 0).toBe(0)
           expect(node['Lossy Heap Blocks'] ?? 0).toBe(0)
+          // What is counted, and at most as much again that a newer window of the same season had already.
           expect(Math.floor(node['Actual Rows'] * node['Actual Loops'])).toBeLessThanOrEqual(2002)
         }
       }

@@ -31,7 +31,7 @@ export interface SearchRequest {
 /** Matches are counted so far, and one more tells that there are more. */
 const countMax = 1000
 /** How many of the newest messages tell how common it is what is looked for. */
-const sampleSize = 100
+const sampleSize = 250
 /** Of the people with a name, so many an account are looked through: the most recently active. */
 const peopleMax = 200
 
@@ -157,7 +157,8 @@ async function find(app: App, { outlook, condition, split, limit }: Task): Promi
       const pieces = splitWindow(windows, found.place, outlook.accounts)
       // Hours that cannot be divided are put in order as a whole.
       if (!pieces) return { ...(await look(windows.slice(0, found.place + 1), everything)), total: count }
-      windows = pieces
+      // What had nothing in it need not be looked through again.
+      windows = found.page.length === 0 ? pieces.slice(found.place) : pieces
     }
   }
 }
