@@ -4,7 +4,17 @@ import { readdirSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 
-const helpers = ['all.ts', 'harness.ts', 'data.ts', 'load.ts', 'texts.ts']
+const helpers = [
+  'all.ts',
+  'fill.ts',
+  'harness.ts',
+  'data.ts',
+  'load.ts',
+  'progress.ts',
+  'rows.ts',
+  'search-rows.ts',
+  'texts.ts',
+]
 console.log(`${cpus().length} cores, ${cpus()[0]?.model.trim()}, Node ${process.version}`)
 for (const file of readdirSync(import.meta.dirname).filter(
   (name) => name.endsWith('.ts') && !helpers.includes(name),

@@ -276,6 +276,7 @@ create table messages (
   random_id bigint,
   announced boolean not null default false,
   tokens tsvector not null default ''::tsvector,
+  tokens_format smallint not null default 2,
   PRIMARY KEY (account_id, chat_id, id)
 );
 
@@ -451,6 +452,7 @@ CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_i
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_tokens ON public.messages USING gin (tokens) WITH (gin_pending_list_limit='256');
+CREATE INDEX messages_unrenewed ON public.messages USING btree (account_id, sent_at DESC) WHERE ((tokens_format < 2) AND (deleted_at IS NULL));
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);

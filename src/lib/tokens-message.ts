@@ -1,7 +1,7 @@
 /**
- * What a message is found by. Every lexeme begins with the account and the time it is from, so that the index keeps the
- * words of each account and of each time apart: a search reads nothing of another account, and begins with the newest.
- * Everything is there twice, by season and by day: what is common is looked for day by day, what is rare by season.
+ * What a message is found by. Every word begins with the account and the season it is from, so that the index keeps
+ * the words of each account and each season apart: a search reads nothing of another account, and begins with the
+ * newest. The chat, who wrote in a group, and the hours it lies in are looked up the same way.
  */
 import { createHash } from 'node:crypto'
 import { quoteLexeme, type Term, type Token, tokenise, toTsquery, toTsvector } from './tokens.ts'
@@ -21,49 +21,73 @@ const textMax = 16_384
 /** A `tsvector` literal. */
 export function messageTokens({ account_id, chat_id, sender_id, sent_at, text }: Placed): string {
   const tokens = tokenise(text.slice(0, textMax))
-  const group = chat_id.startsWith('-')
-  const season = drawerOf(account_id, seasons, numberOf(sent_at, seasons))
-  const day = drawerOf(account_id, days, numberOf(sent_at, days))
-  const place = [season, day].flatMap((drawer) => [
-    chatLexeme(drawer, chat_id),
-    ...(group && sender_id !== null ? [senderLexeme(drawer, sender_id)] : []),
-  ])
-  const lexemes = [...place, ...pairLexemes(season, tokens)].map(quoteLexeme)
-  return `${lexemes.join(' ')} ${toTsvector(tokens, season)} ${toTsvector(tokens, day)}`
+  const season = seasonOf(account_id, seasonAt(sent_at))
+  const lexemes = [
+    chatLexeme(season, chat_id),
+    ...(chat_id.startsWith('-') && sender_id !== null ? [senderLexeme(season, sender_id)] : []),
+    ...stretchLexemes(account_id, stretchAt(sent_at), tokens),
+    ...pairLexemes(season, tokens),
+  ]
+  return `${lexemes.map(quoteLexeme).join(' ')} ${toTsvector(tokens, season)}`
 }
 
-/** Two ways to divide the time. A drawer is where the lexemes of one account and one such part are. */
-export interface Calendar {
-  readonly ms: number
-  /** How a part is called: always as long, so that it ends where the word begins. */
-  readonly name: (number: number) => string
-}
-
-/** 48 days. A survey of the newest messages makes the same name in SQL. */
-export const seasons: Calendar = {
-  ms: 2 ** 22 * 1000,
-  name: (number) => number.toString(16).padStart(3, '0'),
-}
-
-/** 18 hours. */
-export const days: Calendar = {
-  ms: 2 ** 16 * 1000,
-  name: (number) => `.${number.toString(36).padStart(4, '0')}`,
-}
+/** 48 days. */
+export const seasonMs = 2 ** 22 * 1000
+const seasonMax = 0xfff
 
 /** What is older than 1970 is in the first. */
-export function numberOf(at: number, { ms }: Calendar): number {
-  return Math.max(0, Math.floor(at / ms))
+export function seasonAt(at: number): number {
+  return Math.min(seasonMax, Math.max(0, Math.floor(at / seasonMs)))
 }
 
-export function drawerOf(account_id: string, { name }: Calendar, number: number): string {
-  return scopeOf(account_id) + name(number)
+/** How the words of an account begin in a season. Three digits; a survey of the newest messages makes them in SQL. */
+export function seasonOf(account_id: string, number: number): string {
+  return scopeOf(account_id) + number.toString(16).padStart(3, '0')
+}
+
+/** Four and a half hours: 256 of them are a season. */
+export const stretchMs = seasonMs / 256
+
+export function stretchAt(at: number): number {
+  return Math.max(0, Math.floor(at / stretchMs))
+}
+
+/** The message by itself, and by how its words begin: what is common is looked for in a few hours, not in a season. */
+function stretchLexemes(account_id: string, stretch: number, tokens: readonly Token[]): string[] {
+  const place = placeOf(account_id, stretch)
+  const groups = new Set<number | ''>(tokens.map(({ word }) => groupOf(word))).add('')
+  return Array.from(groups, (group) => inGroup(place, group))
+}
+
+const beginningLength = 3
+const beginnings = 64
+
+/** Words that begin alike share one, and so do some others: few long lists instead of many short ones. */
+export function stretchLexeme(account_id: string, stretch: number, word?: string): string {
+  return inGroup(placeOf(account_id, stretch), word === undefined ? '' : groupOf(word))
+}
+
+function placeOf(account_id: string, stretch: number): number {
+  return fold(`${account_id} ${stretch} `)
+}
+
+function groupOf(word: string): number {
+  return mix(fold(word.slice(0, beginningLength))) % beginnings
+}
+
+function inGroup(place: number, group: number | ''): string {
+  return `@${mix(fold(String(group), place)).toString(36)}`
+}
+
+/** Whether all words that begin like this are in one group. */
+export function isBeginning(word: string): boolean {
+  return word.length >= beginningLength
 }
 
 const scopes = new Map<string, string>()
 const scopesMax = 10_000
 
-/** Short, because every lexeme carries it. Two accounts may have the same one: the row tells them apart. */
+/** Short, because every word carries it. Two accounts may have the same one: the row tells them apart. */
 export function scopeOf(account_id: string): string {
   let scope = scopes.get(account_id)
   if (scope === undefined) {
@@ -74,18 +98,18 @@ export function scopeOf(account_id: string): string {
   return scope
 }
 
-export function chatLexeme(drawer: string, chat_id: string): string {
-  return `${drawer}#${chat_id}`
+export function chatLexeme(season: string, chat_id: string): string {
+  return `${season}#${chat_id}`
 }
 
 /** In groups only: in a private chat the chat says it. */
-export function senderLexeme(drawer: string, sender_id: string): string {
-  return `${drawer}~${sender_id}`
+export function senderLexeme(season: string, sender_id: string): string {
+  return `${season}~${sender_id}`
 }
 
 /**
  * Words that stand one after another, in few groups: the index knows which words a message has, not where they stand,
- * and two common words are in many messages that have them apart. By season only.
+ * and two common words are in many messages that have them apart.
  */
 function pairLexemes(season: string, tokens: readonly Token[]): Set<string> {
   const lexemes = new Set<string>()
@@ -96,17 +120,27 @@ function pairLexemes(season: string, tokens: readonly Token[]): Set<string> {
   return lexemes
 }
 
-const pairGroups = 1024
+const pairGroups = 65_536
 
 function pairLexeme(season: string, word: string, next: string): string {
-  let hash = 2_166_136_261
-  const text = `${word} ${next}`
+  return `${season}+${(mix(fold(`${word} ${next}`)) % pairGroups).toString(36)}`
+}
+
+/** FNV-1a, which can go on from where it was. */
+function fold(text: string, before = 2_166_136_261): number {
+  let hash = before
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 16_777_619)
-  return `${season}+${(((hash >>> 16) ^ hash) & (pairGroups - 1)).toString(36)}`
+  return hash
+}
+
+/** Its lower bits alone are used, too. */
+function mix(hash: number): number {
+  const mixed = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b)
+  return (mixed ^ (mixed >>> 16)) >>> 0
 }
 
 /** The term as it stands in a message of this season: its words, and the pairs they make. */
-export function termBySeason(season: string, term: Term): string {
+export function termQuery(season: string, term: Term): string {
   const pairs = new Set<string>()
   for (const [at, { word, part }] of term.entries()) {
     const next = term[at + 1]

@@ -10,7 +10,7 @@ import {
   toTsquery,
   toTsvector,
 } from './tokens.ts'
-import { drawerOf, messageTokens, numberOf, scopeOf, seasons, termBySeason } from './tokens-message.ts'
+import { messageTokens, scopeOf, seasonAt, seasonOf, termQuery } from './tokens-message.ts'
 import { parseQuery } from './tokens-query.ts'
 
 const words = (text: string) => tokenise(text).map(({ word }) => word)
@@ -168,14 +168,21 @@ test('prefixTerms: every word is the beginning of one', () => {
 
 describe('messageTokens', () => {
   const sent_at = Date.UTC(2026, 0, 5, 12)
-  const placed = { account_id: 'acc_1', chat_id: '42', sender_id: '42', sent_at, text: 'Hi hi you' }
-  const season = drawerOf('acc_1', seasons, numberOf(sent_at, seasons))
+  const placed = {
+    workspace_id: 'w1',
+    account_id: 'acc_1',
+    chat_id: '42',
+    sender_id: '42',
+    sent_at,
+    text: 'Hi hi you',
+  }
+  const season = seasonOf('acc_1', seasonAt(sent_at))
 
-  test('every lexeme begins with the account and the time', () => {
+  test('every lexeme begins with the account and the season, or stands for some hours of the account', () => {
     const scope = scopeOf('acc_1')
     const literal = messageTokens(placed)
     for (const lexeme of literal.split(' ')) {
-      expect(lexeme.slice(1)).toMatch(new RegExp(`^${scope}([0-9a-f]{3}|\\.[0-9a-z]{4})[^0-9]`))
+      expect(lexeme.slice(1)).toMatch(new RegExp(`^(${scope}[0-9a-f]{3}[^0-9]|@[0-9a-z]+')`))
     }
     expect(literal).toContain(`'${season}hi':1,2 '${season}you':3`)
     expect(scopeOf('acc_2')).not.toBe(scope)
@@ -188,12 +195,12 @@ describe('messageTokens', () => {
 
   test('words that follow each other are told as pairs, and asked for as pairs', () => {
     const stored = messageTokens({ ...placed, text: 'one two three 東京都' })
-    const phrase = termBySeason(season, termOf('two three', { prefix: false }))
+    const phrase = termQuery(season, termOf('two three', { prefix: false }))
     expect(phrase).toMatch(/^\('\S+\+\w+' & \('\S+two' <-> '\S+three'\)\)$/)
     for (const [lexeme] of phrase.matchAll(/'[^']+'/g)) expect(stored).toContain(lexeme)
     // What may go on, and parts of a run, make none.
-    expect(termBySeason(season, termOf('two thr', { prefix: true }))).not.toContain('+')
-    expect(termBySeason(season, termOf('東京都', { prefix: false }))).not.toContain('+')
+    expect(termQuery(season, termOf('two thr', { prefix: true }))).not.toContain('+')
+    expect(termQuery(season, termOf('東京都', { prefix: false }))).not.toContain('+')
   })
 
   test('whatever the text, it fits into a tsvector', () => {

@@ -158,8 +158,11 @@ export function toTsvector(tokens: readonly Token[], scope = ''): string {
   return literal.trimEnd()
 }
 
+const special = /['\\]/
+
 /** So that nothing in it is read as an operator. */
 export function quoteLexeme(lexeme: string): string {
+  if (!special.test(lexeme)) return `'${lexeme}'`
   return `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 

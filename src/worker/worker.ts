@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
-import { settleTokens } from '../capabilities/messages/messages.ts'
+import { renewTokens, settleTokens } from '../capabilities/messages/messages.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -20,6 +20,7 @@ const tidyMs = 60_000
 /** What comes meanwhile goes together. Under load it rests in proportion: those who emit need the server, too. */
 const sequencerRest = { leastMs: 10, timesItsWork: 4 }
 const settleMs = 1_000
+const renewMs = 60_000
 
 export interface WorkerOptions {
   readonly platforms: Platforms
@@ -30,7 +31,7 @@ export interface WorkerOptions {
 export async function startWorker(app: App, { platforms, directory }: WorkerOptions): Promise<Running> {
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
-  const always = [tidy, settle, sequencer, sweepLoop(), forgetLoop()]
+  const always = [tidy, settle, renew, sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
   const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
@@ -111,6 +112,15 @@ const settle: Loop = {
   async step({ db }) {
     await settleTokens(db)
     return false
+  },
+}
+
+/** After an upgrade that changed what messages are found by. */
+const renew: Loop = {
+  name: 'renew',
+  restMs: renewMs,
+  async step({ db }) {
+    return (await renewTokens(db)) > 0
   },
 }
 

@@ -1,6 +1,6 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import type { Owner } from '../../contract.ts'
-import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { type Database, type Db, sql, type Tx } from '../../db/sql.ts'
 import { chatPrefix } from '../../lib/shapes.ts'
 import { messageTokens } from '../../lib/tokens-message.ts'
 import type { Attachment, Message, Sent } from '../../platform/port.ts'
@@ -190,4 +190,33 @@ export function sentReply(
     message_id,
     timestamp: new Date(at).toISOString(),
   }
+}
+
+interface Stored {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly id: string
+  readonly sender_id: string | null
+  readonly sent_at: Date
+  readonly text: string
+}
+
+/** So many at a time: nobody waits long for a row that is being renewed. */
+const renewedMax = 500
+
+/** Some messages that were stored with tokens of an older form get those of today. Returns how many. */
+export function renewTokens(db: Database): Promise<number> {
+  return db.transaction(async (tx) => {
+    const old = await tx.rows<Stored>(sql`
+      select account_id, chat_id, id, sender_id, sent_at, text from messages
+      where tokens_format < 2 and deleted_at is null
+      order by account_id, sent_at desc limit ${renewedMax} for update skip locked`)
+    if (old.length === 0) return 0
+    const tokens = old.map((row) => messageTokens({ ...row, sent_at: row.sent_at.getTime() }))
+    return tx.run(sql`
+      update messages m set tokens = given.tokens::tsvector, tokens_format = 2
+      from unnest(${old.map(({ account_id }) => account_id)}::text[], ${old.map(({ chat_id }) => chat_id)}::bigint[],
+        ${old.map(({ id }) => id)}::bigint[], ${tokens}::text[]) as given (account_id, chat_id, id, tokens)
+      where m.account_id = given.account_id and m.chat_id = given.chat_id and m.id = given.id`)
+  })
 }

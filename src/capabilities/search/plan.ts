@@ -1,11 +1,14 @@
 /** How far back each step of a search looks: as far as the newest messages say is needed, and no further. Pure. */
-import { type Calendar, days, seasons } from '../../lib/tokens-message.ts'
+import { seasonMs, stretchMs } from '../../lib/tokens-message.ts'
 
 /** What the newest messages of one account, or of one chat, show. */
 export interface Sample {
   /** Messages looked at, and how many of them match. */
   readonly seen: number
   readonly hits: number
+  /** How many have the words that may go on, and how many the others, where both were asked for. */
+  readonly open_hits: number
+  readonly closed_hits: number
   /** The time of the oldest of them. */
   readonly since: Date | null
   readonly oldest_at: Date | null
@@ -19,6 +22,8 @@ export interface Window {
 }
 
 export interface Outlook {
+  /** How many there are to look through. */
+  readonly accounts: number
   /** Everything there is to look through. */
   readonly range: Window
   /** The samples were all there is. */
@@ -28,10 +33,15 @@ export interface Outlook {
   readonly density: number
   /** Messages a millisecond. */
   readonly rate: number
+  /** Words that may go on are better checked in the messages that have the others. */
+  readonly check_open: boolean
 }
 
 /** With fewer the sample says only that it is rare, or was common long ago. */
-const hitsMin = 5
+const hitsMin = 3
+
+/** To fetch a message costs as much as to put so many into a list. */
+const fetchCost = 100
 
 /** Undefined: there is nothing to look through. `each`: how many were to be looked at in each place. */
 export function lookOut(samples: readonly Sample[], each: number, bounds: Window): Outlook | undefined {
@@ -41,12 +51,16 @@ export function lookOut(samples: readonly Sample[], each: number, bounds: Window
   if (!(from < until)) return undefined
   const seen = sum(known.map((sample) => sample.seen))
   const hits = sum(known.map((sample) => sample.hits))
+  const open = sum(known.map((sample) => sample.open_hits))
+  const closed = sum(known.map((sample) => sample.closed_hits))
   return {
+    accounts: samples.length,
     range: { from, until },
     small: known.every((sample) => sample.seen < each),
     hits,
     density: Math.max(hits, hitsMin) / seen,
     rate: sum(known.map((sample) => sample.seen / Math.max(until - Number(sample.since), 1))),
+    check_open: open > fetchCost * (Math.max(closed, 0.5) - hits),
   }
 }
 
@@ -54,49 +68,62 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
-/** The newest part that should hold `count` matches and a few more, and as much again; undefined if nobody can know. */
-export function recentWindows(outlook: Outlook, count: number): Window[] | undefined {
-  return outlook.hits < hitsMin ? undefined : allWindows(outlook, count).slice(0, 2)
-}
-
-/** Everything, newest first: a part that should hold `count` matches, then parts that grow, so that they stay few. */
-export function allWindows({ range, density, rate }: Outlook, count: number): Window[] {
+/** Everything, newest first, in parts that grow: the first should hold a page, so that it is whole before all are counted. */
+export function allWindows(outlook: Outlook, { page, count }: { page: number; count: number }): Window[] {
+  const { range, density, rate } = outlook
   const windows: Window[] = []
-  let span = (1.15 * count) / density / rate
+  // What is rare fills no page wherever one looks, and every part costs something.
+  const expected = isRare(outlook) ? count : 2 * page
+  let span = expected / density / rate
   let { until } = range
   while (until > range.from) {
-    const from = Math.max(range.from, startBefore(until, span))
+    const from = Math.max(range.from, startBefore(until, span, outlook.accounts))
     windows.push({ from, until })
     until = from
-    if (windows.length > 1) span *= 2
+    span *= 2
   }
   return windows
 }
 
-/** The same with the window at this place in small pieces: it held more than can be put in order. */
-export function splitWindow(windows: readonly Window[], place: number): Window[] {
-  const pieces: Window[] = []
+/** Of everything, the parts that should be enough; undefined if nobody can know. */
+export function recentWindows(outlook: Outlook, windows: readonly Window[]): Window[] | undefined {
+  return isRare(outlook) ? undefined : windows.slice(0, recentMax)
+}
+
+const recentMax = 6
+
+function isRare({ hits }: Outlook): boolean {
+  return hits < hitsMin
+}
+
+/** The windows before this place, and this one in small pieces: it held more than a page. Undefined if it has none. */
+export function splitWindow(
+  windows: readonly Window[],
+  place: number,
+  accounts: number,
+): Window[] | undefined {
   const { from, until } = windows[place] ?? { from: 0, until: 0 }
+  const pieces: Window[] = []
   for (let end = until; end > from; ) {
-    const start = Math.max(from, startBefore(end, (until - from) / piecesMax))
+    const start = Math.max(from, startBefore(end, (until - from) / piecesMax, accounts))
     pieces.push({ from: start, until: end })
     end = start
   }
-  return windows.toSpliced(place, 1, ...pieces)
+  return pieces.length > 1 ? windows.toSpliced(place, 1, ...pieces) : undefined
 }
 
 const piecesMax = 16
 
-/** So long before, or a little more: where a day or a season begins. */
-function startBefore(until: number, span: number): number {
-  const { ms } = calendarFor({ from: until - span, until })
+/** So long before, or a little more: where a stretch or a season begins. */
+function startBefore(until: number, span: number, accounts: number): number {
+  const ms = isShort({ from: until - span, until }, accounts) ? stretchMs : seasonMs
   return Math.min(until - 1, Math.floor((until - span) / ms) * ms)
 }
 
-/** So many days are looked into one by one; beyond that, seasons. */
-const daysMax = 64
-
-/** How the time of a window is divided. */
-export function calendarFor({ from, until }: Window): Calendar {
-  return until - from <= daysMax * days.ms ? days : seasons
+/** Looked into by the hours, because these are few and a season is long. */
+export function isShort({ from, until }: Window, accounts: number): boolean {
+  return until - from <= Math.min(stretchesMax, stretchesOfAllMax / accounts) * stretchMs
 }
+
+const stretchesMax = 64
+const stretchesOfAllMax = 192

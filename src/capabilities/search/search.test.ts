@@ -5,7 +5,7 @@ import { sql } from '../../db/sql.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 import { storeChats } from '../chats/chats.ts'
 import { storeContacts } from '../contacts/contacts.ts'
-import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
+import { deleteMessages, renewTokens, storeEdits, storeMessages } from '../messages/messages.ts'
 import { contextMax, excerptMax, excerptOf } from './excerpt.ts'
 
 let service: Service
@@ -479,6 +479,29 @@ describe('POST /search', () => {
 })
 
 describe('completeness', () => {
+  test('200 and not complete while messages have tokens of an older form, found once the worker renewed them', async () => {
+    const tenant = await service.tenant('Upgraded')
+    const account_id = await service.account(tenant.workspace_id)
+    await store({ account_id, tenant, id: '700' }, ['an ibex on the ridge', 'another ibex', 'a deleted ibex'])
+    const owner = { account_id, workspace_id: tenant.workspace_id }
+    const deleted = { chat_id: '700', message_ids: [String(lastId)] }
+    await service.app.db.transaction((tx) => deleteMessages(tx, owner, [deleted]))
+    await service.app.db.run(sql`
+      insert into account_sync (account_id, workspace_id, phase) values (${account_id}, ${tenant.workspace_id}, 'done')`)
+    await service.app.db.run(sql`
+      update messages set tokens = case when deleted_at is null then 'ABCD.0abcibex'::tsvector else '' end, tokens_format = 1
+      where account_id = ${account_id}`)
+    const before = await search({ query: 'ibex' }, tenant.key)
+    expect([before.match_count, before.completeness.complete]).toEqual([0, false])
+
+    expect(await renewTokens(service.app.db)).toBe(2)
+    expect(await renewTokens(service.app.db)).toBe(0)
+    const after = await search({ query: 'ibex' }, tenant.key)
+    expect([after.match_count, after.completeness.complete]).toEqual([2, true])
+    // What was deleted has nothing to be found by, not even its chat.
+    expect((await search({ people: ['Chat 700'] }, tenant.key)).match_count).toBe(2)
+  })
+
   test('200 complete once the history of every account is', async () => {
     const tenant = await service.tenant('Complete')
     const account_id = await service.account(tenant.workspace_id)

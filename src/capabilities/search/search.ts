@@ -4,10 +4,18 @@ import type { Account } from '../../contract.ts'
 import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
-import { type Condition, queriesWithin, readNames, readWords, toTemplate, type Words } from './conditions.ts'
+import {
+  type Condition,
+  queriesWithin,
+  readNames,
+  readWords,
+  splitOpen,
+  toTemplate,
+  type Words,
+} from './conditions.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
 import { allWindows, lookOut, type Outlook, recentWindows, splitWindow, type Window } from './plan.ts'
-import { type Found, findNamed, type Lookup, lookUp, type Place, survey } from './store.ts'
+import { findNamed, type LookedUp, type Lookup, lookUp, type Place, survey } from './store.ts'
 
 export interface SearchRequest {
   readonly query?: string | undefined
@@ -23,7 +31,7 @@ export interface SearchRequest {
 /** Matches are counted so far, and one more tells that there are more. */
 const countMax = 1000
 /** How many of the newest messages tell how common it is what is looked for. */
-const sampleSize = 500
+const sampleSize = 250
 /** Of the people with a name, so many an account are looked through: the most recently active. */
 const peopleMax = 200
 
@@ -37,22 +45,37 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
     chat_id: request.chat_id === undefined ? undefined : chatNumber(request.chat_id),
   }
   const people = names === undefined ? undefined : await findPeople(app, place, names)
-  const conditions = searched.flatMap(({ id }) => toCondition(id, place, words, people))
-  const wanted = conditions.map((one) => ({ account_id: one.account_id, query: toTemplate(one) }))
+  const condition: Condition = {
+    // Nothing is wanted of an account that knows none of the people.
+    account_ids: place.account_ids.filter((id) => !people || people.ids.has(id)),
+    words,
+    people: people?.ids,
+    chat_id: place.chat_id,
+  }
+  const split = splitOpen(words)
+  const wanted = {
+    query: toTemplate(condition),
+    open: split ? toTemplate({ ...condition, words: split.open, people: undefined }) : null,
+    closed: split ? toTemplate({ ...condition, words: split.closed }) : null,
+  }
   const each = Math.max(4, Math.ceil(sampleSize / Math.max(searched.length, 1)))
   const [surveyed, histories] = await Promise.all([
     survey(app.db, place, { wanted, bounds, each }),
     listCompleteness(app.db, place.account_ids),
   ])
-  const asked = surveyed.filter(({ account_id }) => conditions.some((one) => one.account_id === account_id))
+  const asked = surveyed.filter(({ account_id }) => condition.account_ids.includes(account_id))
   const outlook = lookOut(asked, each, bounds)
-  const rows = outlook ? await find(app, { outlook, conditions, limit: request.limit + 1 }) : []
-  const histories_complete = histories.every(({ history_complete }) => history_complete)
+  const found = outlook
+    ? await find(app, { outlook, condition, split, limit: request.limit + 1 })
+    : { page: [], total: 0 }
+  const complete =
+    histories.every(({ history_complete }) => history_complete) &&
+    !surveyed.some(({ unrenewed }) => unrenewed)
   return {
-    ...answer(rows, searched, { words, limit: request.limit }),
+    ...answer(found, searched, { words, limit: request.limit }),
     platforms_searched: [...new Set(searched.map(({ provider }) => provider))],
     completeness: {
-      complete: histories_complete && !people?.cut,
+      complete: complete && !people?.cut,
       accounts: surveyed.map(({ account_id, first_at, last_at }) => ({
         account_id,
         history_complete: histories.some((one) => one.account_id === account_id && one.history_complete),
@@ -97,62 +120,53 @@ async function findPeople(app: App, { account_ids }: Place, query: string): Prom
   return { ids, cut: [...found.values()].some((rows) => rows.length > peopleMax) }
 }
 
-/** Nothing is wanted of an account that knows none of the people. */
-function toCondition(
-  account_id: string,
-  { chat_id }: Place,
-  words: Words,
-  people: People | undefined,
-): Condition[] {
-  const ids = people?.ids.get(account_id)
-  return people && !ids ? [] : [{ account_id, words, people: ids, chat_id }]
-}
-
 interface Task {
   readonly outlook: Outlook
-  readonly conditions: readonly Condition[]
+  readonly condition: Condition
+  readonly split: ReturnType<typeof splitOpen>
   readonly limit: number
 }
 
 /**
  * What is common is found among the newest messages. What is not is looked for further and further back, in parts that
- * grow; if one of them turns out to be full of it, in small pieces of that part.
+ * grow; if one of them turns out to be full of it before there is a page, in small pieces of that part.
  */
-async function find(app: App, { outlook, conditions, limit }: Task): Promise<readonly Found[]> {
-  const count = countMax + 1
-  const [first] = conditions
-  const timeOnly = first !== undefined && toTemplate(first) === null
+async function find(app: App, { outlook, condition, split, limit }: Task): Promise<LookedUp> {
+  const timeOnly = toTemplate(condition) === null
   const by: Lookup['by'] = timeOnly || outlook.small ? 'time' : 'index'
-  const look = (windows: readonly Window[], most: number) => {
+  const check = by === 'index' && outlook.check_open ? split : undefined
+  const looked = { ...condition, words: check?.closed ?? condition.words }
+  const look = (windows: readonly Window[], count: number) => {
     const probes = windows.flatMap((window, place) =>
-      conditions.flatMap((condition) => {
-        const { account_id } = condition
-        return queriesWithin(condition, window).map((query) => ({ place, account_id, query, window }))
-      }),
+      timeOnly
+        ? [{ place, window, query: null, check: null }]
+        : queriesWithin(looked, window, check?.open).map((query) => ({ ...query, place, window })),
     )
-    return lookUp(app.db, { probes, chat_id: first?.chat_id, by, most, count, limit })
+    return lookUp(app.db, condition, { probes, by, count, limit })
   }
-  const recent = recentWindows(outlook, count)
-  if (recent) {
-    const rows = await look(recent, heldMax)
-    if (isEnough(rows, count)) return rows
+  const count = countMax + 1
+  const all = allWindows(outlook, { page: limit, count })
+  let windows = recentWindows(outlook, all) ?? all
+  for (;;) {
+    const found = await look(windows, count)
+    if (found.total < count) {
+      if (windows.at(-1)?.from === all.at(-1)?.from) return found
+      windows = all
+    } else if (found.page.length === limit) return found
+    else {
+      const pieces = splitWindow(windows, found.place, outlook.accounts)
+      // Hours that cannot be divided are put in order as a whole.
+      if (!pieces) return { ...(await look(windows.slice(0, found.place + 1), everything)), total: count }
+      // What had nothing in it need not be looked through again.
+      windows = found.page.length === 0 ? pieces.slice(found.place) : pieces
+    }
   }
-  const windows = allWindows(outlook, count)
-  const rows = await look(windows, heldMax)
-  const overflow = rows[0]?.overflow
-  return typeof overflow === 'number' ? look(splitWindow(windows, overflow), everything) : rows
 }
 
-function isEnough(rows: readonly Found[], count: number): boolean {
-  return rows[0]?.overflow === null && rows[0].total >= count
-}
-
-/** More matches than this in one part of the past are not put in order: the part is taken in smaller ones. */
-const heldMax = 4000
 const everything = 1_000_000_000
 
 function answer(
-  rows: readonly Found[],
+  { page: rows, total }: Pick<LookedUp, 'page' | 'total'>,
   accounts: readonly Account[],
   { words, limit }: { words: Words; limit: number },
 ) {
@@ -166,7 +180,6 @@ function answer(
     timestamp: row.sent_at.toISOString(),
     chat_name: row.chat_name,
   }))
-  const total = rows[0]?.total ?? 0
   const chats = new Map(page.map((match) => [`${match.account_id} ${match.chat_id}`, match]))
   return {
     matches: page.map(({ chat_name: _, ...match }) => match),

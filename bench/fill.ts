@@ -1,0 +1,115 @@
+/** Fills empty tables as fast as the machine can: every core makes rows and copies them in, indexes come last. */
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type Database, sql } from '../src/db/sql.ts'
+import type { CopyJob } from './processes/copy.ts'
+import { bar } from './progress.ts'
+
+export interface Load {
+  /** A module with `columns` and `rowsOf`, which each thread imports. */
+  readonly rows: URL
+  readonly tables: readonly { readonly name: string; readonly count: number }[]
+  /** What `rowsOf` makes the rows from. */
+  readonly from: unknown
+}
+
+export async function load(db: Database, { rows, tables, from }: Load): Promise<void> {
+  const names = tables.map(({ name }) => name)
+  await inHaste(db, async () => {
+    const indexes = await dropIndexes(db, names)
+    for (const { name, count } of tables) {
+      await bar(name, count, (tick) => copy(db, { rows: rows.href, table: name, from }, tick))
+    }
+    await inLanes('vacuum', names, (name) => run(db, [`vacuum analyze ${name}`]))
+    await inLanes('indexes', indexes, (statements) => run(db, statements))
+  })
+}
+
+/** While it is made nothing has to survive a crash, and nothing is to come between. */
+const haste = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'off',
+  max_wal_size: '64GB',
+  checkpoint_timeout: '1h',
+  autovacuum: 'off',
+}
+
+async function inHaste(db: Database, work: () => Promise<void>): Promise<void> {
+  for (const [name, value] of Object.entries(haste)) await run(db, [`alter system set ${name} = '${value}'`])
+  await run(db, ['select pg_reload_conf()'])
+  try {
+    await work()
+  } finally {
+    for (const name of Object.keys(haste)) await run(db, [`alter system reset ${name}`])
+    await run(db, ['select pg_reload_conf()', 'checkpoint'])
+  }
+}
+
+/** As many threads as there are cores, each with its share. */
+async function copy(
+  db: Database,
+  job: Pick<CopyJob, 'rows' | 'table' | 'from'>,
+  tick: (by: number) => void,
+): Promise<void> {
+  const { host, user, password, database } = db.pool.options
+  const parts = availableParallelism()
+  await Promise.all(
+    Array.from({ length: parts }, async (_, part) => {
+      const workerData = { connection: { host, user, password, database }, ...job, part, parts }
+      const worker = new Worker(join(import.meta.dirname, 'processes', 'copy.ts'), {
+        workerData: workerData satisfies CopyJob,
+      })
+      worker.on('message', tick)
+      const [code] = await once(worker, 'exit')
+      if (code !== 0) throw new Error(`A thread that copies ${job.table} ended with ${code}.`)
+    }),
+  )
+}
+
+/** Building an index at the end is many times faster than keeping it while rows arrive. Returns how to make each. */
+async function dropIndexes(db: Database, tables: readonly string[]): Promise<string[][]> {
+  const indexes = await db.rows<{ name: string; owner: string; definition: string; primary: boolean }>(sql`
+    select c.relname as name, i.indrelid::regclass::text as owner, pg_get_indexdef(c.oid) as definition,
+      i.indisprimary as primary
+    from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+    where i.indrelid = any(${tables}::regclass[])
+      and not exists (select from pg_constraint k where k.conindid = c.oid and k.contype <> 'p')
+    order by i.indrelid = 'messages'::regclass desc, a.amname = 'gin' desc, c.relname`)
+  for (const { name, owner, primary } of indexes) {
+    await run(db, [primary ? `alter table ${owner} drop constraint ${name}` : `drop index ${name}`])
+  }
+  return indexes.map(({ name, owner, definition, primary }) => [
+    // What GIN puts in order at once is quickest when it fits the processor's caches.
+    `set maintenance_work_mem = '${definition.includes('USING gin') ? '64MB' : '1GB'}'`,
+    definition,
+    ...(primary ? [`alter table ${owner} add constraint ${name} primary key using index ${name}`] : []),
+  ])
+}
+
+/** Two at once, the largest first. */
+async function inLanes<T>(label: string, work: readonly T[], each: (one: T) => Promise<void>): Promise<void> {
+  const waiting = [...work]
+  await bar(label, work.length, (tick) =>
+    Promise.all(
+      Array.from({ length: 2 }, async () => {
+        for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+          await each(one)
+          tick(1)
+        }
+      }),
+    ),
+  )
+}
+
+async function run(db: Database, statements: readonly string[]): Promise<void> {
+  const client = await db.client()
+  try {
+    await client.query('set statement_timeout = 0; set lock_timeout = 0')
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
