@@ -89,25 +89,41 @@ test('an older copy of the database can be put in its place', async () => {
   expect(row).toEqual({ newer: null })
 })
 
-test('a COMMIT can be lost before it is done, and after', async () => {
-  const { port } = plant.lossy ?? {}
-  const url = plant.postgres.url('plant', { name: 'test', port })
+test('a COMMIT can be lost before it is done, and after, at a boundary or elsewhere', async () => {
+  const { lossy } = plant
+  if (!lossy) throw new Error('The plant was opened without it.')
+  await Promise.all(plant.members.map((member) => member.kill()))
+  const url = plant.postgres.url('plant', { name: 'test', port: lossy.port })
   const db = openDatabase({ connectionString: url }, { pool_size: 1 })
   await plant.db.run(sql`create table lost (n int)`)
-  const others = { ...plant.lossy?.others }
-  const insert = (n: number) =>
-    db.transaction(async (tx) => {
-      await tx.run(sql`insert into lost values (${n})`)
-      fate = n === 1 ? 'before' : 'after'
-    })
-  await plant.work(0).kill()
-  await plant.serve(0).kill()
-  await expect(insert(1)).rejects.toThrow('COMMIT')
-  await expect(insert(2)).rejects.toThrow('COMMIT')
+  const before = { boundaries: { ...lossy.boundaries }, others: { ...lossy.others } }
+  const boundary = sql`update operations set state = 'submitting' where state = 'queued'`
+  const settling = sql`update operations set state = 'completed' where state = 'submitting'`
+  const attempt = async (n: number, planned: Fate, statement = settling) => {
+    fate = planned
+    try {
+      await db.transaction(async (tx) => {
+        await tx.run(statement)
+        await tx.run(sql`insert into lost values (${n})`)
+      })
+    } finally {
+      fate = 'pass'
+    }
+  }
+  await expect(attempt(1, 'before')).rejects.toThrow('COMMIT')
+  await expect(attempt(2, 'after')).rejects.toThrow('COMMIT')
+  await expect(attempt(3, 'before', boundary)).rejects.toThrow('COMMIT')
+  await expect(attempt(4, 'after', boundary)).rejects.toThrow('COMMIT')
+  fate = 'after'
+  await expect(db.run(boundary)).rejects.toThrow()
   fate = 'pass'
-  expect(await db.rows(sql`select n from lost`)).toEqual([{ n: 2 }])
-  expect(plant.lossy?.others).toEqual({ before: Number(others.before) + 1, after: Number(others.after) + 1 })
+  expect(await db.rows(sql`select n from lost order by n`)).toEqual([{ n: 2 }, { n: 4 }])
   await db.close()
+  expect(lossy.others).toEqual({ before: before.others.before + 1, after: before.others.after + 1 })
+  expect(lossy.boundaries).toEqual({
+    before: before.boundaries.before + 1,
+    after: before.boundaries.after + 2,
+  })
 })
 
 test('closing leaves no process and no file', async () => {

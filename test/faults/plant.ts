@@ -3,7 +3,7 @@
  * numbered `serve` and `work` processes, each with a data directory of its own.
  *
  *   const plant = await openPlant({ serves: 2, works: 2, accounts: 8 })
- *   const answer = await plant.send({ account_id, chat_id, text, key })
+ *   const asked = await ask(plant, sendOf({ key, account_id, chat_id, text }))       // clients.ts
  *   await plant.work(0).kill()                              // kill -9; start(), restart(patches), pause(), resume()
  *   await plant.fault({ on: 'send', fault: 'timeout_after', account_id })
  *   await plant.postgres.crash()                            // comes back by itself; stop(), copy(), restore(), start()
@@ -224,19 +224,19 @@ export class Plant {
     })
   }
 
-  /** Ends every process by its number and removes what they left. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
+  /** Ends every process by its number and, unless told to keep it, removes what they left. */
+  close({ keep = false }: { keep?: boolean } = {}): Promise<void> {
+    this.#closing ??= this.#close(keep)
     return this.#closing
   }
 
-  async #close(): Promise<void> {
+  async #close(keep: boolean): Promise<void> {
     const members = [...this.members, this.sandbox].filter(({ alive }) => alive)
     await Promise.all(members.map((member) => member.kill()))
     await this.lossy?.close()
     await this.db.close()
     await this.postgres.stop()
-    await rm(this.directory, { recursive: true, force: true })
+    if (!keep) await rm(this.directory, { recursive: true, force: true })
   }
 }
 
