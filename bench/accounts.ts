@@ -14,14 +14,17 @@ const messages = 3_000
 const perSecond = 150
 const connectMsMax = 30_000
 
-await withInstance(async (app) => {
+await withInstance(async (app, data_dir) => {
   const { ids } = await makeAccounts(app, accounts)
   const sandbox = await openLocalSandbox({ data_dir: null, failed: console.error })
   const { world } = sandbox
   const { person_id } = world.addPerson({ name: 'Ada' })
   const before = rss()
   const startedAt = performance.now()
-  const worker = await startWorker(app, new Map([['sandbox', sandbox.platform]]))
+  const worker = await startWorker(app, {
+    platforms: new Map([['sandbox', sandbox.platform]]),
+    directory: data_dir,
+  })
   await until(connectMsMax, async () => {
     const { ready } = await app.db.one<{ ready: number }>(sql`
       select count(*)::int as ready from accounts where status = 'READY'`)

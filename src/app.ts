@@ -13,6 +13,7 @@ export interface App {
   readonly settings: Settings
   readonly limits: Limits
   readonly wake: Wake
+  readonly waiting: Waiting
   readonly log: Logger
   /** Every room adds its own figures. */
   readonly metrics: Registry
@@ -66,7 +67,7 @@ export interface Window {
 }
 
 /** What a loop may be waiting for. */
-export type Topic = 'outbox' | 'accounts' | 'history'
+export type Topic = 'outbox' | 'accounts' | 'history' | 'operations' | 'settled'
 
 /** Tells loops, here and in other processes, that there may be something to do. */
 export interface Wake {
@@ -74,4 +75,25 @@ export interface Wake {
   signal(topic: Topic): void
   on(topic: Topic, listener: () => void): () => void
   close(): Promise<void>
+}
+
+/** Callers that wait for their operations on the platform. */
+export interface Waiting {
+  /** How it settled; undefined once the time is up. */
+  settled(id: string, ms: number): Promise<Settled | undefined>
+  close(): void
+}
+
+export type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
+
+/** One row of the ledger as far as its caller is concerned. */
+export interface Settled {
+  readonly id: string
+  readonly account_id: string
+  readonly state: State
+  readonly reason: string | null
+  readonly detail: string | null
+  readonly fingerprint: Buffer
+  readonly reply_status: number | null
+  readonly reply_body: unknown
 }

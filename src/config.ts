@@ -15,6 +15,12 @@ export interface Config {
   readonly pool_size: number
   readonly log_level: (typeof logLevels)[number]
   readonly metrics_token: string | undefined
+  /** Says that this is the database we mean, to a worker whose disk does not know it. */
+  readonly instance_id: string | undefined
+  /** What one account may do, so that the platform does not mind. */
+  readonly read_state_minute: number
+  readonly start_chat_minute: number
+  readonly start_chat_day: number
 }
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -32,6 +38,10 @@ const variables = {
   PARLEY_POOL_SIZE: whole(2, 500).default(10),
   PARLEY_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
   PARLEY_METRICS_TOKEN: z.string().min(16, 'must be at least 16 characters long').optional(),
+  PARLEY_INSTANCE_ID: z.guid('must be the id that the log names').optional(),
+  PARLEY_READ_STATE_PER_MINUTE: whole(1, 10_000).default(60),
+  PARLEY_START_CHAT_PER_MINUTE: whole(1, 10_000).default(30),
+  PARLEY_START_CHAT_PER_DAY: whole(1, 10_000).default(200),
 }
 
 /** Read by the command line itself. */
@@ -86,6 +96,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     pool_size: env_.PARLEY_POOL_SIZE,
     log_level: env_.PARLEY_LOG_LEVEL,
     metrics_token: env_.PARLEY_METRICS_TOKEN,
+    instance_id: env_.PARLEY_INSTANCE_ID,
+    read_state_minute: env_.PARLEY_READ_STATE_PER_MINUTE,
+    start_chat_minute: env_.PARLEY_START_CHAT_PER_MINUTE,
+    start_chat_day: env_.PARLEY_START_CHAT_PER_DAY,
   }
 }
 

@@ -3,7 +3,7 @@
  * dashboard, the OpenAPI document and the tests that hold for every operation read the same list.
  */
 import type { z } from 'zod'
-import type { App } from './app.ts'
+import type { App, Rule } from './app.ts'
 import type { Account, Caller, Needs, Operation } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ErrorCode } from './lib/errors.ts'
@@ -23,6 +23,31 @@ export class Json {
   }
 }
 
+/** A form as it came in: its fields, and its one file, which is stored already. */
+export class Form {
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly attachment: FormFile
+
+  constructor(fields: Readonly<Record<string, string>>, attachment: FormFile) {
+    this.fields = { ...fields, attachment }
+    this.attachment = attachment
+  }
+
+  /** What makes two forms the same: not where the file lies. */
+  identity(): unknown {
+    const { file_id: _, ...attachment } = this.attachment
+    return { ...this.fields, attachment }
+  }
+}
+
+export interface FormFile {
+  readonly file_id: string
+  readonly file_name: string
+  readonly media_type: string
+  readonly size: number
+  readonly sha256: string
+}
+
 export function ok(body: unknown): Reply {
   return { status: 200, body }
 }
@@ -38,6 +63,8 @@ interface Described extends Operation {
   readonly malformed?: ErrorCode
   /** 409 instead of 400 for an idempotency key that was used for another payload. */
   readonly collision?: 400 | 409
+  /** Takes a form with one file as well: what its fields are, and the file as `attachment`. */
+  readonly form?: z.ZodType
   /** Bytes of JSON; CONTRACT 1 says 1 MiB unless an operation needs more. */
   readonly body_limit?: number
   readonly response: z.ZodType
@@ -68,7 +95,11 @@ interface Input<P, Q, B> {
   /** Where the input decides what is needed: checked again once it is known. */
   readonly variant?: (input: { readonly query: Q; readonly body: B }) => Needs
   /** What a schema cannot see, such as who a cursor was made for. Throws. */
-  readonly check?: (app: App, caller: Caller, input: { readonly query: Q; readonly body: B }) => void
+  readonly check?: (
+    app: App,
+    caller: Caller,
+    input: { readonly query: Q; readonly body: B },
+  ) => void | Promise<void>
 }
 
 interface Read<P, Q, B> {
@@ -82,7 +113,36 @@ interface Local<P, Q, B> {
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B>) => Promise<Reply>
 }
 
-export type Spec<P, Q, B> = Described & Input<P, Q, B> & (Read<P, Q, B> | Local<P, Q, B>)
+/** What a handler wants done on the platform. The payload is all that the account's host needs to know. */
+export interface Wish {
+  readonly account_id: string
+  /** The chat's number; null where there is none yet. */
+  readonly chat_id: string | null
+  readonly payload: unknown
+  /** An attachment that is stored already. */
+  readonly file_id?: string | undefined
+}
+
+/** Reaches the platform: a row of the ledger, executed once by the account's host. */
+interface OnPlatform<P, Q, B> {
+  readonly effect: 'platform'
+  /** What is wanted; throws where it cannot be. Nothing is written yet. */
+  readonly handle: (app: App, call: Call<P, Q, B>) => Promise<Wish>
+  /** What one account may ask for, each counted over all processes. */
+  readonly account_limits?: (app: App) => readonly Rule[]
+  /** What a platform that asks to slow down is to the caller. */
+  readonly flood: 429 | 503
+  /** A second wish once the first has come true, under the same key: a row of its own. */
+  readonly followed_by?: {
+    readonly name: string
+    readonly wanted: (body: B) => boolean
+    readonly wish: (call: Call<P, Q, B>, reply: unknown) => Wish
+  }
+}
+
+export type Spec<P, Q, B> = Described &
+  Input<P, Q, B> &
+  (Read<P, Q, B> | Local<P, Q, B> | OnPlatform<P, Q, B>)
 
 /** Any route: its schemas and its function belong together, and only `perform` brings them together. */
 export type Route = Spec<never, never, never>

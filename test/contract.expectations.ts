@@ -78,6 +78,33 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: 'own',
   },
+  send_message: {
+    method: 'POST',
+    path: '/messages',
+    scopes: ['send'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'required',
+    foreign: [403, 'account_unavailable'],
+  },
+  start_chat: {
+    method: 'POST',
+    path: '/chats/start',
+    scopes: ['send'],
+    gates: ['start_chat'],
+    allowlists: [],
+    idempotency: 'required',
+    foreign: [403, 'account_unavailable'],
+  },
+  set_read_state: {
+    method: 'POST',
+    path: '/chats/{chat_id}/read-state',
+    scopes: ['write'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'required',
+    foreign: [403, 'account_unavailable'],
+  },
   // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
   probe_note: {
     method: 'POST',

@@ -1,5 +1,5 @@
 /** What every operation owes, asked of all at once. A new route is covered the moment it is listed. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { apiPrefix, type Gate, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { emit } from '../src/events/emit.ts'
@@ -9,6 +9,7 @@ import { routes } from '../src/routes.ts'
 import { type Expectation, expectations } from './contract.expectations.ts'
 import { probes } from './harness/probes.ts'
 import { type Answer, type Ask, openService, type Service, type Tenant } from './harness/service.ts'
+import { openWorkplace, type Workplace } from './harness/worker.ts'
 
 const listed = [...routes, ...probes]
 const cases = listed.map((route) => [`${route.method} ${route.path}`, route] as const)
@@ -18,18 +19,25 @@ const expected = (route: Route): Expectation => expectations[route.name] as Expe
 const canary = 'canaryofown'
 const showsCanary = ['list_chats', 'get_chat', 'list_messages', 'list_contacts', 'list_events']
 
+let workplace: Workplace
 let service: Service
 let own: Tenant
 let other: Tenant
 let account_id: string
+let chat_id: string
 
 beforeAll(async () => {
-  service = await openService({ routes: probes })
+  workplace = await openWorkplace({ routes: probes, env: { PARLEY_START_CHAT_PER_MINUTE: '10000' } })
+  service = workplace.service
   await service.open('extended')
   own = await service.tenant('Own')
   other = await service.tenant('Other')
-  account_id = await service.account(own.workspace_id)
-  await service.chat({ account_id, workspace_id: own.workspace_id, name: canary, texts: [canary] })
+  await workplace.work()
+  const person = workplace.sandbox.world.addPerson({ name: canary, username: 'ines_garcia' })
+  chat_id = `platform:chat:${person.person_id}`
+  account_id = await workplace.connected(own)
+  const id = String(person.person_id)
+  await service.chat({ account_id, workspace_id: own.workspace_id, id, name: canary, texts: [canary] })
   await service.app.db.transaction((tx) =>
     emit(tx, own.workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data: { canary } }]),
   )
@@ -37,7 +45,15 @@ beforeAll(async () => {
   await service.allow(own)
   await service.allow(other)
 })
-afterAll(() => service.close())
+afterAll(() => workplace.close())
+
+/** A workspace has 50 keys at most, so each test gives back what it made. */
+afterEach(async () => {
+  await service.app.db.run(
+    sql`update keys set revoked_at = now() where revoked_at is null and id <> all(${[own.key_id, other.key_id]})`,
+  )
+  await service.settle()
+})
 
 test('every listed operation has an expectation, and every expectation an operation', () => {
   expect(Object.keys(expectations).sort()).toEqual(listed.map(({ name }) => name).sort())
@@ -60,7 +76,8 @@ test('the expectations are independent of the routes and agree with them', () =>
 /** A request that would succeed, made from the operation's own example. */
 let serial = 0
 function ask(route: Route, overrides: Ask = {}): Promise<Answer> {
-  const { params = {}, query = {}, body } = route.example
+  const example = JSON.stringify(route.example).replaceAll('platform:chat:42', chat_id)
+  const { params = {}, query = {}, body }: Route['example'] = JSON.parse(example)
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
   const filled = new URLSearchParams({ ...query, ...('account_id' in query && { account_id }) })
   const withAccount =

@@ -257,7 +257,7 @@ describe('two workers', () => {
     const second = await others.work(neighbour)
     // One that cannot drive anything does not count.
     const bystander = await openNeighbour(others.service.database.url)
-    const idle = await startWorker(bystander, new Map())
+    const idle = await startWorker(bystander, { platforms: new Map(), directory: others.directory })
     const shares = async () =>
       others.db.rows<{ accounts: number }>(sql`
         select count(*)::int as accounts from account_hosts

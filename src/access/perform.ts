@@ -4,10 +4,12 @@ import type { Caller, Needs } from '../contract.ts'
 import type { Tx } from '../db/sql.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import { parse } from '../lib/parse.ts'
-import type { Call, Reply, Route } from '../route.ts'
+import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
+import { requireReachable } from './ledger/hosts.ts'
+import { submit } from './ledger/submit.ts'
 
 /** A request as any door hands it in. The body is read only once the caller is known to be allowed. */
 export interface Incoming {
@@ -46,11 +48,12 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   const params = parse(route.params, incoming.params, route.malformed)
   const query = parse(route.query, incoming.query)
   const received = await incoming.body(route)
-  const body = parse(route.body, received)
+  const form = received instanceof Form
+  const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
   const needs: Needs = route.variant?.({ query, body }) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
-  route.check?.(app, caller, { query, body })
+  await route.check?.(app, caller, { query, body })
   // Read now and required later: a replay comes before it, and a transaction never waits for a second connection.
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
   const call = (): Call<never, never, never> => {
@@ -58,18 +61,66 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
     return { caller, params, query, body, accounts }
   }
   if (route.effect === 'read') return route.handle(app, call())
-  const { handle } = route
   const key = needs.idempotency ? readIdempotencyKey(incoming.idempotency_keys) : undefined
   if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
+  const fingerprint = fingerprintOf(route, { params, body: form ? received.identity() : received })
+  if (route.effect === 'platform')
+    return performOnPlatform(app, route, caller, { key, fingerprint, call, body })
+  const { handle } = route
   const work = async (tx: Tx) => handle(app, tx, call())
   if (key === undefined) return commit(app, work)
-  return once(
-    app,
-    route,
-    caller,
-    { key, fingerprint: fingerprintOf(route, { params, body: received }) },
-    work,
-  )
+  return once(app, route, caller, { key, fingerprint }, work)
+}
+
+type OnPlatform = Extract<Route, { effect: 'platform' }>
+
+interface Wished {
+  readonly key: string | undefined
+  readonly fingerprint: Buffer
+  /** Requires the account, so it is made only when nothing can be replayed. */
+  readonly call: () => Call<never, never, never>
+  readonly body: never
+}
+
+/** A row of the ledger under the key, and where the operation has a second part, another row for that. */
+async function performOnPlatform(
+  app: App,
+  route: OnPlatform,
+  caller: Caller,
+  { key, fingerprint, call, body }: Wished,
+): Promise<Reply> {
+  const asked = { key, fingerprint, manners: { collision: route.collision ?? 400, flood: route.flood } }
+  const reply = await submit(app, caller, {
+    ...asked,
+    kind: route.name,
+    wish: async () => {
+      const wish = await route.handle(app, call())
+      await requireReachable(app, wish.account_id, route.flood)
+      await requireAccountLimits(app, route, wish.account_id)
+      return wish
+    },
+  })
+  const { followed_by } = route
+  if (reply.status !== 200 || !followed_by?.wanted(body)) return reply
+  const wish = async () => followed_by.wish(call(), reply.body)
+  const second = await submit(app, caller, { ...asked, kind: followed_by.name, wish })
+  return second.status === 200 ? reply : second
+}
+
+/** Besides the key's own rate: what the platform would hold against the account. */
+async function requireAccountLimits(app: App, route: OnPlatform, account_id: string): Promise<void> {
+  for (const rule of route.account_limits?.(app) ?? []) {
+    const { allowed, retry_after } = await app.limits.take(
+      `${route.name}:${rule.seconds}:${account_id}`,
+      rule,
+    )
+    if (!allowed) {
+      throw new ApiError('rate_limited', {
+        detail: `This account has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
+        retry_after,
+      })
+    }
+  }
 }
 
 /** Gates, scope, allowlists: what can be said without looking at the input. */

@@ -4,6 +4,7 @@ import { createAccount, listAccounts, setAccountEnabled } from '../capabilities/
 import { verifyAudit } from '../capabilities/audit/audit.ts'
 import { listAllowed, listGates, setAllowed, setDispatch, setGates } from '../capabilities/gates/gates.ts'
 import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
+import { type ClosedAs, closeOperation, listLedger } from '../capabilities/operations/operations.ts'
 import { createUser, listUsers, type Role, roles } from '../capabilities/users/users.ts'
 import {
   createWorkspace,
@@ -23,6 +24,7 @@ export function addAdminVerbs(program: Command): void {
   addAccounts(noun(program, 'account', 'messaging accounts of a workspace'))
   addGates(noun(program, 'gate', `what is switched on: ${gates.join(', ')}`))
   addAllowlists(noun(program, 'allow', 'who may use campaigns: users and workspaces'))
+  addOperations(noun(program, 'operation', 'the ledger of what was sent, and what nobody knows'))
   addDispatch(noun(program, 'dispatch', 'the switch that stops all sending'))
   addAudit(noun(program, 'audit', 'the log of every change by an operator'))
 }
@@ -115,6 +117,24 @@ function addAccounts(account: Command): void {
   verb(account, 'enable <id>', 'let its host connect it again', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: true }),
   )
+}
+
+function addOperations(operation: Command): void {
+  verb<{ workspace?: string; ambiguous?: true }>(
+    operation,
+    'list',
+    'the newest operations, or those whose outcome nobody knows',
+    (app, _, { workspace, ambiguous }) =>
+      listLedger(app.db, { workspace_id: workspace, ambiguous: ambiguous ?? false }),
+  )
+    .option('--workspace <id>')
+    .option('--ambiguous', 'only those that need a look')
+  verb<{ as: ClosedAs }>(
+    operation,
+    'close <id>',
+    'note what became of an ambiguous one; it is never sent again',
+    (app, actor, { as }, id = '') => closeOperation(app, actor, { id, closed_as: as }),
+  ).addOption(new Option('--as <outcome>').choices(['sent', 'not_sent']).makeOptionMandatory())
 }
 
 function addGates(gate: Command): void {

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
+import { watchOperations } from '../access/ledger/waiting.ts'
 import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
 import type { App, Limits } from '../app.ts'
@@ -65,8 +66,10 @@ async function open(options: OpenOptions): Promise<OpenApp> {
   const settings = openSettings(db)
   const limits = makeLimits(config, db)
   const wake = config.database.kind === 'embedded' ? localWake() : sharedWake(db)
+  const waiting = watchOperations(db, wake)
   const close = async () => {
     settings.close()
+    waiting.close()
     await limits.close()
     await wake.close()
     await db.close()
@@ -81,6 +84,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
       settings,
       limits,
       wake,
+      waiting,
       log,
       metrics: new Registry(),
       secrets: new Secrets(secret),

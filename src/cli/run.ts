@@ -94,7 +94,9 @@ async function begin(service: Service): Promise<void> {
     sandbox: controlCalls(service),
   })
   const address = await service.server.listen({ host: app.config.host, port: options.port })
-  if (role !== 'serve') service.worker = await startWorker(app, platformsOf(service))
+  if (role !== 'serve') {
+    service.worker = await startWorker(app, { platforms: platformsOf(service), directory: options.dataDir })
+  }
   const demo = await beginDemo(service)
   service.ready = true
   greet(app, app.config.base_url ?? address, demo)

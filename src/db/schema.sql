@@ -452,6 +452,7 @@ CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_tokens ON public.messages USING gin (tokens) WITH (gin_pending_list_limit='256');
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
+CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
 CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE ((kind = ANY (ARRAY['start_chat'::text, 'set_read_state'::text])) AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, created_at, id) WHERE (state = 'queued'::text);

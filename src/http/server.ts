@@ -69,7 +69,7 @@ export async function buildServer(
       },
     })
   }
-  server.setNotFoundHandler(async (request, reply) => {
+  const answerMissing = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = pathOf(request)
     if (path !== apiPrefix && !path.startsWith(`${apiPrefix}/`)) throw new ApiError('not_found')
     await enter(request)
@@ -79,7 +79,12 @@ export async function buildServer(
     throw new ApiError('method_not_allowed', {
       detail: `This address answers ${methods.join(', ')}, not ${request.method}.`,
     })
-  })
+  }
+  server.setNotFoundHandler(answerMissing)
+  // An address with a name of its own is not one of the numbered ones beside it.
+  for (const { method, path } of shadowed(routes)) {
+    server.route({ method, url: apiPrefix + path, handler: answerMissing })
+  }
   const document = makeOpenApi(routes)
   server.get(`${apiPrefix}/openapi.json`, async (request) => {
     request.operation = 'get_openapi'
@@ -99,9 +104,24 @@ function send(reply: FastifyReply, { status, headers = {}, body }: Reply): Fasti
 }
 
 function methodsOf(routes: readonly Route[], path: string): string[] {
-  const matching = routes.filter((route) =>
-    new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
-  )
+  const exact = routes.filter((route) => route.path === path)
+  const matching = exact.length > 0 ? exact : routes.filter((route) => matches(route, path))
   // Who may GET may ask for the head alone.
   return [...new Set(matching.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
+}
+
+function matches({ path: pattern }: Route, path: string): boolean {
+  return new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+}
+
+/** What the router would take for another operation: GET /chats/start for the chat called "start". */
+function shadowed(routes: readonly Route[]): Pick<Route, 'method' | 'path'>[] {
+  return routes
+    .filter(({ path }) => !path.includes('{'))
+    .flatMap(({ path }) =>
+      routes
+        .filter((other) => other.path !== path && matches(other, path))
+        .filter(({ method }) => !routes.some((route) => route.path === path && route.method === method))
+        .map(({ method }) => ({ method, path })),
+    )
 }

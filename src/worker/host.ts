@@ -8,6 +8,7 @@ import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
+import type { Driven } from './ledger.ts'
 import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
 import { within } from './within.ts'
 
@@ -26,6 +27,8 @@ export interface Host {
   /** Milliseconds since the platform was last heard of; null: not yet. */
   silentMs(): number | null
   readonly state: 'connecting' | 'connected' | 'over'
+  /** Its session, while there is one. */
+  driven(): Driven | undefined
   /** Fetches older history that somebody waits for. */
   fetch(wanted: WantedHistory): Promise<void>
   /** Closes the session. Resolves when nothing of it is under way any more. */
@@ -152,6 +155,7 @@ class SessionHost implements Host {
       // First: whoever reads READY finds it live.
       await renewLeases(this.#app.db, owner, [{ ...lease, silent_ms: 0 }])
       await noteConnected(this.#app, lease, session.self)
+      this.#app.wake.signal('operations')
       synced = this.#sync(this.#syncing)
       return await this.#listen(session, closed)
     } finally {
@@ -176,6 +180,10 @@ class SessionHost implements Host {
         await within(storeMsMost, new Promise<void>(() => {}), syncing.signal)
       }
     }
+  }
+
+  driven(): Driven | undefined {
+    return this.#stopping.signal.aborted ? undefined : this.#syncing
   }
 
   async fetch(wanted: WantedHistory): Promise<void> {

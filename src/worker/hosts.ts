@@ -12,6 +12,7 @@ import type { App } from '../app.ts'
 import { listWanted } from '../capabilities/history/history.ts'
 import type { Platform, PlatformName } from '../platform/port.ts'
 import { type Host, startHost } from './host.ts'
+import type { Driven } from './ledger.ts'
 import type { Loop } from './loops.ts'
 import { countAccounts, countSync, countUpdates } from './metrics.ts'
 
@@ -22,6 +23,8 @@ export type Platforms = ReadonlyMap<PlatformName, Platform>
 
 export interface Hosts {
   readonly loops: readonly Loop[]
+  /** The accounts that have a session here. */
+  driven(): ReadonlyMap<string, Driven>
   /** Closes every session and gives the leases back. */
   stop(): Promise<void>
 }
@@ -131,6 +134,14 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
 
   return {
     loops: [lead, history],
+    driven() {
+      const driven = new Map<string, Driven>()
+      for (const [account_id, host] of hosts) {
+        const session = host.driven()
+        if (session) driven.set(account_id, session)
+      }
+      return driven
+    },
     async stop() {
       for (const host of hosts.values()) drop(host)
       await Promise.all(leaving)

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../test/harness/service.ts'
+import type { Held } from '../access/ledger/boundary.ts'
 import { claimAccounts } from '../access/ledger/hosts.ts'
 import { createAccount } from '../capabilities/accounts/accounts.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { Chat, Message, Update } from '../platform/port.ts'
-import { type Held, ingest } from './ingest.ts'
+import { ingest } from './ingest.ts'
 
 /** Where a transaction can be made to fail: whatever it has done by then must be gone. */
 const crashPoints = ['account_hosts', 'messages', 'chats', 'contacts', 'deleted_messages', 'outbox'] as const

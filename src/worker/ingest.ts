@@ -1,5 +1,7 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
+import type { Held } from '../access/ledger/boundary.ts'
 import { advancePosition, LeaseLost } from '../access/ledger/hosts.ts'
+import { noteProofs, type Proof } from '../access/ledger/observe.ts'
 import type { App } from '../app.ts'
 import {
   type ChatState,
@@ -23,13 +25,6 @@ import { emit, type NewEvent } from '../events/emit.ts'
 import { chatPrefix } from '../lib/shapes.ts'
 import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
-
-export interface Held {
-  readonly owner: string
-  readonly account_id: string
-  readonly workspace_id: string
-  readonly epoch: string
-}
 
 /** False: the lease is somebody else's by now, and nothing was stored. */
 export async function ingest(app: App, held: Held, batch: UpdateBatch): Promise<boolean> {
@@ -141,6 +136,14 @@ function latestVersion(known: Message | undefined, message: Message): Message {
   return known && editedAt(known) > editedAt(message) ? known : message
 }
 
+/** What shows that a submission of ours was accepted. */
+function proofsIn({ of }: Sorted): Proof[] {
+  const echoed = of.message.flatMap(({ message: { id, random_id, is_sender, timestamp } }) =>
+    random_id !== null && is_sender ? [{ random_id, message_id: id, at: timestamp }] : [],
+  )
+  return [...of.sent, ...echoed]
+}
+
 /**
  * Messages before their edits, edits before deletions: then the order of arrival does not matter. The statements
  * are sent one behind the other without waiting, and the database takes them in this order.
@@ -162,6 +165,7 @@ async function store(tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
     storeReadMarks(tx, held, of.read_by_them),
     storeUnreadCounts(tx, held, unread),
   ])
+  await noteProofs(tx, account_id, proofsIn(sorted))
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const about = (chat: Chat['id']) => ({ account_id, chat_id: `${chatPrefix}${chat}` })

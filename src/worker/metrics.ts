@@ -40,3 +40,13 @@ export function countUpdates(app: App): (updates: number) => void {
   })
   return (updates) => counter.inc(updates)
 }
+
+export function countOperations(app: App): (kind: string, outcome: string) => void {
+  const counter = new Counter({
+    name: 'parley_operations_total',
+    help: 'Operations that were submitted to a platform, by what came of it.',
+    labelNames: ['kind', 'outcome'],
+    registers: [app.metrics],
+  })
+  return (kind, outcome) => counter.inc({ kind, outcome })
+}

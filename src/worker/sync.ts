@@ -3,6 +3,7 @@
  * when somebody asks. Runs beside the live updates, which were listened to before it began, so nothing falls between.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Held } from '../access/ledger/boundary.ts'
 import { noteFlood, requireLease } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
@@ -20,7 +21,6 @@ import {
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
 import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Outcome, Session } from '../platform/port.ts'
-import type { Held } from './ingest.ts'
 import { within } from './within.ts'
 
 const chatsPage = 100

@@ -1,4 +1,5 @@
 /** What runs in the background of one process, from registration to a clean end. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
@@ -6,8 +7,13 @@ import { settleTokens } from '../capabilities/messages/messages.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
-import { makeHosts, type Platforms } from './hosts.ts'
+import { type Hosts, makeHosts, type Platforms } from './hosts.ts'
+import { openJournal } from './journal.ts'
+import { makeLedger } from './ledger.ts'
 import { type Loop, type Running, runLoops } from './loops.ts'
+import { openMemory } from './memory.ts'
+import { countOperations } from './metrics.ts'
+import { forgetLoop, observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
 
 const beatMs = 2_000
 const tidyMs = 60_000
@@ -15,18 +21,26 @@ const tidyMs = 60_000
 const sequencerRest = { leastMs: 10, timesItsWork: 4 }
 const settleMs = 1_000
 
-export async function startWorker(app: App, platforms: Platforms): Promise<Running> {
+export interface WorkerOptions {
+  readonly platforms: Platforms
+  /** Where this process keeps what must survive it. */
+  readonly directory: string
+}
+
+export async function startWorker(app: App, { platforms, directory }: WorkerOptions): Promise<Running> {
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
+  const always = [tidy, settle, sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
-  const driving = platforms.size > 0 ? [beat(id), ...hosts.loops] : []
-  if (driving.length > 0) await app.db.run(sql`insert into workers (id) values (${id})`)
-  const loops = runLoops(app, [tidy, settle, sequencer, ...driving])
+  const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
+  const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
   return {
     problem: loops.problem,
     async stop() {
       await loops.stop()
+      await acting?.stop()
       await hosts.stop()
+      await acting?.journal.close()
       // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
       await app.db
         .run(sql`update workers set stopped_at = clock_timestamp() where id = ${id}`)
@@ -37,12 +51,37 @@ export async function startWorker(app: App, platforms: Platforms): Promise<Runni
   }
 }
 
+/** Everything that may reach a platform needs the memory of this disk first. */
+async function act(app: App, { id, directory, hosts }: { id: string; directory: string; hosts: Hosts }) {
+  const journals = join(directory, 'ledger')
+  const memory = await openMemory(app, journals)
+  const journal = await openJournal(journals, id)
+  await app.db.run(sql`insert into workers (id) values (${id})`)
+  const ledger = makeLedger(app, {
+    driven: hosts.driven,
+    journal,
+    beat: memory.beat,
+    settled: countOperations(app),
+  })
+  if (memory.went_back) await replayAll(app, journals, ledger)
+  const loops = [
+    beat(id, async () => {
+      if (await memory.raise()) await replayAll(app, journals, ledger)
+    }),
+    ledger.loop,
+    observeLoop(hosts.driven),
+    replayLoop(journals, id, ledger),
+  ]
+  return { loops, journal, stop: ledger.stop }
+}
+
 /** Says that this process lives. A process that was declared dead by mistake comes back with it. */
-function beat(id: string): Loop {
+function beat(id: string, raise: () => Promise<void>): Loop {
   return {
     name: 'beat',
     restMs: beatMs,
     async step({ db }) {
+      await raise()
       await db.run(sql`
         insert into workers (id) values (${id})
         on conflict (id) do update set beat_at = clock_timestamp(), stopped_at = null`)

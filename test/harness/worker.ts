@@ -1,4 +1,7 @@
 /** The background work in this process: a world of its own, and hosts that drive accounts in it. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
 import { createKey } from '../../src/capabilities/keys/keys.ts'
 import { createUser } from '../../src/capabilities/users/users.ts'
@@ -11,6 +14,7 @@ import { sql } from '../../src/db/sql.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
+import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
 import type { Running } from '../../src/worker/loops.ts'
 import { startWorker } from '../../src/worker/worker.ts'
@@ -47,11 +51,14 @@ export interface StoredEvent {
 export class Workplace {
   readonly service: Service
   readonly sandbox: LocalSandbox
+  /** The disk of its workers. */
+  readonly directory: string
   readonly #workers = new Set<Running>()
 
-  constructor(service: Service, sandbox: LocalSandbox) {
+  constructor(service: Service, sandbox: LocalSandbox, directory: string) {
     this.service = service
     this.sandbox = sandbox
+    this.directory = directory
   }
 
   get db() {
@@ -60,7 +67,8 @@ export class Workplace {
 
   /** Starts the background work in the given process; the first one is the service's own. */
   async work(app: OpenApp = this.service.app): Promise<Running> {
-    const worker = await startWorker(app, new Map([['sandbox', this.sandbox.platform]]))
+    const platforms = new Map([['sandbox' as const, this.sandbox.platform]])
+    const worker = await startWorker(app, { platforms, directory: this.directory })
     this.#workers.add(worker)
     return { ...worker, stop: () => this.#stop(worker) }
   }
@@ -147,21 +155,27 @@ export class Workplace {
     await Promise.all([...this.#workers].map((worker) => this.#stop(worker)))
     await this.sandbox.close()
     await this.service.close()
+    await rm(this.directory, { recursive: true, force: true })
   }
 }
 
 export interface WorkplaceOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly manual_from?: Date
+  readonly routes?: readonly Route[]
 }
 
-export async function openWorkplace({ env = {}, manual_from }: WorkplaceOptions = {}): Promise<Workplace> {
-  const service = await openService({ env })
+export async function openWorkplace({
+  env = {},
+  manual_from,
+  routes: own = [],
+}: WorkplaceOptions = {}): Promise<Workplace> {
+  const service = await openService({ env, routes: own })
   const failed = (error: unknown) => {
     throw error
   }
   const sandbox = await openLocalSandbox({ data_dir: null, manual_from, failed })
-  return new Workplace(service, sandbox)
+  return new Workplace(service, sandbox, await mkdtemp(join(tmpdir(), 'parley-work-')))
 }
 
 /** A workspace with a user and a key, made as an operator makes them. */

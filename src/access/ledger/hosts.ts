@@ -2,7 +2,9 @@
  * Who drives which account. A lease is taken with a new epoch, renewed while its owner lives, and free again
  * when it runs out or its owner has signed off. Leases go by real time.
  */
+import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
 
 export const leaseSeconds = 15
 /** A session that answered or delivered something this recently is live. */
@@ -156,6 +158,20 @@ export async function findFloodWait(db: Db, account_id: string): Promise<number 
     select ceil(extract(epoch from flood_until - domain_now()))::int as seconds
     from account_hosts where account_id = ${account_id} and flood_until > domain_now()`)
   return row?.seconds
+}
+
+/** What needs the platform is refused at once where it cannot be reached: nobody waits for a session that is not there. */
+export async function requireReachable(app: App, account_id: string, flood: 429 | 503): Promise<void> {
+  const { dispatch } = await app.settings.current()
+  if (!dispatch) {
+    throw new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
+  }
+  const host = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
+    select coalesce(observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false) as live,
+      case when flood_until > domain_now() then ceil(extract(epoch from flood_until - domain_now()))::int end as wait
+    from account_hosts where account_id = ${account_id}`)
+  if (!host?.live) throw new ApiError('session_unavailable')
+  if (host.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: host.wait })
 }
 
 export interface Share {

@@ -1,5 +1,6 @@
 /** Messaging accounts: who the workspace acts as. */
 import { liveSeconds, revokeLease } from '../../access/ledger/hosts.ts'
+import { listSafety, type Safety } from '../../access/ledger/safety.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
@@ -59,8 +60,22 @@ export interface AccountState extends AccountRow {
   readonly sync: string
 }
 
-export async function listAccounts(db: Db, workspace_id: string): Promise<AccountState[]> {
+/** What the platform may hold against the account: one budget for every path that uses it. */
+export type AccountDetail = AccountState & Omit<Safety, 'account_id'>
+
+export async function listAccounts(db: Db, workspace_id: string): Promise<AccountDetail[]> {
   await requireWorkspace(db, workspace_id)
+  const safety = await listSafety(db, workspace_id)
+  const accounts = await listStates(db, workspace_id)
+  return accounts.flatMap((account) => {
+    const own = safety.find(({ account_id }) => account_id === account.id)
+    if (!own) return []
+    const { account_id: _, ...counted } = own
+    return [{ ...account, ...counted }]
+  })
+}
+
+function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
   return db.rows<AccountState>(sql`
     select a.id, a.workspace_id, a.platform, a.name, a.status, a.status_reason, a.created_at,
       a.status = 'READY' and coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false)

@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import type { Account, Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { chatNumber } from '../../lib/shapes.ts'
+import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 
@@ -140,4 +140,21 @@ export async function storeUnreadCounts(
     select ${owner.account_id}, chat_id, ${owner.workspace_id}, ${kindByNumber}, count
     from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as unread (chat_id, count)
     on conflict (account_id, chat_id) do update set unread_count = excluded.unread_count`)
+}
+
+/** What POST /chats/start answers. `created`: nobody here knew the chat before. */
+export async function startedReply(tx: Tx, account_id: string, chat: Chat) {
+  const known = await tx.maybe(sql`
+    select 1 from chats where account_id = ${account_id} and chat_id = ${chat.id}`)
+  const { name, username } = chat
+  return { chat: { id: `${chatPrefix}${chat.id}`, account_id, name, username }, created: known === undefined }
+}
+
+/** What POST /chats/{chat_id}/read-state answers. */
+export function unreadReply(
+  { account_id, chat_id }: { account_id: string; chat_id: string | null },
+  unread: boolean,
+) {
+  const message = unread ? 'The chat is marked unread.' : 'The chat is marked read.'
+  return { ok: true, message, account_id, chat_id: `${chatPrefix}${chat_id}`, unread }
 }

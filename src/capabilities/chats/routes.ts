@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, chatId, chatNumber, cursor, limit } from '../../lib/shapes.ts'
+import { accountId, chatId, chatNumber, cursor, limit, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { requireChat } from './chats.ts'
 import { describeChat, listChats, readChatCursor } from './read.ts'
+import { isExtended, requireStartable, startChat } from './start.ts'
 
 const example = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
@@ -120,6 +121,120 @@ export const routes: readonly Route[] = [
       const { gates } = await app.settings.current()
       const extras = { stage: gates.has('pipeline'), columns: gates.has('crm') }
       return ok(new Json(await describeChat(app, account, { chat_id: chatNumber(params.chat_id), extras })))
+    },
+  }),
+  route({
+    name: 'start_chat',
+    method: 'POST',
+    path: '/chats/start',
+    summary: 'Opens a private chat by username',
+    description:
+      'Looks the username up on the platform and opens the chat; nothing is sent. `identifier` is a username, an ' +
+      '@username, or a link such as t.me/name or tg://resolve?domain=name. With the gate `extended` also a phone number ' +
+      'or a provider id, and `text` is sent as the first message.',
+    scopes: ['send'],
+    gates: ['start_chat'],
+    idempotency: 'required',
+    account: 'required',
+    effect: 'platform',
+    flood: 429,
+    account_limits: ({ config }) => [
+      { limit: config.start_chat_minute, seconds: 60 },
+      { limit: config.start_chat_day, seconds: 86_400 },
+    ],
+    variant: ({ body }) => ({
+      scopes: ['send'],
+      gates: ['start_chat'],
+      idempotency: isExtended(body) ? 'optional' : 'required',
+    }),
+    body: z.strictObject({
+      account_id: accountId,
+      identifier: z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters'),
+      provider: z.string().min(1, 'must not be empty').max(50, 'must have at most 50 characters').optional(),
+      text: text(4096).optional(),
+    }),
+    check: requireStartable,
+    errors: [
+      'invalid_username',
+      'unsupported_identifier',
+      'username_not_found',
+      'identity_suppressed',
+      'identity_ineligible',
+      'session_unavailable',
+      'provider_unavailable',
+      'suppression_unavailable',
+      'flood_wait',
+    ],
+    response: z.object({
+      chat: z.object({
+        id: z.string(),
+        account_id: z.string(),
+        name: z.string(),
+        username: z.string().nullable(),
+      }),
+      created: z.boolean(),
+    }),
+    example: {
+      body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', identifier: '@ines_garcia' },
+      response: {
+        chat: {
+          id: 'platform:chat:42',
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          name: 'Ines García',
+          username: 'ines_garcia',
+        },
+        created: true,
+      },
+    },
+    handle: startChat,
+    followed_by: {
+      name: 'start_chat_text',
+      wanted: (body) => body.text !== undefined,
+      wish: ({ body }, reply) => {
+        const { chat } = reply as { chat: { id: string } }
+        const payload = { text: body.text ?? '', file: null }
+        return { account_id: body.account_id, chat_id: chatNumber(chat.id), payload }
+      },
+    },
+  }),
+  route({
+    name: 'set_read_state',
+    method: 'POST',
+    path: '/chats/{chat_id}/read-state',
+    summary: 'Marks a chat read or unread',
+    description:
+      'The only operation that changes what is read: on the platform, where the other side may see it.',
+    scopes: ['write'],
+    idempotency: 'required',
+    account: 'required',
+    effect: 'platform',
+    collision: 409,
+    flood: 429,
+    account_limits: ({ config }) => [{ limit: config.read_state_minute, seconds: 60 }],
+    params: z.strictObject({ chat_id: chatId }),
+    body: z.strictObject({ account_id: accountId, unread: z.boolean() }),
+    errors: ['chat_unavailable', 'session_unavailable', 'provider_unavailable', 'flood_wait'],
+    response: z.object({
+      ok: z.literal(true),
+      message: z.string(),
+      account_id: z.string(),
+      chat_id: z.string(),
+      unread: z.boolean(),
+    }),
+    example: {
+      params: { chat_id: 'platform:chat:42' },
+      body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', unread: false },
+      response: {
+        ok: true,
+        message: 'The chat is marked read.',
+        account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+        chat_id: 'platform:chat:42',
+        unread: false,
+      },
+    },
+    handle: async (app, { accounts, params: { chat_id }, body: { unread } }) => {
+      const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
+      return { account_id: account.id, chat_id: chatNumber(chat_id), payload: { unread } }
     },
   }),
 ]

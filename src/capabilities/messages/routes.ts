@@ -1,10 +1,21 @@
 import { z } from 'zod'
-import { accountId, chatId, limit } from '../../lib/shapes.ts'
-import { Json, ok, type Route, route } from '../../route.ts'
+import { accountId, chatId, chatNumber, limit, text } from '../../lib/shapes.ts'
+import { isBlank, lengthOf } from '../../lib/text.ts'
+import { type FormFile, Json, ok, type Route, route } from '../../route.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listMessages, readBefore } from './read.ts'
 
+const textMax = 4096
+
 const attachment = z.object({ file_name: z.string(), media_type: z.string(), size: z.number() })
+
+const formFile = z.object({
+  file_id: z.string(),
+  file_name: z.string(),
+  media_type: z.string(),
+  size: z.number(),
+  sha256: z.string(),
+})
 
 export const routes: readonly Route[] = [
   route({
@@ -68,6 +79,83 @@ export const routes: readonly Route[] = [
     handle: async (app, { accounts, params: { chat_id }, query }) => {
       const account = await requireChat(app, accounts, { chat_id, missing: 'chat_not_found' })
       return ok(new Json(await listMessages(app, account, { chat_id, query })))
+    },
+  }),
+  route({
+    name: 'send_message',
+    method: 'POST',
+    path: '/messages',
+    summary: 'Sends one message to a chat',
+    description:
+      'Text as JSON, or a form with exactly one file in `attachments` (at most 26,214,400 bytes) and `text` as its ' +
+      'caption. 200 means that the platform accepted it. An outcome nobody can know is 503 `outcome_ambiguous` and is ' +
+      'never sent again under this key; when the platform shows the message later, a repeat answers 200.',
+    scopes: ['send'],
+    idempotency: 'required',
+    account: 'extended',
+    effect: 'platform',
+    flood: 503,
+    variant: ({ body }) => ({
+      scopes: ['send'],
+      idempotency: body.account_id === undefined ? 'optional' : 'required',
+    }),
+    body: z.strictObject({ account_id: accountId.optional(), chat_id: chatId, text: text(textMax) }),
+    form: z.strictObject({
+      account_id: accountId.optional(),
+      chat_id: chatId,
+      text: z
+        .string()
+        .refine((value) => lengthOf(value) <= textMax, { message: `must have at most ${textMax} characters` })
+        .transform((value) => (isBlank(value) ? '' : value))
+        .default(''),
+      attachment: formFile,
+    }),
+    errors: [
+      'chat_unavailable',
+      'blocked_by_person',
+      'message_refused',
+      'unsupported_attachment',
+      'attachment_too_large',
+      'session_unavailable',
+      'provider_unavailable',
+      ['flood_wait', 503],
+    ],
+    response: z.object({
+      ok: z.literal(true),
+      message: z.string(),
+      operation_id: z.string(),
+      account_id: z.string(),
+      chat_id: z.string(),
+      message_id: z.string(),
+      timestamp: z.string(),
+    }),
+    example: {
+      body: {
+        account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+        chat_id: 'platform:chat:42',
+        text: 'Yes, it is. Shall I put it aside for you?',
+      },
+      response: {
+        ok: true,
+        message: 'The platform accepted the message.',
+        operation_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11',
+        account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+        chat_id: 'platform:chat:42',
+        message_id: '8',
+        timestamp: '2026-11-15T09:31:00.000Z',
+      },
+    },
+    handle: async (app, { accounts, body }) => {
+      const { chat_id, text: said } = body
+      const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
+      const { attachment: file = null } = body as { attachment?: FormFile }
+      const shown = file && { file_name: file.file_name, media_type: file.media_type, size: file.size }
+      return {
+        account_id: account.id,
+        chat_id: chatNumber(chat_id),
+        payload: { text: said, file: shown },
+        file_id: file?.file_id,
+      }
     },
   }),
 ]

@@ -16,6 +16,7 @@ alter table operations
 create index operations_queued on operations (account_id, created_at, id) where state = 'queued';
 create index operations_submitting on operations (lease_until) where state = 'submitting' and effect = 'platform';
 create index operations_ambiguous on operations (account_id, created_at) where state = 'ambiguous';
+create index operations_attempt on operations (attempt_token) where state in ('submitting', 'ambiguous');
 create index operations_file on operations (file_id) where file_id is not null;
 create index operations_forgettable on operations (finished_at)
   where kind in ('start_chat', 'set_read_state') and state in ('completed', 'refused', 'released');

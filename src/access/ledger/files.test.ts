@@ -1,0 +1,134 @@
+/** Chunks on a real database: stored, read back in order, and forgotten when nobody needs them. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { copyDatabase, type TestDatabase } from '../../../test/harness/database.ts'
+import { type Database, openDatabase, sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
+import { chunkBytes, forgetFiles, readChunks, storeChunk } from './files.ts'
+
+const workspace_id = newId()
+let copy: TestDatabase
+let db: Database
+
+beforeAll(async () => {
+  copy = await copyDatabase()
+  db = openDatabase({ connectionString: copy.url }, { pool_size: 4 })
+  await db.run(sql`insert into workspaces (id, name) values (${workspace_id}, 'Files')`)
+})
+afterAll(async () => {
+  await db.close()
+  await copy.drop()
+})
+beforeEach(() => db.run(sql`delete from file_chunks`))
+
+async function storeFile({ chunks = 1, minutes = 0 } = {}): Promise<string> {
+  const file_id = newId()
+  for (let n = 0; n < chunks; n++) {
+    await storeChunk(db, { file_id, workspace_id, n, bytes: Buffer.from(`chunk ${n}`) })
+  }
+  await db.run(sql`
+    update file_chunks set stored_at = stored_at - make_interval(mins => ${minutes}) where file_id = ${file_id}`)
+  return file_id
+}
+
+/** An operation in that state, which ended so many minutes ago. */
+async function link(file_id: string, state: string, minutes: number | null = null): Promise<void> {
+  await db.run(sql`
+    insert into operations (id, workspace_id, kind, effect, fingerprint, state, reply_status, file_id, finished_at)
+    values (${newId()}, ${workspace_id}, 'send_message', 'platform', ${randomBytes(32)}, ${state},
+      ${state === 'completed' ? 200 : null}, ${file_id}, domain_now() - make_interval(mins => ${minutes}))`)
+}
+
+async function readAll(file_id: string): Promise<Buffer[]> {
+  const chunks: Buffer[] = []
+  for await (const chunk of readChunks(db, file_id)) chunks.push(chunk)
+  return chunks
+}
+
+async function stored(): Promise<string[]> {
+  const rows = await db.rows<{ file_id: string }>(sql`select distinct file_id from file_chunks`)
+  return rows.map(({ file_id }) => file_id)
+}
+
+describe('storeChunk and readChunks', () => {
+  test('the bytes come back in order, whole and one chunk at a time', async () => {
+    const file_id = newId()
+    const other = await storeFile({ chunks: 2 })
+    const chunks = [randomBytes(chunkBytes), randomBytes(chunkBytes), Buffer.from([0, 255, 0])]
+    for (const [n, bytes] of chunks.entries()) await storeChunk(db, { file_id, workspace_id, n, bytes })
+    const read = await readAll(file_id)
+    expect(read.map(({ length }) => length)).toEqual([chunkBytes, chunkBytes, 3])
+    expect(Buffer.concat(read).equals(Buffer.concat(chunks))).toBe(true)
+    expect((await readAll(other)).map(String)).toEqual(['chunk 0', 'chunk 1'])
+  })
+
+  test('a file that is not there has no bytes', async () => {
+    expect(await readAll(newId())).toEqual([])
+  })
+
+  test('its own commit is not flushed, and only its own', async () => {
+    const setting = sql`select current_setting('synchronous_commit') as value`
+    await db.transaction(async (tx) => {
+      await storeChunk(tx, { file_id: newId(), workspace_id, n: 0, bytes: Buffer.from('x') })
+      expect(await tx.one(setting)).toEqual({ value: 'off' })
+    })
+    for (let round = 0; round < 8; round++) await storeFile()
+    const after = await Promise.all([1, 2, 3, 4].map(() => db.one(setting)))
+    expect(after).toEqual(Array(4).fill({ value: 'on' }))
+  })
+
+  test('the same chunk twice is a bug, not a second chunk', async () => {
+    const chunk = { file_id: newId(), workspace_id, n: 0, bytes: Buffer.from('x') }
+    await storeChunk(db, chunk)
+    await expect(storeChunk(db, chunk)).rejects.toMatchObject({ code: '23505' })
+  })
+})
+
+describe('forgetFiles', () => {
+  test('a file nobody linked goes after an hour, with all its chunks', async () => {
+    const young = await storeFile({ chunks: 3, minutes: 59 })
+    await storeFile({ chunks: 3, minutes: 61 })
+    expect(await forgetFiles(db)).toBe(1)
+    expect(await stored()).toEqual([young])
+    expect(await forgetFiles(db)).toBe(0)
+  })
+
+  test.each([
+    ['queued', null],
+    ['submitting', null],
+    ['released', 59],
+    ['ambiguous', 59],
+  ])('it stays with an operation that is %s', async (state, minutes) => {
+    const file_id = await storeFile({ minutes: 600 })
+    await link(file_id, state, minutes)
+    expect(await forgetFiles(db)).toBe(0)
+    expect(await stored()).toEqual([file_id])
+  })
+
+  test.each([
+    ['completed', 0],
+    ['refused', 0],
+    ['released', 61],
+    ['ambiguous', 61],
+  ])('it goes with one that has been %s for %i minutes', async (state, minutes) => {
+    await link(await storeFile({ chunks: 2 }), state, minutes)
+    expect(await forgetFiles(db)).toBe(1)
+    expect(await stored()).toEqual([])
+  })
+
+  test('it stays while any of its operations needs it', async () => {
+    const file_id = await storeFile({ minutes: 600 })
+    await link(file_id, 'completed', 600)
+    await link(file_id, 'queued')
+    expect(await forgetFiles(db)).toBe(0)
+  })
+
+  test('one call does a bounded part of the work, and two at once do not wait for each other', async () => {
+    for (let at = 0; at < 25; at++) await storeFile({ minutes: 61 + at })
+    const both = await Promise.all([forgetFiles(db), forgetFiles(db)])
+    for (const files of both) expect(files).toBeLessThanOrEqual(10)
+    let rest = 25 - both.reduce((sum, files) => sum + files)
+    while (rest > 0) rest -= await forgetFiles(db)
+    expect(await stored()).toEqual([])
+  })
+})

@@ -1,0 +1,54 @@
+/** Attachments on their way: stored in chunks while they arrive, gone when their operation no longer needs them. */
+import { type Db, sql } from '../../db/sql.ts'
+
+export const chunkBytes = 256 * 1024
+/** As much as one call forgets: deleting a thousand chunks stays well within a statement's time. */
+const forgottenMax = 10
+
+/**
+ * Stored while it arrives; nobody is told of it before the operation's own commit, so its commit need not be flushed.
+ * It stands alone: inside a transaction it would leave that transaction's commit unflushed too.
+ */
+export async function storeChunk(
+  db: Db,
+  { file_id, workspace_id, n, bytes }: { file_id: string; workspace_id: string; n: number; bytes: Buffer },
+): Promise<void> {
+  await db.run(sql`
+    with unflushed as (select set_config('synchronous_commit', 'off', true))
+    insert into file_chunks (file_id, n, workspace_id, bytes)
+    select ${file_id}::uuid, ${n}::integer, ${workspace_id}::uuid, ${bytes}::bytea from unflushed`)
+}
+
+/** The file's bytes, one chunk in memory at a time. */
+export async function* readChunks(db: Db, file_id: string): AsyncGenerator<Buffer> {
+  for (let n = 0; ; n++) {
+    const chunk = await db.maybe<{ bytes: Buffer }>(sql`
+      select bytes from file_chunks where file_id = ${file_id} and n = ${n}`)
+    if (!chunk) return
+    yield chunk.bytes
+  }
+}
+
+/**
+ * Forgets files that nobody linked within an hour, and those whose operation needs them no more: it is final, or it
+ * has been released or ambiguous for an hour. (What runs again brings its file again.) Returns how many files.
+ */
+export async function forgetFiles(db: Db): Promise<number> {
+  const { files } = await db.one<{ files: number }>(sql`
+    with forgotten as (
+      select c.file_id from file_chunks c
+      where c.n = 0
+        and (c.stored_at < clock_timestamp() - interval '1 hour'
+          or exists (select from operations o where o.file_id = c.file_id))
+        and not exists (
+          select from operations o
+          where o.file_id = c.file_id and o.state not in ('completed', 'refused')
+            and (o.state not in ('released', 'ambiguous')
+              or coalesce(o.finished_at, o.created_at) >= domain_now() - interval '1 hour'))
+      order by c.stored_at limit ${forgottenMax} for update skip locked
+    ), gone as (
+      delete from file_chunks c using forgotten f where c.file_id = f.file_id returning c.n
+    )
+    select (count(*) filter (where n = 0))::integer as files from gone`)
+  return files
+}

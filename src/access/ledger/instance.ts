@@ -1,0 +1,69 @@
+/** Which database this is, and whether it went back in time: its beat only ever rises. */
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+
+export interface Beat {
+  readonly id: string
+  readonly beat: string
+}
+
+export function raiseBeat(db: Db): Promise<Beat> {
+  return db.one<Beat>(sql`
+    update instance set beat = beat + 1, beat_at = clock_timestamp() returning id, beat::text`)
+}
+
+export interface Instance extends Beat {
+  /** Somebody works on it at the moment, or nobody ever has. */
+  readonly fresh: boolean
+}
+
+export function readInstance(db: Db): Promise<Instance> {
+  return db.one<Instance>(sql`
+    select id, beat::text, beat = 0 or beat_at > clock_timestamp() - interval '1 minute' as fresh from instance`)
+}
+
+/** What a journal remembers of an operation. */
+export interface Remembered {
+  readonly id: string
+  readonly token: string
+  readonly workspace_id: string
+  readonly kind: string
+  readonly account_id: string
+  readonly chat_id: string | null
+  readonly random_id: string
+  readonly key: string | null
+  readonly fingerprint: string
+}
+
+/**
+ * A row that the database has forgotten, or remembers as not yet submitted, is one that nobody can know about: it is
+ * put back as `ambiguous` with its key and its token, so that what the journal says next still holds for it. A repeat
+ * may have made another row for the same key meanwhile. Returns the row's id, or undefined if the database knew.
+ */
+export async function remember(tx: Tx, entry: Remembered): Promise<string | undefined> {
+  const known = await tx.maybe<{ id: string; state: string }>(sql`
+    select id, state from operations where id = ${entry.id}
+      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key})
+    for update`)
+  if (!known) return (await insertForgotten(tx, entry)) === 1 ? entry.id : undefined
+  if (known.state !== 'queued' && known.state !== 'released') return undefined
+  const { id } = known
+  // The guard knows no shorter way.
+  await tx.run(sql`
+    update operations set state = 'submitting', attempt_no = attempt_no + 1, attempt_token = ${entry.token}
+    where id = ${id} and state in ('queued', 'released')`)
+  await tx.run(sql`
+    update operations set state = 'ambiguous', reason = 'restored', finished_at = domain_now()
+    where id = ${id} and state = 'submitting'`)
+  return id
+}
+
+function insertForgotten(tx: Tx, entry: Remembered): Promise<number> {
+  return tx.run(sql`
+    insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, reason, account_id,
+      chat_id, random_id, attempt_no, attempt_token, finished_at)
+    select ${entry.id}::uuid, ${entry.workspace_id}::uuid, ${entry.kind}, 'platform', ${entry.key},
+      decode(${entry.fingerprint}, 'hex'), 'ambiguous', 'restored', ${entry.account_id}, ${entry.chat_id}::bigint,
+      ${entry.random_id}::bigint, 1, ${entry.token}::uuid, domain_now()
+    where exists (select from accounts where id = ${entry.account_id} and workspace_id = ${entry.workspace_id})
+    on conflict do nothing`)
+}

@@ -1,0 +1,116 @@
+/** How an unknown outcome becomes known: the platform shows our random id. A text that reads the same is only a hint. */
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+
+export interface Proof {
+  readonly random_id: string
+  readonly message_id: string
+  readonly at: string
+}
+
+/** Kept on the row whatever its state: the echo may come before the answer is lost. */
+export async function noteProofs(tx: Db, account_id: string, proofs: readonly Proof[]): Promise<void> {
+  if (proofs.length === 0) return
+  await tx.run(sql`
+    update operations o set proof_message_id = p.message_id, proof_at = p.at
+    from unnest(${proofs.map(({ random_id }) => random_id)}::bigint[],
+      ${proofs.map(({ message_id }) => message_id)}::bigint[],
+      ${proofs.map(({ at }) => at)}::timestamptz[]) as p (random_id, message_id, at)
+    where o.account_id = ${account_id} and o.random_id = p.random_id and o.state in ('submitting', 'ambiguous')
+      and o.proof_message_id is null`)
+}
+
+export interface Proven {
+  readonly id: string
+  readonly account_id: string
+  readonly workspace_id: string
+  readonly chat_id: string
+  readonly message_id: string
+  readonly at: Date
+  readonly payload: unknown
+  readonly random_id: string
+}
+
+/** Unknown outcomes that are known by now. */
+export function listProven(db: Db): Promise<Proven[]> {
+  return db.rows<Proven>(sql`
+    select id, account_id, workspace_id, chat_id::text, proof_message_id::text as message_id, proof_at as at, payload,
+      random_id::text
+    from operations where state = 'ambiguous' and proof_message_id is not null order by id limit 100`)
+}
+
+export async function completeProven(tx: Tx, id: string, body: unknown): Promise<boolean> {
+  const completed = await tx.run(sql`
+    update operations set state = 'completed', reconciled = true, finished_at = domain_now(),
+      reply_status = 200, reply_body = ${JSON.stringify(body)}
+    where id = ${id} and state = 'ambiguous'`)
+  return completed === 1
+}
+
+export interface Unproven {
+  readonly id: string
+  readonly account_id: string
+  readonly chat_id: string
+  readonly random_id: string
+  readonly text: string
+  readonly created_at: Date
+}
+
+/** Sends to look for in the platform's history: soon, then less and less often, for a week. */
+export function listUnproven(db: Db, account_ids: readonly string[]): Promise<Unproven[]> {
+  return db.rows<Unproven>(sql`
+    select id, account_id, chat_id::text, random_id::text, coalesce(payload ->> 'text', '') as text, created_at
+    from operations
+    where state = 'ambiguous' and account_id = any(${account_ids}) and kind in ('send_message', 'start_chat_text')
+      and proof_message_id is null and chat_id is not null and finished_at > domain_now() - interval '7 days'
+      and (looked_for_at is null
+        or clock_timestamp() - looked_for_at > greatest(interval '1 minute', (looked_for_at - created_at) / 2))
+    order by looked_for_at nulls first, id limit 20`)
+}
+
+/** That it was looked for, and what reads the same where nothing was proven. */
+export async function noteLookedFor(db: Db, id: string, hint_message_id: string | null): Promise<void> {
+  await db.run(sql`
+    update operations set looked_for_at = clock_timestamp(), hint_message_id = coalesce(${hint_message_id}, hint_message_id)
+    where id = ${id} and state = 'ambiguous'`)
+}
+
+export interface AmbiguousRow {
+  readonly id: string
+  readonly workspace_id: string
+  readonly kind: string
+  readonly account_id: string
+  readonly chat_id: string | null
+  readonly state: string
+  readonly reason: string | null
+  readonly created_at: Date
+  readonly hint_message_id: string | null
+  readonly closed_as: 'sent' | 'not_sent' | null
+}
+
+const shown = sql`id, workspace_id, kind, account_id, 'platform:chat:' || chat_id as chat_id, state, reason, created_at,
+  hint_message_id::text, closed_as`
+
+export function listOperations(
+  db: Db,
+  { workspace_id, ambiguous }: { workspace_id: string | undefined; ambiguous: boolean },
+): Promise<AmbiguousRow[]> {
+  return db.rows<AmbiguousRow>(sql`
+    select ${shown} from operations
+    where effect = 'platform' and (${workspace_id ?? null}::uuid is null or workspace_id = ${workspace_id ?? null})
+      and (not ${ambiguous}::boolean or (state = 'ambiguous' and closed_as is null))
+    order by created_at desc, id desc limit 1000`)
+}
+
+/** A person's note. The state stays: the key answers 409 for ever. */
+export function noteClosed(
+  tx: Tx,
+  { id, closed_as }: { id: string; closed_as: 'sent' | 'not_sent' },
+): Promise<AmbiguousRow | undefined> {
+  return tx.maybe<AmbiguousRow>(sql`
+    update operations set closed_as = ${closed_as}, closed_at = domain_now()
+    where id = ${id} and state = 'ambiguous' returning ${shown}`)
+}
+
+export function findShown(db: Db, id: string): Promise<AmbiguousRow | undefined> {
+  return db.maybe<AmbiguousRow>(sql`select ${shown} from operations where id = ${id} and effect = 'platform'`)
+}

@@ -1,0 +1,163 @@
+/** The one door to the platform for a caller: a wish under its key, and an honest answer about it. */
+import type { App, Settled } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { isConnectionLost, LostCommit } from '../../db/sql.ts'
+import { ApiError, type ErrorCode, errors } from '../../lib/errors.ts'
+import type { Refusal } from '../../platform/port.ts'
+import type { Reply, Wish } from '../../route.ts'
+import { findFloodWait } from './hosts.ts'
+import { type Asked, findById, findOperation, makeWish, patience, withdraw } from './wishes.ts'
+
+/** What differs between operations when the answer is no. */
+export interface Manners {
+  /** A key that was used for another payload. */
+  readonly collision?: 400 | 409
+  /** What a platform that asks to slow down is to the caller. */
+  readonly flood?: 429 | 503
+}
+
+/** Makes the wish once for its key and waits for it. A repeat is told what the first one came to. */
+export async function submit(
+  app: App,
+  caller: Caller,
+  asked: Asked & { manners: Manners; wish: () => Promise<Wish> },
+): Promise<Reply> {
+  const { manners } = asked
+  const known = await findOperation(app.db, caller.workspace_id, asked)
+  if (known) requireSame(known, asked)
+  if (known && known.state !== 'released') return repeat(known)
+  const wish = await asked.wish()
+  const id = await claim(app, caller, { ...asked, wish })
+  if (id === undefined) {
+    const other = await findOperation(app.db, caller.workspace_id, asked)
+    // It ended and was forgotten in between.
+    if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
+    requireSame(other, asked)
+    return repeat(other)
+  }
+  app.wake.signal('operations')
+  const { wait_ms } = wish.file_id === undefined ? patience.text : patience.file
+  const settled = await app.waiting.settled(id, wait_ms)
+  return first(app, settled ?? (await giveUp(app, id)), manners)
+}
+
+function requireSame(known: Settled, { fingerprint, manners }: Asked & { manners: Manners }): void {
+  if (!known.fingerprint.equals(fingerprint)) {
+    throw new ApiError('idempotency_collision', { status: manners.collision ?? 400 })
+  }
+}
+
+const unknown =
+  'Nobody can know yet whether this happened. Repeat with the same Idempotency-Key to learn it; a new key may do it twice.'
+
+async function claim(app: App, caller: Caller, wish: Asked & { wish: Wish }): Promise<string | undefined> {
+  try {
+    return await makeWish(app, caller, wish)
+  } catch (cause) {
+    // The row may be there, and a host may take it.
+    if (isLost(cause)) throw new ApiError('outcome_ambiguous', { detail: unknown, cause })
+    throw cause
+  }
+}
+
+function isLost(error: unknown): boolean {
+  return error instanceof LostCommit || isConnectionLost(error)
+}
+
+/** Nobody took it in time: then it is taken back, and if that is too late, nobody knows. */
+async function giveUp(app: App, id: string): Promise<Settled> {
+  try {
+    await withdraw(app.db, id)
+    const row = await findById(app.db, id)
+    // The database crashed before it was flushed: what was never flushed was never submitted.
+    if (!row) throw new ApiError('store_unavailable')
+    return row
+  } catch (cause) {
+    if (cause instanceof ApiError && cause.code === 'store_unavailable' && cause.cause === undefined)
+      throw cause
+    throw new ApiError('outcome_ambiguous', { detail: unknown, cause })
+  }
+}
+
+/** What the first caller is told. */
+async function first(app: App, row: Settled, manners: Manners): Promise<Reply> {
+  const headers = { 'X-Operation-Id': row.id }
+  switch (row.state) {
+    case 'completed':
+    case 'refused':
+      return { status: row.reply_status ?? 500, body: row.reply_body, headers }
+    case 'released':
+      return refuse(await releasedError(app, row, manners), headers)
+    case 'queued':
+    case 'submitting':
+    case 'ambiguous':
+      return refuse(new ApiError('outcome_ambiguous'), headers)
+  }
+}
+
+/** What a repeat is told. */
+function repeat(row: Settled): Reply {
+  const headers = { 'X-Operation-Id': row.id }
+  switch (row.state) {
+    case 'completed':
+    case 'refused': {
+      const status = row.reply_status ?? 500
+      return { status, body: row.reply_body, headers: { ...headers, 'Idempotent-Replayed': 'true' } }
+    }
+    case 'ambiguous':
+      return refuse(new ApiError('outcome_ambiguous', { status: 409 }), headers)
+    default:
+      return refuse(new ApiError('operation_in_progress'), headers)
+  }
+}
+
+function refuse({ status, code, message, retry_after }: ApiError, headers: Record<string, string>): Reply {
+  const wait = retry_after === undefined ? {} : { 'Retry-After': String(retry_after) }
+  return { status, body: { error: message, code }, headers: { ...headers, ...wait } }
+}
+
+/** Provably nothing happened; why, decides what the caller had better do. */
+async function releasedError(app: App, row: Settled, { flood = 429 }: Manners): Promise<ApiError> {
+  switch (row.detail ?? row.reason) {
+    case 'flood_wait': {
+      const retry_after = (await findFloodWait(app.db, row.account_id)) ?? 1
+      return new ApiError('flood_wait', { status: flood, retry_after })
+    }
+    case 'identity_suppressed':
+      return new ApiError('identity_suppressed')
+    case 'needs_login':
+    case 'restricted':
+      return new ApiError('account_unavailable', {
+        detail: 'The platform no longer lets this account in: it has to be connected again.',
+      })
+    case 'dispatch_off':
+      return new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
+    case 'withdrawn':
+    case 'expired':
+      return new ApiError('provider_unavailable', {
+        detail: 'The account did not get to it in time. Nothing was sent; the same key may be used again.',
+      })
+    default:
+      return new ApiError('session_unavailable', {
+        detail:
+          "The account's session is not live right now. Nothing was sent; the same key may be used again.",
+      })
+  }
+}
+
+/** A refusal of the platform as the caller sees it, now and on every repeat. */
+export function refusalReply(reason: Refusal): { status: number; body: unknown } {
+  const code: ErrorCode = refusalCodes[reason]
+  const [status, error] = errors[code]
+  return { status, body: { error, code } }
+}
+
+const refusalCodes: Record<Refusal, ErrorCode> = {
+  username_not_found: 'username_not_found',
+  identity_ineligible: 'identity_ineligible',
+  chat_unavailable: 'chat_unavailable',
+  blocked_by_person: 'blocked_by_person',
+  message_invalid: 'message_refused',
+  needs_login: 'account_unavailable',
+  restricted: 'account_unavailable',
+}

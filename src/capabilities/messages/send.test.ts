@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../../test/harness/process.ts'
+import type { Ask, Tenant } from '../../../test/harness/service.ts'
+import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
+import { sql } from '../../db/sql.ts'
+import type { NewFault } from '../../platform/sandbox/faults.ts'
+import { setDispatch } from '../gates/gates.ts'
+
+let workplace: Workplace
+let tenant: Tenant
+let account_id: string
+let person: number
+
+beforeAll(async () => {
+  workplace = await openWorkplace()
+  const { service } = workplace
+  await workplace.work()
+  await service.open('start_chat')
+  tenant = await service.tenant()
+  account_id = await workplace.connected(tenant)
+  person = await chatWith('Mara')
+})
+afterAll(() => workplace.close())
+
+/** A person who has written to the account. */
+async function chatWith(name: string, behaviour: 'silent' | 'blocks' = 'silent'): Promise<number> {
+  const id = workplace.sandbox.world.addPerson({ name, behaviour }).person_id
+  const known = (await workplace.messages(account_id)).length
+  workplace.write(account_id, id, 'hello')
+  await workplace.untilStored(account_id, known + 1)
+  return id
+}
+
+interface Sending extends Ask {
+  readonly text?: string
+  readonly idempotency_key?: string | undefined
+  readonly to?: number
+}
+
+function send({ text = 'Good morning', idempotency_key = randomUUID(), to = person, ...ask }: Sending = {}) {
+  return workplace.service.post('/messages', {
+    key: tenant.key,
+    body: { account_id, chat_id: `platform:chat:${to}`, text },
+    headers: { 'idempotency-key': idempotency_key },
+    ...ask,
+  })
+}
+
+/** What the platform accepted. */
+function accepted(text: string) {
+  return workplace.sandbox.world.state.journal.filter((entry) => 'text' in entry && entry.text === text)
+}
+
+async function operation(id: unknown) {
+  return workplace.db.one<{
+    state: string
+    reason: string | null
+    detail: string | null
+    reconciled: boolean
+  }>(sql`select state, reason, detail, reconciled from operations where id = ${id}`)
+}
+
+function fault(on: NewFault['on'], kind: NewFault['fault'], more: Partial<NewFault> = {}): void {
+  workplace.fault({ on, fault: kind, times: 1, account_id, ...more })
+}
+
+describe('POST /messages', () => {
+  test('200 means that the platform accepted it once, and the message is stored', async () => {
+    const answer = await send({ text: 'the first' })
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { ok: true, account_id, chat_id: `platform:chat:${person}` },
+    })
+    expect(accepted('the first')).toMatchObject([{ account_id, random_id: expect.any(String) }])
+    expect(answer.headers.get('x-operation-id')).toBe(answer.body.operation_id)
+    const { body } = await workplace.service.get(
+      `/chats/platform:chat:${person}/messages?account_id=${account_id}`,
+      { key: tenant.key },
+    )
+    expect(body.messages).toContainEqual(
+      expect.objectContaining({ id: answer.body.message_id, text: 'the first', is_sender: true }),
+    )
+    const chats = await workplace.service.get(`/chats?account_id=${account_id}`, { key: tenant.key })
+    expect(chats.body.chats).toContainEqual(expect.objectContaining({ last_message_text: 'the first' }))
+  })
+
+  test('200 with the same body for a repeat, and nothing is sent again', async () => {
+    const idempotency_key = randomUUID()
+    const first = await send({ text: 'only once', idempotency_key })
+    const again = await send({ text: 'only once', idempotency_key: `"${idempotency_key}"` })
+    expect(again).toMatchObject({ status: 200, body: first.body })
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect(first.headers.get('idempotent-replayed')).toBeNull()
+    expect(accepted('only once')).toHaveLength(1)
+  })
+
+  test('400 for the same key and another payload, 400 without a key', async () => {
+    const idempotency_key = randomUUID()
+    await send({ text: 'one text', idempotency_key })
+    const other = await send({ text: 'another text', idempotency_key })
+    expect(other).toMatchObject({ status: 400, body: { code: 'idempotency_collision' } })
+    expect(await send({ headers: {} })).toMatchObject({
+      status: 400,
+      body: { code: 'idempotency_key_required' },
+    })
+  })
+
+  test('200 or 409 for fifty at once, and one submission', async () => {
+    const idempotency_key = randomUUID()
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => send({ text: 'fifty at once', idempotency_key })),
+    )
+    expect(accepted('fifty at once')).toHaveLength(1)
+    const bodies = new Set(
+      answers.filter(({ status }) => status === 200).map(({ body }) => JSON.stringify(body)),
+    )
+    expect(bodies.size).toBe(1)
+    for (const { status, body } of answers) {
+      if (status !== 200)
+        expect({ status, code: body.code }).toEqual({ status: 409, code: 'operation_in_progress' })
+    }
+  })
+
+  test('403 for a chat that is not in the account, and for one who does not want messages', async () => {
+    expect(await send({ to: 999_999 })).toMatchObject({ status: 403, body: { code: 'chat_unavailable' } })
+    const to = await chatWith('Blocker', 'blocks')
+    const idempotency_key = randomUUID()
+    const refused = await send({ to, idempotency_key })
+    expect(refused).toMatchObject({ status: 403, body: { code: 'blocked_by_person' } })
+    const again = await send({ to, idempotency_key })
+    expect(again).toMatchObject({ status: 403, body: refused.body })
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+  })
+
+  test('503 flood_wait with Retry-After, for every path of the account, until its time', async () => {
+    fault('send', 'flood_wait', { seconds: 2 })
+    const idempotency_key = randomUUID()
+    const first = await send({ text: 'flooded', idempotency_key })
+    expect(first).toMatchObject({ status: 503, body: { code: 'flood_wait' } })
+    expect(Number(first.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await send({ text: 'another' })).toMatchObject({ status: 503, body: { code: 'flood_wait' } })
+    expect(await readState(false)).toMatchObject({ status: 429, body: { code: 'flood_wait' } })
+    await until('the flood is over', 5_000, async () => (await send({ text: 'probe' })).status === 200)
+    expect(await send({ text: 'flooded', idempotency_key })).toMatchObject({ status: 200 })
+    expect(accepted('flooded')).toHaveLength(1)
+  })
+
+  test('503 outcome_ambiguous when the answer is lost, then 409, and 200 once the platform shows it', async () => {
+    fault('updates', 'late', { seconds: 3 })
+    fault('send', 'drop_after')
+    const idempotency_key = randomUUID()
+    const first = await send({ text: 'lost answer', idempotency_key })
+    expect(first).toMatchObject({ status: 503, body: { code: 'outcome_ambiguous' } })
+    expect(first.headers.get('retry-after')).toBeNull()
+    const again = await until('it is known', 15_000, async () => {
+      const answer = await send({ text: 'lost answer', idempotency_key })
+      if (answer.status === 409) expect(answer.body.code).toBe('outcome_ambiguous')
+      return answer.status === 200 && answer
+    })
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect(await operation(again.body.operation_id)).toMatchObject({ state: 'completed', reconciled: true })
+    expect(accepted('lost answer')).toHaveLength(1)
+  })
+
+  test('503 provider_unavailable while dispatch is off, and 200 with the same key after it', async () => {
+    const idempotency_key = randomUUID()
+    await setDispatch(workplace.service.app, 'system', false)
+    expect(await send({ text: 'held', idempotency_key })).toMatchObject({
+      status: 503,
+      body: { code: 'provider_unavailable' },
+    })
+    await setDispatch(workplace.service.app, 'system', true)
+    expect(await send({ text: 'held', idempotency_key })).toMatchObject({ status: 200 })
+  })
+})
+
+function readState(unread: boolean, idempotency_key: string = randomUUID()) {
+  return workplace.service.post(`/chats/platform:chat:${person}/read-state`, {
+    key: tenant.key,
+    body: { account_id, unread },
+    headers: { 'idempotency-key': idempotency_key },
+  })
+}
+
+describe('POST /chats/{chat_id}/read-state', () => {
+  test('200 marks read and unread on the platform, once for a key', async () => {
+    const idempotency_key = randomUUID()
+    const first = await readState(true, idempotency_key)
+    expect(first).toMatchObject({ status: 200, body: { ok: true, unread: true, account_id } })
+    expect(await readState(true, idempotency_key)).toMatchObject({ status: 200, body: first.body })
+    expect(await readState(false, idempotency_key)).toMatchObject({
+      status: 409,
+      body: { code: 'idempotency_collision' },
+    })
+    const marks = workplace.sandbox.world.state.journal.filter(({ kind }) => kind === 'read_state')
+    expect(marks).toHaveLength(1)
+  })
+})

@@ -1,0 +1,107 @@
+/** What the headers of a form's part say. Read strictly: what is not understood is refused, never passed over. */
+import { ApiError, type ErrorCode } from '../lib/errors.ts'
+import { isSound, lengthOf, quote } from '../lib/text.ts'
+
+const fileNameMax = 255
+
+export interface Head {
+  readonly name: string
+  /** As the client wrote it: data, never a path. Undefined where the part is no file. */
+  readonly file_name: string | undefined
+  readonly content_type: string | undefined
+}
+
+/** Header names and parameters are tokens; a value is bytes, each a character until it is known what they mean. */
+const header = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\r\n]*?)[ \t]*$/
+const parameter = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t;"]*)))?/y
+const mediaType = /^([!#$&^_.+\w-]{1,127}\/[!#$&^_.+\w-]{1,127})[ \t]*(?:;|$)/
+
+export function parseHead(bytes: Buffer): Head {
+  const headers = new Map<string, string>()
+  for (const line of bytes.toString('latin1').split('\r\n')) {
+    const [, name, value] = header.exec(line) ?? []
+    if (name === undefined || value === undefined) throw invalid('A header of a part is not well formed.')
+    if (headers.has(name.toLowerCase())) throw invalid(`The header ${quote(name)} of a part appears twice.`)
+    headers.set(name.toLowerCase(), value)
+  }
+  const { name, file_name } = parseDisposition(headers.get('content-disposition') ?? '')
+  const encoding = headers.get('content-transfer-encoding') ?? 'binary'
+  if (!/^(binary|[78]bit)$/i.test(encoding)) {
+    throw invalid(`${placeOf(name)} must be sent as it is, not in the encoding ${quote(encoding)}.`)
+  }
+  return { name, file_name, content_type: headers.get('content-type') }
+}
+
+function parseDisposition(value: string): Pick<Head, 'name' | 'file_name'> {
+  const parameters = /^form-data[ \t]*(;|$)/i.test(value) ? parseParameters(value) : undefined
+  const name = parameters?.get('name')
+  if (!parameters || name === undefined) {
+    throw invalid('A part has no Content-Disposition with the name of its field.')
+  }
+  const field = decodeText(name, "A field's name")
+  const plain = parameters.get('filename')
+  const extended = parameters.get('filename*')
+  if (plain === undefined && extended === undefined) return { name: field, file_name: undefined }
+  const where = `The file name in ${placeOf(field)}`
+  const file_name = decodeText(extended === undefined ? (plain ?? '') : decodePercent(extended, where), where)
+  if (lengthOf(file_name) > fileNameMax) throw invalid(`${where} has more than ${fileNameMax} characters.`)
+  return { name: field, file_name }
+}
+
+/** The parameters after the first `;`, or undefined where they are not well formed. */
+export function parseParameters(value: string): Map<string, string> | undefined {
+  const parameters = new Map<string, string>()
+  const first = value.indexOf(';')
+  if (first < 0) return parameters
+  parameter.lastIndex = first
+  while (parameter.lastIndex < value.length) {
+    const match = parameter.exec(value)
+    if (!match) return undefined
+    const [, name, quoted, bare] = match
+    if (name === undefined) continue
+    if (parameters.has(name.toLowerCase())) return undefined
+    // A backslash that escapes nothing is itself, as in `C:\x`.
+    parameters.set(name.toLowerCase(), quoted?.replaceAll(/\\(["\\])/g, '$1') ?? bare ?? '')
+  }
+  return parameters
+}
+
+/** The media type of a file without its parameters, in lower case. */
+export function parseMediaType(value: string): string {
+  const [, essence] = mediaType.exec(value) ?? []
+  if (essence === undefined || !parseParameters(value)) {
+    throw new ApiError('unsupported_attachment', {
+      detail: `The media type ${quote(value)} of attachments is not well formed.`,
+    })
+  }
+  return essence.toLowerCase()
+}
+
+/** Bytes that stand in a string as one character each, as the text they are. `where` begins the sentence. */
+export function decodeText(bytes: string | Buffer, where: string): string {
+  let text: string
+  try {
+    const whole = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(whole)
+  } catch {
+    throw invalid(`${where} is not valid UTF-8.`, 'invalid_text')
+  }
+  if (!isSound(text)) throw invalid(`${where} contains a NUL character.`, 'invalid_text')
+  return text
+}
+
+/** `UTF-8''na%C3%AFve.txt`, as RFC 5987 has it. */
+function decodePercent(value: string, where: string): string {
+  const [, encoded] = /^utf-8'[^']*'((?:[^%]|%[0-9a-f]{2})*)$/i.exec(value) ?? []
+  if (encoded === undefined) throw invalid(`${where} is not well formed: filename* must be UTF-8''….`)
+  return encoded.replaceAll(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}
+
+/** A known field by its name, any other in quotes. */
+export function placeOf(name: string): string {
+  return /^\w{1,60}$/.test(name) ? name : quote(name)
+}
+
+function invalid(detail: string, code: ErrorCode = 'invalid_request'): ApiError {
+  return new ApiError(code, { detail })
+}

@@ -1,0 +1,165 @@
+/** Reads forms with one file: in order, strictly, and never more of the file in memory than two chunks. */
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { chunkBytes } from '../access/ledger/files.ts'
+import { ApiError } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import { quote } from '../lib/text.ts'
+import { FormBytes, openPieces, restBytesMax } from './form-bytes.ts'
+import { decodeText, type Head, parseHead, parseMediaType, parseParameters, placeOf } from './form-head.ts'
+
+export const fileBytesMax = 26_214_400
+const formMs = 120_000
+/** No text that the contract allows is longer: 4,096 characters of four bytes. */
+const fieldBytesMax = 16 * 1024
+const fieldNames = ['account_id', 'chat_id', 'text']
+const deniedTypes = ['multipart/*', 'message/*']
+
+export interface Attached {
+  readonly file_id: string
+  readonly file_name: string
+  readonly media_type: string
+  readonly size: number
+  /** Hexadecimal. */
+  readonly sha256: string
+}
+
+export interface Form {
+  readonly fields: Readonly<Record<string, string>>
+  readonly attachment: Attached
+}
+
+export interface FormOptions {
+  readonly store: (chunk: { file_id: string; n: number; bytes: Buffer }) => Promise<void>
+  readonly timeoutMs?: number
+  /** Media types that are refused; `type/*` stands for all of a type. */
+  readonly denied?: readonly string[]
+}
+
+export function isForm(raw: IncomingMessage): boolean {
+  return /^multipart\/form-data[ \t]*(;|$)/i.test(raw.headers['content-type'] ?? '')
+}
+
+/**
+ * A form with exactly one file in the field `attachments`, which is handed on in chunks while it arrives. When it is
+ * refused the request is left paused and chunks may have been stored; nobody has been told of them.
+ */
+export async function readForm(raw: IncomingMessage, options: FormOptions): Promise<Form> {
+  const boundary = requireBoundary(raw)
+  const pieces = openPieces(raw, options.timeoutMs ?? formMs)
+  try {
+    const declared = Number(raw.headers['content-length'] ?? 0)
+    return await readParts(new FormBytes(pieces, boundary), { ...options, declared })
+  } finally {
+    pieces.close()
+  }
+}
+
+function requireBoundary(raw: IncomingMessage): string {
+  if (!isForm(raw) || (raw.headers['content-encoding'] ?? 'identity') !== 'identity') {
+    throw new ApiError('unsupported_media_type', {
+      detail: 'The body must be multipart/form-data, not compressed.',
+    })
+  }
+  const boundary = parseParameters(raw.headers['content-type'] ?? '')?.get('boundary') ?? ''
+  if (!/^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/.test(boundary)) {
+    throw invalid('The content type must name the boundary of the form: 1 to 70 characters.')
+  }
+  return boundary
+}
+
+type Reading = FormOptions & { readonly declared: number }
+
+async function readParts(bytes: FormBytes, reading: Reading): Promise<Form> {
+  const fields: Record<string, string> = {}
+  let attachment: Attached | undefined
+  await bytes.begin()
+  for (let head = await bytes.nextHead(); head; head = await bytes.nextHead()) {
+    const part = parseHead(head)
+    if (isFile(part)) {
+      if (attachment) throw unsupported('Exactly one file is allowed, and attachments has more.')
+      attachment = await keepFile(bytes, part, reading)
+    } else {
+      requireExpected(part.name, fields)
+      fields[part.name] = await readField(bytes, part)
+    }
+  }
+  if (!attachment) throw unsupported('A file is required in the field attachments.')
+  return { fields, attachment }
+}
+
+/** A file has a name, or at least a type that no text field has. */
+function isFile({ name, file_name, content_type = 'text/plain' }: Head): boolean {
+  const typed = name === 'attachments' && !/^text\/plain[ \t]*(;|$)/i.test(content_type)
+  if (file_name === undefined && !typed) return false
+  if (name !== 'attachments') {
+    throw unsupported(`The file belongs in the field attachments, not in ${placeOf(name)}.`)
+  }
+  return true
+}
+
+function requireExpected(name: string, fields: Readonly<Record<string, string>>): void {
+  if (name === 'attachments') throw unsupported('attachments must be a file, with a file name.')
+  if (!fieldNames.includes(name)) throw invalid(`Unknown field: ${quote(name)}.`)
+  if (name in fields) throw invalid(`The field ${name} appears twice.`)
+}
+
+async function readField(bytes: FormBytes, { name, content_type }: Head): Promise<string> {
+  const charset = parseParameters(content_type ?? '')?.get('charset') ?? 'utf-8'
+  if (!/^(utf-?8|us-ascii)$/i.test(charset)) throw invalid(`${name} must be in UTF-8.`)
+  const tooLong = () => invalid(`${name} is larger than ${fieldBytesMax.toLocaleString('en')} bytes.`)
+  return decodeText(await bytes.content(fieldBytesMax, tooLong), name)
+}
+
+async function keepFile(
+  bytes: FormBytes,
+  { file_name, content_type }: Head,
+  { store, denied = deniedTypes, declared }: Reading,
+): Promise<Attached> {
+  const media_type = parseMediaType(content_type ?? 'application/octet-stream')
+  if (denied.includes(media_type) || denied.includes(media_type.replace(/\/.*/, '/*'))) {
+    throw unsupported(`Files of the media type ${media_type} are not accepted in attachments.`)
+  }
+  // Whatever follows, it would not fit: nothing is stored.
+  if (declared > fileBytesMax + restBytesMax) throw new ApiError('attachment_too_large')
+  const file_id = newId()
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const chunk of inChunks(bytes.stream())) {
+    hash.update(chunk)
+    await store({ file_id, n: Math.floor(size / chunkBytes), bytes: chunk })
+    size += chunk.length
+  }
+  if (size === 0) throw unsupported('The file in attachments is empty.')
+  return { file_id, file_name: file_name || 'file', media_type, size, sha256: hash.digest('hex') }
+}
+
+/** Chunks of one size, the last one smaller. However small the pieces are, no more than one chunk is held. */
+async function* inChunks(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let size = 0
+  let chunk: Buffer | undefined
+  let used = 0
+  for await (const piece of pieces) {
+    size += piece.length
+    if (size > fileBytesMax) throw new ApiError('attachment_too_large')
+    for (let at = 0; at < piece.length; ) {
+      chunk ??= Buffer.allocUnsafeSlow(chunkBytes)
+      const copied = piece.copy(chunk, used, at)
+      at += copied
+      used += copied
+      if (used < chunkBytes) continue
+      yield chunk
+      chunk = undefined
+      used = 0
+    }
+  }
+  if (chunk) yield chunk.subarray(0, used)
+}
+
+function unsupported(detail: string): ApiError {
+  return new ApiError('unsupported_attachment', { detail })
+}
+
+function invalid(detail: string): ApiError {
+  return new ApiError('invalid_request', { detail })
+}

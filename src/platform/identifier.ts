@@ -1,0 +1,82 @@
+/** Whom a caller means: a username in the ways people write one, and where it is allowed a phone number or an id. */
+import type { Identifier } from './port.ts'
+
+/** `invalid`: meant as a username, and is not one. `unsupported`: something else. */
+export type Parsed = Identifier | 'invalid' | 'unsupported'
+
+const username = /^[A-Za-z][A-Za-z0-9_]{2,31}$/
+const hosts = new Set([
+  't.me',
+  'www.t.me',
+  'telegram.me',
+  'www.telegram.me',
+  'telegram.dog',
+  'www.telegram.dog',
+])
+/** Addresses of the platform that are not people. */
+const reserved = new Set([
+  'joinchat',
+  'addstickers',
+  'addemoji',
+  'addlist',
+  'share',
+  'proxy',
+  'socks',
+  'setlanguage',
+  'login',
+  'iv',
+  'contact',
+  'confirmphone',
+  'addtheme',
+  'bg',
+  'boost',
+  'invoice',
+])
+const lengthMax = 256
+
+export function parseIdentifier(given: string): Parsed {
+  const text = given.trim()
+  if (text === '' || text.length > lengthMax) return 'invalid'
+  if (text.startsWith('@')) return asUsername(text.slice(1))
+  if (/^tg:/i.test(text)) return fromAppLink(text)
+  if (/^https?:\/\//i.test(text)) return fromLink(text)
+  if (/^[a-z.]*\.(me|dog)(\/|$)/i.test(text)) return fromLink(`https://${text}`)
+  if (/^\+/.test(text)) return asPhone(text)
+  if (/^[1-9]\d{0,18}$/.test(text)) return { kind: 'id', value: text }
+  if (/^[\d\s().-]+$/.test(text)) return asPhone(text)
+  if (/[/:.?#\\]/.test(text)) return 'unsupported'
+  return asUsername(text)
+}
+
+function asUsername(text: string): Parsed {
+  return username.test(text) ? { kind: 'username', value: text } : 'invalid'
+}
+
+function asPhone(text: string): Parsed {
+  const digits = text.replaceAll(/[\s().+-]/g, '')
+  return /^\d{7,15}$/.test(digits) ? { kind: 'phone', value: `+${digits}` } : 'unsupported'
+}
+
+/** `tg://resolve?domain=name`, or `?phone=`. */
+function fromAppLink(text: string): Parsed {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || (url.host || url.pathname.replaceAll('/', '')) !== 'resolve') return 'unsupported'
+  const domain = url.searchParams.get('domain')
+  if (domain !== null) return asUsername(domain)
+  const phone = url.searchParams.get('phone')
+  return phone === null ? 'unsupported' : asPhone(phone)
+}
+
+/** `t.me/name`, `name.t.me`, `t.me/+49…`. A link to a message, an invitation or a file is nobody. */
+function fromLink(text: string): Parsed {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || url.username || url.port) return 'unsupported'
+  const segments = url.pathname.split('/').filter(Boolean)
+  const [, subdomain] = /^([a-z0-9_]+)\.t\.me$/i.exec(url.hostname) ?? []
+  if (subdomain && subdomain !== 'www') return segments.length === 0 ? asUsername(subdomain) : 'unsupported'
+  const [name, ...more] = segments
+  if (!hosts.has(url.hostname) || name === undefined || more.length > 0) return 'unsupported'
+  if (name.startsWith('+')) return asPhone(name)
+  if (reserved.has(name.toLowerCase()) || name.includes('%')) return 'unsupported'
+  return asUsername(name.replace(/^@/, ''))
+}

@@ -1,0 +1,321 @@
+/**
+ * Executes operations, each once: re-check and boundary in one statement, a line in the journal, the deadline, the one
+ * call, and what was learnt. What fails before the boundary has not happened; what fails after it is never repeated.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Attempt,
+  attemptSeconds,
+  completeAttempt,
+  crossBoundary,
+  forswear,
+  type Held,
+  listQueued,
+  type Operation,
+  settleAttempt,
+  settleQueued,
+  settleUncrossed,
+} from '../access/ledger/boundary.ts'
+import { noteFlood } from '../access/ledger/hosts.ts'
+import { noteStrike } from '../access/ledger/safety.ts'
+import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
+import { LostCommit } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import { toSound } from '../lib/text.ts'
+import type { Outcome, Session } from '../platform/port.ts'
+import { kindOf } from './execute.ts'
+import type { Journal } from './journal.ts'
+import type { Loop } from './loops.ts'
+import { within } from './within.ts'
+
+/** From before the boundary to the call: a process that was held up for longer does not submit. */
+const submitMsMax = 10_000
+/** How long the platform may take; after that nobody knows, and a late answer is still welcome. */
+const answerMsMax = { text: 20_000, file: 100_000 } as const
+const prepareMsMax = { text: 15_000, file: 100_000 } as const
+/** One account does several things at once, but only one in each chat, so that they arrive in order. */
+const atOnceMax = 4
+const retryMs = { first: 100, most: 3_000 } as const
+/** A statement that is wrong does not become right: then the sweep says that nobody knows. */
+const triesMax = 5
+/** A process that stops waits this long for what it has submitted. */
+const drainMsMax = 10_000
+
+/** An account with a session, driven by this process. */
+export interface Driven {
+  readonly held: Held
+  readonly session: Session
+}
+
+export interface LedgerOptions {
+  readonly driven: () => ReadonlyMap<string, Driven>
+  readonly journal: Journal
+  /** The highest beat of the database that this process has seen. */
+  readonly beat: () => string
+  readonly settled: (kind: string, state: string) => void
+}
+
+export interface Ledger {
+  readonly loop: Loop
+  /** What a journal remembers is as good as an answer. */
+  conclude(operation: Operation, held: Held, attempt: Attempt, outcome: Outcome<unknown>): Promise<void>
+  stop(): Promise<void>
+}
+
+export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerOptions): Ledger {
+  const running = new Map<string, Promise<void>>()
+  const lanes = new Map<string, Set<string>>()
+  let stopping = false
+  let pumping = false
+  let again = false
+
+  /** Takes what can be taken now. Called when a wish comes and when a lane is free again. */
+  async function pump(): Promise<void> {
+    if (pumping) {
+      again = true
+      return
+    }
+    pumping = true
+    try {
+      do {
+        again = false
+        const accounts = stopping ? new Map<string, Driven>() : driven()
+        const free = [...accounts.keys()].filter((id) => (lanes.get(id)?.size ?? 0) < atOnceMax)
+        for (const operation of free.length > 0 ? await listQueued(app.db, free) : []) {
+          const account = accounts.get(operation.account_id)
+          if (account && !stopping) begin(operation, account)
+        }
+      } while (again)
+    } finally {
+      pumping = false
+    }
+  }
+
+  function begin(operation: Operation, account: Driven): void {
+    const { id, account_id } = operation
+    const lane = operation.chat_id ?? id
+    const taken = lanes.get(account_id) ?? new Set()
+    if (running.has(id) || taken.has(lane) || taken.size >= atOnceMax) return
+    lanes.set(account_id, taken.add(lane))
+    const work = execute(operation, account)
+      .catch((err) => app.log.error({ err, operation_id: id, account_id }, 'an operation failed'))
+      .finally(() => {
+        running.delete(id)
+        taken.delete(lane)
+        app.wake.signal('settled')
+        void pump().catch((err) => app.log.error({ err }, 'waiting operations could not be read'))
+      })
+    running.set(id, work)
+  }
+
+  async function execute(operation: Operation, { held, session }: Driven): Promise<void> {
+    const size = operation.file_id === null ? 'text' : 'file'
+    const kind = kindOf(operation)
+    if (!kind) return settleQueued(app.db, operation.id, { reason: 'unknown_kind' })
+    const prepared = await within(prepareMsMax[size], kind.prepare(app, held, session, operation))
+    if (prepared?.kind !== 'accepted') return settleUnprepared(operation, held, prepared)
+    const attempt = { id: operation.id, token: randomUUID() }
+    // Before the boundary, so that a pause anywhere after it counts.
+    const startedAt = performance.now()
+    const crossed = await cross(held, attempt, attemptSeconds[size])
+    if (crossed === 'unknown') return
+    if (crossed === 'no') return void (await settleUncrossed(app.db, held, operation.id))
+    const intended = await intend(operation, attempt)
+    if (!intended || performance.now() - startedAt > submitMsMax) {
+      const detail = intended ? 'deadline' : 'journal'
+      return conclude(operation, held, attempt, { kind: 'not_written', reason: detail })
+    }
+    const answer = ask(() => kind.submit(session, operation, prepared.value))
+    const outcome = await within(answerMsMax[size], answer)
+    await conclude(operation, held, attempt, outcome ?? { kind: 'unknown', reason: 'timeout' })
+    if (!outcome) {
+      void answer
+        .then((late) => conclude(operation, held, attempt, late))
+        .then(() => app.wake.signal('settled'))
+        .catch((err) => app.log.error({ err, operation_id: operation.id }, 'a late answer was lost'))
+    }
+  }
+
+  /** Nothing has happened yet, so nothing can be unknown. */
+  async function settleUnprepared(
+    { id }: Operation,
+    held: Held,
+    outcome: Exclude<Awaited<ReturnType<Prepare>>, { kind: 'accepted' }> | undefined,
+  ): Promise<void> {
+    if (outcome?.kind === 'refused') {
+      const { reason } = outcome
+      if (reason !== 'needs_login' && reason !== 'restricted')
+        return settleQueued(app.db, id, { refused: reason })
+      await noteTrouble(app, held.account_id, { status: reason, reason })
+      return settleQueued(app.db, id, { detail: reason })
+    }
+    if (outcome?.kind === 'flood_wait') await noteFloodWait(held, id, outcome.retry_after_seconds)
+    const detail = outcome?.kind === 'forbidden' ? outcome.detail : (outcome?.kind ?? 'timeout')
+    await settleQueued(app.db, id, { detail })
+  }
+
+  /** When the answer is lost the row may be `submitting`: nothing is sent, and that is said until it is heard. */
+  async function cross(held: Held, attempt: Attempt, seconds: number): Promise<'yes' | 'no' | 'unknown'> {
+    try {
+      return (await crossBoundary(app.db, held, { ...attempt, beat: beat(), seconds })) ? 'yes' : 'no'
+    } catch (err) {
+      app.log.warn({ err, operation_id: attempt.id }, 'the boundary gave no answer; nothing is sent')
+      await insist(() => forswear(app.db, attempt))
+      return 'unknown'
+    }
+  }
+
+  async function intend(operation: Operation, { token }: Attempt): Promise<boolean> {
+    const { id, workspace_id, kind, account_id, chat_id, random_id, idempotency_key: key } = operation
+    const fingerprint = operation.fingerprint.toString('hex')
+    try {
+      await journal.intend({
+        id,
+        token,
+        workspace_id,
+        kind,
+        account_id,
+        chat_id,
+        random_id,
+        key,
+        fingerprint,
+      })
+      return true
+    } catch (err) {
+      app.log.error({ err, operation_id: id }, 'the journal cannot be written; nothing is sent')
+      return false
+    }
+  }
+
+  async function conclude(
+    operation: Operation,
+    held: Held,
+    attempt: Attempt,
+    outcome: Outcome<unknown>,
+  ): Promise<void> {
+    const sound = toSound(outcome)
+    await journal.conclude({ ...attempt, outcome: sound }).catch((err) => {
+      app.log.warn({ err, operation_id: attempt.id }, 'an outcome could not be written to the journal')
+    })
+    await record(operation, held, attempt, sound)
+  }
+
+  /** T3, until the database has taken it. */
+  async function record(
+    operation: Operation,
+    held: Held,
+    attempt: Attempt,
+    outcome: Outcome<unknown>,
+  ): Promise<void> {
+    const { db } = app
+    const detail =
+      outcome.kind === 'not_written' || outcome.kind === 'unknown' ? outcome.reason : outcome.kind
+    switch (outcome.kind) {
+      case 'accepted':
+        await insist(() => complete(operation, held, attempt, outcome.value))
+        break
+      case 'refused':
+        await insist(() => refuse(operation, held, attempt, outcome.reason))
+        break
+      case 'flood_wait':
+        await insist(() => noteFloodWait(held, operation.id, outcome.retry_after_seconds))
+        await insist(() =>
+          settleAttempt(db, attempt, { kind: 'released', reason: 'platform_refused', detail }),
+        )
+        break
+      case 'not_written':
+        await insist(() => settleAttempt(db, attempt, { kind: 'released', reason: 'never_written', detail }))
+        break
+      case 'unknown': {
+        const reason = detail === 'timeout' ? 'timeout' : 'unknown'
+        await insist(() => settleAttempt(db, attempt, { kind: 'ambiguous', reason, detail }))
+        const { account_id } = held
+        app.log.warn({ operation_id: operation.id, account_id, reason: detail }, 'an outcome is unknown')
+      }
+    }
+    settled(operation.kind, outcome.kind)
+  }
+
+  async function complete(operation: Operation, held: Held, attempt: Attempt, value: unknown): Promise<void> {
+    const kind = kindOf(operation)
+    if (!kind) return
+    await app.db.transaction(async (tx) => {
+      const reply = await kind.reply(tx, operation, value)
+      // Once: what is stored beside it is stored with it.
+      if (await completeAttempt(tx, attempt, reply)) await kind.store(tx, held, operation, value)
+    })
+  }
+
+  async function refuse(
+    operation: Operation,
+    held: Held,
+    attempt: Attempt,
+    reason: Extract<Outcome<never>, { kind: 'refused' }>['reason'],
+  ): Promise<void> {
+    const { db } = app
+    if (reason === 'needs_login' || reason === 'restricted') {
+      await noteTrouble(app, held.account_id, { status: reason, reason })
+      await noteStrike(db, held, { kind: reason, seconds: null, operation_id: operation.id })
+      await settleAttempt(db, attempt, { kind: 'released', reason: 'platform_refused', detail: reason })
+      return
+    }
+    const settledNow = await settleAttempt(db, attempt, { kind: 'refused', refusal: reason })
+    if (settledNow && reason === 'blocked_by_person') {
+      await noteStrike(db, held, { kind: reason, seconds: null, operation_id: operation.id })
+    }
+  }
+
+  async function noteFloodWait(held: Held, operation_id: string, seconds: number): Promise<void> {
+    await noteFlood(app.db, held.account_id, seconds)
+    await noteStrike(app.db, held, { kind: 'flood_wait', seconds, operation_id })
+    app.log.warn({ account_id: held.account_id, operation_id, seconds }, 'the platform asks to slow down')
+  }
+
+  /** What is known must not be lost because the database is away. The journal keeps it if the process ends first. */
+  async function insist(work: () => Promise<unknown>): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await work()
+        return
+      } catch (err) {
+        app.log.error({ err, tries }, 'the ledger could not be written')
+        if (stopping || (!isAway(err) && tries >= triesMax)) throw err
+        await sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
+      }
+    }
+  }
+
+  return {
+    loop: {
+      name: 'ledger',
+      restMs: 1_000,
+      wakeOn: 'operations',
+      async step() {
+        await pump()
+        return false
+      },
+    },
+    conclude: record,
+    async stop() {
+      stopping = true
+      await within(drainMsMax, Promise.all(running.values()))
+    },
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof LostCommit || (error instanceof ApiError && error.code === 'store_unavailable')
+}
+
+type Prepare = NonNullable<ReturnType<typeof kindOf>>['prepare']
+
+/** A call that throws instead of answering leaves everything open. */
+async function ask(call: () => Promise<Outcome<unknown>>): Promise<Outcome<unknown>> {
+  try {
+    return await call()
+  } catch (error) {
+    return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * What this disk remembers of the database: which one it is and how far its beat had come. A database whose beat is
+ * lower has gone back in time; it may have forgotten what was sent, so nothing is sent until a person says so.
+ */
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { raiseBeat, readInstance, remember } from '../access/ledger/instance.ts'
+import type { App } from '../app.ts'
+import { setDispatch } from '../capabilities/gates/gates.ts'
+import type { Entry } from './journal.ts'
+import { listJournals, readJournal } from './journal.ts'
+
+interface Seen {
+  readonly id: string
+  readonly beat: string
+}
+
+export interface Memory {
+  /** The highest beat that was seen. */
+  beat(): string
+  /** It had gone back in time when this process began. */
+  readonly went_back: boolean
+  /** Raises the database's beat and remembers it. True: the database has gone back in time. */
+  raise(): Promise<boolean>
+}
+
+const fileName = 'instance.json'
+
+export async function openMemory(app: App, directory: string): Promise<Memory> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const path = join(directory, fileName)
+  let seen = await readSeen(path)
+  const instance = await readInstance(app.db)
+  const same = seen?.id === instance.id
+  const wentBack = same && seen !== undefined && BigInt(instance.beat) < BigInt(seen.beat)
+  const stranger = !same && !instance.fresh && app.config.instance_id !== instance.id
+  if (wentBack) await goBack(app, directory, { why: 'older', instance_id: instance.id })
+  else if (stranger) await goBack(app, directory, { why: 'unknown', instance_id: instance.id })
+  seen = { id: instance.id, beat: instance.beat }
+  await keep(path, seen)
+
+  return {
+    beat: () => seen?.beat ?? '0',
+    went_back: wentBack,
+    async raise() {
+      const now = await raiseBeat(app.db)
+      const older = seen !== undefined && (now.id !== seen.id || BigInt(now.beat) <= BigInt(seen.beat))
+      if (older) await goBack(app, directory, { why: 'older', instance_id: now.id })
+      seen = now
+      await keep(path, now)
+      return older
+    },
+  }
+}
+
+async function readSeen(path: string): Promise<Seen | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+async function keep(path: string, seen: Seen): Promise<void> {
+  await writeFile(`${path}.new`, JSON.stringify(seen), { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+const sentences = {
+  older: 'the database is an older copy of itself: sending is switched off until `parley dispatch on`',
+  unknown:
+    'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
+} as const
+
+/** Off first, then every journal of this disk tells what it knows. */
+async function goBack(
+  app: App,
+  directory: string,
+  { why, instance_id }: { why: keyof typeof sentences; instance_id: string },
+): Promise<void> {
+  app.log.error({ why, instance_id }, sentences[why])
+  await setDispatch(app, 'system', false)
+  if (why === 'unknown') return
+  let restored = 0
+  for (const file of await listJournals(directory)) {
+    for (const entry of await readJournal(directory, file)) restored += await putBack(app, entry)
+  }
+  app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')
+}
+
+/** What became of it is told by the replay of the journals, which finds the token on the row. */
+async function putBack(app: App, entry: Entry): Promise<number> {
+  if (entry.entry !== 'intent') return 0
+  const id = await app.db.transaction((tx) => remember(tx, entry))
+  return id === undefined ? 0 : 1
+}

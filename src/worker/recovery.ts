@@ -1,0 +1,167 @@
+/** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
+import { forgetOperations, type Operation, sweep } from '../access/ledger/boundary.ts'
+import { forgetFiles } from '../access/ledger/files.ts'
+import {
+  completeProven,
+  listProven,
+  listUnproven,
+  noteLookedFor,
+  noteProofs,
+  type Unproven,
+} from '../access/ledger/observe.ts'
+import type { App } from '../app.ts'
+import { sentReply } from '../capabilities/messages/messages.ts'
+import { type Db, sql } from '../db/sql.ts'
+import { toSound } from '../lib/text.ts'
+import { storeSent } from './execute.ts'
+import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
+import type { Driven, Ledger } from './ledger.ts'
+import type { Loop } from './loops.ts'
+import { within } from './within.ts'
+
+const sweepMs = 1_000
+const replayMs = 10_000
+const lookMs = 5_000
+const forgetMs = 60_000
+const historyPage = 50
+const historyMsMax = 20_000
+/** A worker that has not beaten for this long has ended: its journal will not grow any more. */
+const silentSeconds = 30
+
+/** Any process, any number of them: each statement says what it expects to find. */
+export function sweepLoop(): Loop {
+  return {
+    name: 'sweep',
+    restMs: sweepMs,
+    async step(app) {
+      const swept = await sweep(app.db)
+      const proven = await settleProven(app)
+      if (swept + proven > 0) app.wake.signal('settled')
+      return proven > 0
+    },
+  }
+}
+
+export function forgetLoop(): Loop {
+  return {
+    name: 'forget',
+    restMs: forgetMs,
+    async step({ db }) {
+      await forgetFiles(db)
+      await forgetOperations(db)
+      return false
+    },
+  }
+}
+
+/** The platform has shown our random id: it was sent, once. */
+async function settleProven(app: App): Promise<number> {
+  const rows = await listProven(app.db)
+  for (const row of rows) {
+    const sent = { message_id: row.message_id, at: row.at.toISOString() }
+    await app.db.transaction(async (tx) => {
+      if (await completeProven(tx, row.id, sentReply(row, sent))) await storeSent(tx, row, row, sent)
+    })
+    app.log.info(
+      { operation_id: row.id, account_id: row.account_id },
+      'an unknown outcome is known: it was sent',
+    )
+  }
+  return rows.length
+}
+
+/** Looks in the platform's history for what nobody knows of. Reading only, never sending. */
+export function observeLoop(driven: () => ReadonlyMap<string, Driven>): Loop {
+  return {
+    name: 'observe',
+    restMs: lookMs,
+    async step(app) {
+      const accounts = driven()
+      if (accounts.size === 0) return false
+      for (const row of await listUnproven(app.db, [...accounts.keys()])) {
+        const account = accounts.get(row.account_id)
+        if (account) await lookFor(app, account, row)
+      }
+      return false
+    },
+  }
+}
+
+async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<void> {
+  const page = session.history({ chat_id: row.chat_id, before: null, limit: historyPage })
+  const outcome = await within(historyMsMax, page)
+  if (outcome?.kind !== 'accepted') return noteLookedFor(app.db, row.id, null)
+  const own = toSound(outcome.value).filter(({ is_sender }) => is_sender)
+  const proven = own.filter(({ random_id }) => random_id === row.random_id)
+  await noteProofs(
+    app.db,
+    row.account_id,
+    proven.map(({ id, timestamp }) => ({ random_id: row.random_id, message_id: id, at: timestamp })),
+  )
+  const alike = own.find(
+    ({ random_id, text, timestamp }) =>
+      random_id === null && text === row.text && Date.parse(timestamp) >= row.created_at.getTime() - 1_000,
+  )
+  await noteLookedFor(app.db, row.id, alike?.id ?? null)
+}
+
+/** Replaying is harmless: every line is fenced by its token. A file is done once its process has ended. */
+export function replayLoop(directory: string, own: string, ledger: Ledger): Loop {
+  return {
+    name: 'journals',
+    restMs: replayMs,
+    async step(app) {
+      const files = (await listJournals(directory)).filter(
+        ({ done, worker_id }) => !done && worker_id !== own,
+      )
+      if (files.length === 0) return false
+      const ended = await listEnded(app.db, files)
+      for (const file of files) {
+        await replay(app, directory, file, ledger)
+        if (ended.has(file.worker_id)) await markReplayed(directory, file)
+      }
+      return false
+    },
+  }
+}
+
+/** Workers that are not known any more have ended long ago. */
+async function listEnded(db: Db, files: readonly JournalFile[]): Promise<Set<string>> {
+  const ids = files.map(({ worker_id }) => worker_id)
+  const alive = await db.rows<{ id: string }>(sql`
+    select id from workers where id = any(${ids}::uuid[]) and stopped_at is null
+      and beat_at > clock_timestamp() - make_interval(secs => ${silentSeconds})`)
+  return new Set(ids.filter((id) => !alive.some((worker) => worker.id === id)))
+}
+
+/** After the database went back in time every journal speaks again, this process's own as well. */
+export async function replayAll(app: App, directory: string, ledger: Ledger): Promise<void> {
+  for (const file of await listJournals(directory)) await replay(app, directory, file, ledger)
+}
+
+const replayBatch = 1_000
+
+async function replay(app: App, directory: string, file: JournalFile, ledger: Ledger): Promise<void> {
+  const entries = await readJournal(directory, file)
+  const outcomes = entries.filter((entry) => entry.entry === 'outcome')
+  for (let at = 0; at < outcomes.length; at += replayBatch) {
+    const batch = new Map(outcomes.slice(at, at + replayBatch).map((entry) => [entry.token, entry.outcome]))
+    for (const operation of await listOpen(app.db, [...batch.keys()])) {
+      const { id, attempt_token: token, account_id, workspace_id } = operation
+      const outcome = batch.get(token)
+      if (!outcome) continue
+      const held = { owner: '', epoch: '0', account_id, workspace_id }
+      await ledger.conclude(operation, held, { id, token }, outcome)
+      app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
+      app.wake.signal('settled')
+    }
+  }
+}
+
+/** Found by their tokens: a row that was put back may have another id. */
+function listOpen(db: Db, tokens: readonly string[]): Promise<(Operation & { attempt_token: string })[]> {
+  return db.rows(sql`
+    select id, workspace_id, account_id, kind, idempotency_key, fingerprint, chat_id::text, payload, file_id,
+      random_id::text, attempt_token
+    from operations where attempt_token = any(${tokens}::uuid[]) and state in ('submitting', 'ambiguous')`)
+}
