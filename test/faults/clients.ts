@@ -149,7 +149,7 @@ export function startClients(plant: Plant, options: ClientsOptions): Clients {
       // One that succeeded is sometimes asked for again at once.
       if (verdicts.includes('done') && !random.chance(0.1)) return
       if (verdicts.includes('stop')) return
-      await sleep(random.between(20, 300))
+      await sleep(random.between(50, 1_000))
     }
   }
 

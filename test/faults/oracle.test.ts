@@ -247,7 +247,7 @@ const lies: readonly Lie[] = [
     promise: 'P4',
     tell: changeAnswer(
       ({ code }) => code === 'session_unavailable',
-      () => ({ code: 'outcome_ambiguous' }),
+      () => ({ status: 409, code: 'outcome_ambiguous' }),
     ),
   },
   {
@@ -255,7 +255,7 @@ const lies: readonly Lie[] = [
     promise: 'P4',
     tell: addAnswer(
       ({ status }) => status === null,
-      () => ({ key: 'unheard of', status: 503, code: 'outcome_ambiguous' }),
+      () => ({ key: 'unheard of', status: 409, code: 'outcome_ambiguous' }),
     ),
   },
   ...(['queued', 'submitting'] as const).map(

@@ -251,7 +251,8 @@ function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violati
   }
   if (good[0]) yield* checkSuccess(good[0], row, index, at)
 
-  const said = asked.some(({ code }) => code === 'outcome_ambiguous')
+  // A first caller who gets 503 was told that this process does not know; 409 is what the row says.
+  const said = asked.some(({ status, code }) => status === 409 && code === 'outcome_ambiguous')
   if (said && !evidence.restored && (!row || row.attempt_no < 1)) {
     yield { promise: 'P4', what: 'said to be ambiguous, and never submitted', ...at }
   }

@@ -202,10 +202,13 @@ export class Plant {
     return { journal, operations, history, transitions }
   }
 
-  /** Ends the leases of processes that are gone, so that nobody has to wait for them to run out. */
-  async expireLeases(): Promise<void> {
+  /**
+   * Ends the leases of processes that are gone, so that nobody has to wait for them to run out: those of accounts, and
+   * unless told otherwise those of attempts.
+   */
+  async expireLeases({ attempts = true }: { attempts?: boolean } = {}): Promise<void> {
     const names = this.members.filter(({ alive }) => alive).map(({ name }) => name)
-    await this.db.run(sql`select faults.expire_leases(${names}::text[])`)
+    await this.db.run(sql`select faults.expire_leases(${names}::text[], ${attempts})`)
   }
 
   /** Resolves when every operation has ended; an error names those that did not. */

@@ -3,7 +3,7 @@
  * connections break at COMMIT and the platform misbehaves at every third call. In the end every operation must have
  * ended, and the oracle must find nothing.
  *
- *   npm run test:faults -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 24] [--keep]
+ *   npm run test:faults -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep]
  *
  * The seed decides who is hit and how; when it hits is up to the machine. Exit 1: a promise was broken, or a state
  * that the run was meant to reach was never reached (that only for 100 kills and more). `--keep` leaves the data
@@ -33,6 +33,8 @@ const pauseShare = 0.03
 const startingShare = 0.15
 /** So many may strike the last process of its role. */
 const lastShare = 0.1
+/** After so many kills the leases of the dead end at once. The others run out in their own time. */
+const hastenShare = 0.8
 const startAttemptsMax = 200
 /** Below this many kills a rare state may be missed by chance. */
 const enoughKills = 100
@@ -58,7 +60,7 @@ const { values } = parseArgs({
     serves: { type: 'string', default: '2' },
     works: { type: 'string', default: '2' },
     accounts: { type: 'string', default: '60' },
-    clients: { type: 'string', default: '24' },
+    clients: { type: 'string', default: '60' },
     keep: { type: 'boolean', default: false },
   },
 })
@@ -141,7 +143,11 @@ class Storm {
   }
 
   async #kill(member: Member): Promise<void> {
+    const hasten = this.#random.chance(hastenShare)
+    const attempts = this.#random.chance(0.2)
     if (member.alive) await member.kill()
+    // Without it most accounts would lie idle until a lease has run out, and nothing would be under way to be hit.
+    if (hasten) await this.#plant.expireLeases({ attempts }).catch(() => {})
     await this.raise(member)
   }
 

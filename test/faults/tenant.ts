@@ -50,12 +50,12 @@ const witness = `
     return null;
   end $$;
   create trigger faults_note_worker after insert on workers for each row execute function faults.note_worker();
-  create function faults.expire_leases(alive text[]) returns void language sql as $$
+  create function faults.expire_leases(alive text[], attempts boolean) returns void language sql as $$
     update workers set beat_at = clock_timestamp() - interval '1 hour'
       where id in (select id from faults.workers where name <> all (alive));
     update account_hosts set lease_until = clock_timestamp()
       where lease_owner in (select id from faults.workers where name <> all (alive));
-    update operations set lease_until = clock_timestamp() where state = 'submitting'
+    update operations set lease_until = clock_timestamp() where attempts and state = 'submitting'
       and owner in (select id from faults.workers where name <> all (alive));
   $$;`
 
