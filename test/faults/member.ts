@@ -9,6 +9,8 @@ export interface MemberOptions {
   readonly data_dir: string
   /** Asked at each start; `name` tells the processes of one member apart. */
   readonly env: (name: string) => Readonly<Record<string, string>>
+  /** Of every start, before those of one. */
+  readonly patches?: readonly Patch[] | undefined
 }
 
 export class Member {
@@ -57,9 +59,9 @@ export class Member {
   launch(patches: readonly Patch[] = []): void {
     if (this.#process) throw new Error(`${this.name} runs already.`)
     this.#starts++
-    const { verb, data_dir, env } = this.#options
+    const { verb, data_dir, env, patches: always = [] } = this.#options
     const args = [verb, '--port', '0', '--data-dir', data_dir]
-    const process = spawnParley(args, { ...env(this.name), ...patchEnv(patches) })
+    const process = spawnParley(args, { ...env(this.name), ...patchEnv([...always, ...patches]) })
     this.#process = process
     this.#paused = false
     void process.ended().then(() => {
@@ -81,7 +83,7 @@ export class Member {
     this.launch(patches)
     const process = this.#running
     await this.ready()
-    for (const { file } of patches) {
+    for (const { file } of [...(this.#options.patches ?? []), ...patches]) {
       if (!process.stderr().includes(patchedLine(file))) {
         throw new Error(`${file} is not loaded by ${this.name}: its patch does nothing.`)
       }

@@ -25,6 +25,7 @@ import { until } from '../harness/process.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
 import { Member } from './member.ts'
 import type { Asked, Evidence, OperationRow, Transition } from './oracle.ts'
+import type { Patch } from './patch.ts'
 import { Postgres } from './postgres.ts'
 import { prepareDatabase, type Tenant } from './tenant.ts'
 
@@ -40,6 +41,8 @@ export interface PlantOptions {
   /** Who writes to every account first, so that there is a chat to answer in. */
   readonly people?: number
   readonly env?: Readonly<Record<string, string>>
+  /** A bug that every `serve` and `work` process has. */
+  readonly patches?: readonly Patch[]
   readonly lossy?: LossyOptions['decide']
 }
 
@@ -69,12 +72,13 @@ export class Plant {
     this.db = parts.db
     this.tenant = parts.tenant
     this.lossy = parts.lossy
-    const { serves = 1, works = 1, env = {} } = parts.options
+    const { serves = 1, works = 1, env = {}, patches } = parts.options
     const member = (verb: Member['verb'], number: number) =>
       new Member({
         verb,
         number,
         data_dir: join(this.directory, `${verb}-${number}`),
+        patches: verb === 'sandbox' ? [] : patches,
         env: (name) => (verb === 'sandbox' ? {} : { ...this.#env(name), ...env }),
       })
     this.sandbox = member('sandbox', 0)

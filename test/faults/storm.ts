@@ -3,11 +3,12 @@
  * connections break at COMMIT and the platform misbehaves at every third call. In the end every operation must have
  * ended, and the oracle must find nothing.
  *
- *   npm run test:faults -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep]
+ *   npm run test:faults -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep] [--patch JSON]
  *
  * The seed decides who is hit and how; when it hits is up to the machine. Exit 1: a promise was broken, or a state
  * that the run was meant to reach was never reached (that only for 100 kills and more). `--keep` leaves the data
- * directories, and writes the evidence beside them.
+ * directories, and writes the evidence beside them. `--patch` gives every process a deliberate bug (`patch.ts`): then
+ * the storm is expected to fail.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -62,6 +63,7 @@ const { values } = parseArgs({
     accounts: { type: 'string', default: '60' },
     clients: { type: 'string', default: '60' },
     keep: { type: 'boolean', default: false },
+    patch: { type: 'string', default: '[]' },
   },
 })
 const kills = Number(values.kills)
@@ -214,6 +216,7 @@ async function main(): Promise<number> {
     works: Number(values.works),
     accounts: Number(values.accounts),
     people: 3,
+    patches: JSON.parse(values.patch),
     lossy: loseCommits(random.fork('commits'), () => raging),
   })
   const end = () => void plant.close().finally(() => process.exit(130))
