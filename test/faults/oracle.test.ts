@@ -167,7 +167,11 @@ const lies: readonly Lie[] = [
     what: 'a read state completed out of nothing',
     promise: 'P3',
     tell: changeRow(
-      (row) => kindOf(row) === 'read_state' && row.state === 'refused',
+      // Counted, not tied: one that is unknown in the same chat may be the one that was accepted.
+      (row, { operations }) =>
+        kindOf(row) === 'read_state' &&
+        row.state === 'refused' &&
+        operations.every((other) => kindOf(other) === 'send' || other.state !== 'ambiguous'),
       () => ({ state: 'completed' }),
     ),
   },
@@ -280,7 +284,7 @@ describe('the oracle finds', () => {
         found++
         expect(judge(evidence).map((violation) => violation.promise)).toContain(promise)
       }),
-      { numRuns: 100 },
+      { numRuns: 200 },
     )
     expect(found).toBeGreaterThan(0)
   })
