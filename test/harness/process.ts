@@ -24,6 +24,8 @@ export interface Parley {
   ready(): Promise<string>
   signal(name: NodeJS.Signals): void
   exit(): Promise<Exit>
+  /** The same for as long as it takes: for a process that is expected to run. */
+  ended(): Promise<Exit>
 }
 
 const running = new Set<ChildProcess>()
@@ -52,12 +54,15 @@ export function spawnParley(args: readonly string[], env: Readonly<Record<string
     stderr: () => written.stderr,
     ready: () =>
       until('the process is ready', readyMsMax, () => {
-        if (child.exitCode !== null)
-          throw new Error(`It ended with ${child.exitCode}: ${written.stdout}${written.stderr}`)
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(
+            `It ended with ${child.exitCode ?? child.signalCode}: ${written.stdout}${written.stderr}`,
+          )
         return addressIn(written.stdout)
       }),
     signal: (name) => void child.kill(name),
     exit: () => within(exitMsMax, exited, () => `it did not end: ${written.stdout}${written.stderr}`),
+    ended: () => exited,
   }
 }
 

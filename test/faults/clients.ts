@@ -1,0 +1,195 @@
+/**
+ * Callers as they really are: they send with idempotency keys, repeat a key when they were told nothing or "later",
+ * stop when they are told that the outcome is unknown, and now and then ask several processes at once. Everything
+ * they asked and heard is the history that the oracle reads.
+ *
+ *   const asked = await ask(plant, sendOf({ key: 'k1', account_id, chat_id, text: 'Hello' }))   // one request
+ *   const clients = startClients(plant, { random, count: 16 })                                         // load
+ *   await clients.stop()
+ *   await clients.repeat()                                                       // every key once more, at the end
+ *   judge(await plant.evidence(clients.history))
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Asked, Kind } from './oracle.ts'
+import type { Plant } from './plant.ts'
+import type { Random } from './random.ts'
+
+/** Longer than the service takes to give up. */
+const answerMsMax = 45_000
+/** How often one key is tried before its caller gives up on it. */
+const attemptsMax = 80
+const crowdShare = 0.15
+const crowdMax = 5
+const repeatsAtOnce = 12
+
+/** What goes on the wire, and what the oracle is told of it. */
+export interface Wanted extends Pick<Asked, 'key' | 'kind' | 'account_id' | 'chat_id' | 'payload'> {
+  readonly path: string
+}
+
+type Place = Pick<Wanted, 'key' | 'account_id' | 'chat_id'>
+
+export function sendOf({ text, ...place }: Place & { text: string }): Wanted {
+  const { account_id, chat_id } = place
+  return { ...place, kind: 'send', path: '/messages', payload: { account_id, chat_id, text } }
+}
+
+export function startOf({ identifier, ...place }: Place & { identifier: string }): Wanted {
+  const { account_id } = place
+  return { ...place, kind: 'start', path: '/chats/start', payload: { account_id, identifier } }
+}
+
+export function readStateOf({ unread, ...place }: Place & { unread: boolean }): Wanted {
+  const { account_id, chat_id } = place
+  return {
+    ...place,
+    kind: 'read_state',
+    path: `/chats/${chat_id}/read-state`,
+    payload: { account_id, unread },
+  }
+}
+
+/** Asks once, the given process or the first that is there. No answer is an answer, too. */
+export async function ask(plant: Plant, wanted: Wanted, url = plant.urls[0]): Promise<Asked> {
+  const { path, ...request } = wanted
+  const asked = { ...request, asked_at: Date.now() }
+  const silence = { answered_at: null, status: null, code: null, replayed: false, body: null }
+  if (!url) return { ...asked, ...silence }
+  try {
+    const response = await fetch(`${url}/api/v1${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${plant.tenant.key}`,
+        'content-type': 'application/json',
+        'idempotency-key': wanted.key,
+      },
+      body: JSON.stringify(wanted.payload),
+      signal: AbortSignal.timeout(answerMsMax),
+    })
+    const body = (await response.json()) as Record<string, unknown>
+    return {
+      ...asked,
+      answered_at: Date.now(),
+      status: response.status,
+      code: typeof body.code === 'string' ? body.code : null,
+      replayed: response.headers.get('idempotent-replayed') === 'true',
+      body,
+    }
+  } catch {
+    return { ...asked, ...silence }
+  }
+}
+
+/** What a careful caller does with an answer. */
+export function verdictOn({ status, code }: Asked): 'done' | 'again' | 'stop' {
+  if (status === 200) return 'done'
+  if (status === null || status === 429 || status === 408) return 'again'
+  if (code === 'outcome_ambiguous') return 'stop'
+  if (status >= 500) return 'again'
+  return code === 'operation_in_progress' || code === 'account_not_ready' ? 'again' : 'stop'
+}
+
+export interface ClientsOptions {
+  readonly random: Random
+  readonly count: number
+  readonly kinds?: readonly (readonly [Kind, number])[]
+  /** Before a key is tried for the first time: the moment to arrange a fault for its account. */
+  readonly before?: (wanted: Wanted, random: Random) => Promise<void>
+}
+
+export interface Clients {
+  readonly history: readonly Asked[]
+  /** How many keys were begun. */
+  readonly keys: number
+  /** Everybody finishes the request under way and asks nothing more. */
+  stop(): Promise<void>
+  /** Asks every key once more: what is final must answer what it answered before. */
+  repeat(): Promise<void>
+}
+
+const kindsDefault: readonly (readonly [Kind, number])[] = [
+  ['send', 8],
+  ['start', 1],
+  ['read_state', 1],
+]
+
+export function startClients(plant: Plant, options: ClientsOptions): Clients {
+  const history: Asked[] = []
+  const keys = new Map<string, Wanted>()
+  let over = false
+
+  async function live(number: number): Promise<void> {
+    const random = options.random.fork(`client ${number}`)
+    for (let n = 0; !over; n++) {
+      const wanted = await want(plant, random, {
+        key: `c${number}-${n}`,
+        kinds: options.kinds ?? kindsDefault,
+      }).catch(() => undefined)
+      if (!wanted) {
+        await sleep(200)
+        continue
+      }
+      keys.set(wanted.key, wanted)
+      await options.before?.(wanted, random).catch(() => {})
+      await persist(wanted, random)
+    }
+  }
+
+  async function persist(wanted: Wanted, random: Random): Promise<void> {
+    for (let attempt = 1; attempt <= attemptsMax && !over; attempt++) {
+      const crowd = random.chance(crowdShare) ? 2 + random.whole(crowdMax - 1) : 1
+      const urls = plant.urls
+      const answers = await Promise.all(
+        Array.from({ length: crowd }, () =>
+          ask(plant, wanted, urls.length > 0 ? random.pick(urls) : undefined),
+        ),
+      )
+      history.push(...answers)
+      const verdicts = answers.map(verdictOn)
+      // One that succeeded is sometimes asked for again at once.
+      if (verdicts.includes('done') && !random.chance(0.1)) return
+      if (verdicts.includes('stop')) return
+      await sleep(random.between(50, 1_000))
+    }
+  }
+
+  const living = Promise.all(Array.from({ length: options.count }, (_, number) => live(number)))
+  return {
+    history,
+    get keys() {
+      return keys.size
+    },
+    async stop() {
+      over = true
+      await living
+    },
+    async repeat() {
+      const left = [...keys.values()]
+      const repeatAll = async () => {
+        for (let wanted = left.pop(); wanted; wanted = left.pop()) history.push(await ask(plant, wanted))
+      }
+      await Promise.all(Array.from({ length: repeatsAtOnce }, repeatAll))
+    },
+  }
+}
+
+/** Every send has a text of its own and every start a person of its own, so that nothing else explains what happened. */
+async function want(
+  plant: Plant,
+  random: Random,
+  { key, kinds }: { key: string; kinds: readonly (readonly [Kind, number])[] },
+): Promise<Wanted> {
+  const account_id = random.pick(plant.accounts)
+  const kind = random.weigh(kinds)
+  const chat_id = `platform:chat:${random.pick(plant.people)}`
+  switch (kind) {
+    case 'send':
+      return sendOf({ key, account_id, chat_id, text: `message ${key}` })
+    case 'read_state':
+      return readStateOf({ key, account_id, chat_id, unread: random.chance(0.5) })
+    case 'start': {
+      const { person_id, username } = await plant.addPerson()
+      return startOf({ key, account_id, chat_id: `platform:chat:${person_id}`, identifier: username })
+    }
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * A way to PostgreSQL that breaks where it hurts: exactly at a COMMIT, before the server has seen it or after it has
+ * done it, so that the answer is lost both ways. It reads just enough of the protocol to know where that is, and
+ * whether the transaction crosses the ledger's boundary.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { Cuts } from './rare.ts'
+
+export type Fate = 'pass' | 'before' | 'after'
+
+export interface LossyOptions {
+  readonly socket: () => string
+  /** What becomes of this COMMIT; a statement outside a transaction is one, too. */
+  readonly decide: (commit: { readonly boundary: boolean }) => Fate
+}
+
+export interface Lossy {
+  readonly port: number
+  /** The cuts at a boundary, and those at any other COMMIT. */
+  readonly boundaries: Cuts
+  readonly others: Cuts
+  close(): Promise<void>
+}
+
+/** The statement that makes an operation `submitting`, however it is spelt. */
+const boundaryStatement =
+  /set\s+state\s*=\s*'submitting'|insert\s+into\s+operations\b[^;]*\bvalues?\b[^;]*'submitting'/i
+
+export async function openLossy(options: LossyOptions): Promise<Lossy> {
+  const sockets = new Set<Socket>()
+  const boundaries = { before: 0, after: 0 }
+  const others = { before: 0, after: 0 }
+  const server = createServer((client) => {
+    const upstream = connect(options.socket())
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+    relay(client, upstream, (commit) => {
+      const fate = options.decide(commit)
+      if (fate !== 'pass') (commit.boundary ? boundaries : others)[fate]++
+      return fate
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    boundaries,
+    others,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+function relay(client: Socket, upstream: Socket, decide: LossyOptions['decide']): void {
+  const conversation = new Conversation()
+  /** How many answers the server owes, and has given. The start-up is the first question. */
+  let asked = 1
+  let answered = 0
+  let doomed = Number.POSITIVE_INFINITY
+  const fromClient = splitter(false)
+  const fromServer = splitter(true)
+
+  client.on('data', (chunk) => {
+    const passed: Buffer[] = []
+    for (const message of fromClient(chunk)) {
+      if (doomed < Number.POSITIVE_INFINITY) return
+      const commit = conversation.hear(message)
+      const fate = commit ? decide(commit) : 'pass'
+      if (fate === 'before') {
+        client.destroy()
+        upstream.destroy()
+        return
+      }
+      if (isQuestion(message)) asked++
+      passed.push(message)
+      if (fate === 'after') doomed = asked
+    }
+    if (passed.length > 0 && !upstream.write(Buffer.concat(passed))) {
+      client.pause()
+      upstream.once('drain', () => client.resume())
+    }
+  })
+  upstream.on('data', (chunk) => {
+    const passed: Buffer[] = []
+    for (const message of fromServer(chunk)) {
+      if (answered < doomed - 1) passed.push(message)
+      if (message[0] === readyForQuery && ++answered >= doomed) {
+        client.destroy()
+        upstream.destroy()
+        return
+      }
+    }
+    if (passed.length > 0) client.write(Buffer.concat(passed))
+  })
+}
+
+const readyForQuery = 'Z'.charCodeAt(0)
+
+/** Simple queries and Sync are answered by one ReadyForQuery each. */
+function isQuestion(message: Buffer): boolean {
+  const type = String.fromCharCode(message[0] ?? 0)
+  return type === 'Q' || type === 'S'
+}
+
+/** Cuts a stream into whole messages. The first one of a client has no type. */
+function splitter(typed: boolean): (chunk: Buffer) => Buffer[] {
+  let rest: Buffer = Buffer.alloc(0)
+  let head = typed ? 1 : 0
+  return (chunk) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    const messages: Buffer[] = []
+    while (rest.length >= head + 4) {
+      const size = head + rest.readUInt32BE(head)
+      if (rest.length < size) break
+      messages.push(rest.subarray(0, size))
+      rest = rest.subarray(size)
+      head = 1
+    }
+    return messages
+  }
+}
+
+/** What a client is in the middle of. */
+class Conversation {
+  readonly #statements = new Map<string, boolean>()
+  #started = false
+  #inTransaction = false
+  #boundary = false
+
+  /** Says whether this message commits something. */
+  hear(message: Buffer): { readonly boundary: boolean } | undefined {
+    if (!this.#started) {
+      this.#started = true
+      return undefined
+    }
+    switch (String.fromCharCode(message[0] ?? 0)) {
+      case 'P': {
+        const [name = '', text = ''] = textsOf(message)
+        this.#statements.set(name, boundaryStatement.test(text))
+        return undefined
+      }
+      case 'B': {
+        const [, name = ''] = textsOf(message)
+        if (this.#statements.get(name)) this.#boundary = true
+        return undefined
+      }
+      case 'Q':
+        return this.#hearQuery(textsOf(message)[0] ?? '')
+      case 'S':
+        return this.#inTransaction ? undefined : this.#commit()
+      default:
+        return undefined
+    }
+  }
+
+  #hearQuery(text: string): { readonly boundary: boolean } | undefined {
+    if (boundaryStatement.test(text)) this.#boundary = true
+    if (/^\s*begin/i.test(text)) this.#inTransaction = true
+    if (/^\s*rollback/i.test(text)) {
+      this.#commit()
+      return undefined
+    }
+    return this.#inTransaction && !/commit\s*;?\s*$/i.test(text) ? undefined : this.#commit()
+  }
+
+  #commit(): { readonly boundary: boolean } {
+    const commit = { boundary: this.#boundary }
+    this.#inTransaction = false
+    this.#boundary = false
+    return commit
+  }
+}
+
+/** The first two texts of a message. Bound values that follow are nobody's business. */
+function textsOf(message: Buffer): string[] {
+  const first = message.indexOf(0, 5)
+  const second = message.indexOf(0, first + 1)
+  return [
+    message.toString('utf8', 5, first),
+    message.toString('utf8', first + 1, Math.max(second, first + 1)),
+  ]
+}

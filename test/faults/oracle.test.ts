@@ -1,0 +1,315 @@
+/** The oracle itself, tested first: it lets honest runs pass and names every lie it was built to find. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Asked, type Evidence, judge, kindOf, type OperationRow, type Violation } from './oracle.ts'
+import { plots, type Scene, tell } from './story.ts'
+
+const scene: fc.Arbitrary<Scene> = fc.record({
+  kind: fc.constantFrom('send', 'send', 'send', 'start', 'read_state'),
+  plot: fc.constantFrom(...plots),
+  account: fc.nat(2),
+  chat: fc.nat(3),
+})
+const scenes = fc.array(scene, { minLength: 1, maxLength: 40 })
+
+test('honest runs pass', () => {
+  fc.assert(
+    fc.property(scenes, (told) => {
+      expect(judge(tell(told))).toEqual([])
+    }),
+    { numRuns: 500 },
+  )
+})
+
+/** Changes one thing that a row or an answer fits; undefined: this run has none. */
+interface Lie {
+  readonly what: string
+  readonly promise: Violation['promise']
+  tell(evidence: Evidence): Evidence | undefined
+}
+
+function isSend(row: OperationRow): boolean {
+  return kindOf(row) === 'send'
+}
+
+function changeRow(
+  fits: (row: OperationRow, evidence: Evidence) => boolean,
+  change: (row: OperationRow) => Partial<OperationRow>,
+): Lie['tell'] {
+  return (evidence) => {
+    const at = evidence.operations.findIndex((row) => fits(row, evidence))
+    const row = evidence.operations[at]
+    if (!row) return undefined
+    return { ...evidence, operations: evidence.operations.with(at, { ...row, ...change(row) }) }
+  }
+}
+
+function changeAnswer(
+  fits: (asked: Asked) => boolean,
+  change: (asked: Asked) => Partial<Asked>,
+): Lie['tell'] {
+  return (evidence) => {
+    const at = evidence.history.findIndex(fits)
+    const asked = evidence.history[at]
+    if (!asked) return undefined
+    return { ...evidence, history: evidence.history.with(at, { ...asked, ...change(asked) }) }
+  }
+}
+
+/** One more request of the same key, long after. */
+function addAnswer(fits: (asked: Asked) => boolean, later: (asked: Asked) => Partial<Asked>): Lie['tell'] {
+  return (evidence) => {
+    const asked = evidence.history.find(fits)
+    if (!asked) return undefined
+    const times = { asked_at: asked.asked_at + 1e6, answered_at: asked.asked_at + 2e6 }
+    return { ...evidence, history: [...evidence.history, { ...asked, ...times, ...later(asked) }] }
+  }
+}
+
+function repeatEntry(change: { readonly random_id?: string }): Lie['tell'] {
+  return (evidence) => {
+    const entry = evidence.journal.find(({ kind }) => kind === 'send')
+    return entry && { ...evidence, journal: [...evidence.journal, { ...entry, ...change }] }
+  }
+}
+
+function dropEntry(fits: (row: OperationRow) => boolean): Lie['tell'] {
+  return (evidence) => {
+    const row = evidence.operations.find((one) => isSend(one) && fits(one))
+    const at = evidence.journal.findIndex(
+      ({ account_id, random_id }) => account_id === row?.account_id && random_id === row?.random_id,
+    )
+    return row && at >= 0 ? { ...evidence, journal: evidence.journal.toSpliced(at, 1) } : undefined
+  }
+}
+
+function wasAccepted(row: OperationRow, { journal }: Evidence): boolean {
+  return journal.some(
+    ({ account_id, random_id }) => account_id === row.account_id && random_id === row.random_id,
+  )
+}
+
+const isGood = (asked: Asked) => asked.status === 200
+const isGoodSend = (asked: Asked) => isGood(asked) && asked.kind === 'send'
+const inState = (state: OperationRow['state']) => (row: OperationRow) => row.state === state
+
+const lies: readonly Lie[] = [
+  { what: 'accepted twice under one random id', promise: 'P1', tell: repeatEntry({}) },
+  { what: 'accepted again, known to nobody', promise: 'P2', tell: repeatEntry({ random_id: '7' }) },
+  { what: 'one text under two random ids', promise: 'P1', tell: repeatEntry({ random_id: '7' }) },
+  ...(['start', 'read_state'] as const).map(
+    (kind): Lie => ({
+      what: `a ${kind} more than any operation can have made`,
+      promise: 'P1',
+      tell: (evidence) => {
+        const entry = evidence.journal.find((one) => one.kind === kind)
+        // Where a row was refused or is unknown, one more may be its own: that is found elsewhere, or is no lie.
+        const clear = evidence.operations.every((row) => kindOf(row) !== kind || row.state === 'completed')
+        return entry && clear ? { ...evidence, journal: [...evidence.journal, entry] } : undefined
+      },
+    }),
+  ),
+  {
+    what: 'a refused start that happened',
+    promise: 'P2',
+    tell: (evidence) => {
+      const clear = evidence.operations.every((row) => kindOf(row) !== 'start' || row.state === 'completed')
+      const started = changeRow(
+        (row) => clear && kindOf(row) === 'start' && row.state === 'completed',
+        () => ({ state: 'refused', reason: 'platform_refused' }),
+      )
+      return started(evidence)
+    },
+  },
+  {
+    what: 'two operations of one key',
+    promise: 'P1',
+    tell: (evidence) => {
+      const row = evidence.operations[0]
+      return row && { ...evidence, operations: [...evidence.operations, { ...row, id: 'another' }] }
+    },
+  },
+  {
+    what: 'two successes that differ',
+    promise: 'P1',
+    tell: addAnswer(isGood, ({ body }) => ({ body: { ...body, message_id: 'another' } })),
+  },
+  {
+    what: 'two payloads under one key',
+    promise: 'P1',
+    tell: addAnswer(isGood, () => ({ payload: { text: 'something else' } })),
+  },
+  ...(['refused', 'released', 'queued', 'submitting'] as const).map(
+    (state): Lie => ({
+      what: `accepted, and ${state}`,
+      promise: 'P2',
+      tell: changeRow(wasAccepted, () => ({ state, reason: 'platform_refused' })),
+    }),
+  ),
+  {
+    what: 'accepted, and the row is gone',
+    promise: 'P2',
+    tell: (evidence) => {
+      const at = evidence.operations.findIndex((row) => wasAccepted(row, evidence))
+      return at < 0 ? undefined : { ...evidence, operations: evidence.operations.toSpliced(at, 1) }
+    },
+  },
+  {
+    what: 'accepted, and then denied',
+    promise: 'P2',
+    tell: addAnswer(
+      ({ kind, status, code }) => kind === 'send' && status === 409 && code === 'outcome_ambiguous',
+      () => ({ status: 403, code: 'chat_unavailable' }),
+    ),
+  },
+  { what: 'completed out of nothing', promise: 'P3', tell: dropEntry(inState('completed')) },
+  {
+    what: 'a read state completed out of nothing',
+    promise: 'P3',
+    tell: changeRow(
+      // Counted, not tied: one that is unknown in the same chat may be the one that was accepted.
+      (row, { operations }) =>
+        kindOf(row) === 'read_state' &&
+        row.state === 'refused' &&
+        operations.every((other) => kindOf(other) === 'send' || other.state !== 'ambiguous'),
+      () => ({ state: 'completed' }),
+    ),
+  },
+  {
+    what: '200 without an operation',
+    promise: 'P3',
+    tell: changeAnswer(
+      ({ status, code }) => status === null && code === null,
+      () => ({ key: 'unheard of', status: 200, body: {}, answered_at: 1 }),
+    ),
+  },
+  {
+    what: '200 for a refused operation',
+    promise: 'P3',
+    tell: changeAnswer(
+      ({ code, replayed }) => code === 'chat_unavailable' && replayed,
+      () => ({ status: 200, code: null, body: {} }),
+    ),
+  },
+  {
+    what: '200 that names another operation',
+    promise: 'P3',
+    tell: (evidence) => {
+      const good = evidence.history.find(isGoodSend)
+      const change = (asked: Asked) =>
+        asked.key === good?.key && isGood(asked) ? { ...asked, body: { operation_id: 'another' } } : asked
+      return good && { ...evidence, history: evidence.history.map(change) }
+    },
+  },
+  {
+    what: 'another body is stored than was told',
+    promise: 'P3',
+    tell: changeRow(
+      (row, { history }) =>
+        row.state === 'completed' && history.some((one) => isGood(one) && one.key === row.idempotency_key),
+      () => ({ reply_body: { ok: true } }),
+    ),
+  },
+  {
+    what: 'sent to another chat',
+    promise: 'P3',
+    tell: changeRow(wasAccepted, () => ({ chat_id: '5' })),
+  },
+  ...(
+    [
+      [409, 'account_not_ready'],
+      [403, 'chat_unavailable'],
+      [409, 'outcome_ambiguous'],
+      [503, 'outcome_ambiguous'],
+    ] as const
+  ).map(
+    ([status, code]): Lie => ({
+      what: `a success, then ${status} ${code}`,
+      promise: 'P3',
+      tell: addAnswer(isGood, () => ({ status, code, body: null })),
+    }),
+  ),
+  {
+    what: 'ambiguous without an attempt',
+    promise: 'P4',
+    tell: changeRow(inState('ambiguous'), () => ({ attempt_no: 0 })),
+  },
+  {
+    what: 'ambiguous without a token',
+    promise: 'P4',
+    tell: changeRow(inState('ambiguous'), () => ({ attempt_token: null })),
+  },
+  ...(['refused', 'released'] as const).map(
+    (state): Lie => ({
+      what: `${state} without a reason`,
+      promise: 'P4',
+      tell: changeRow(inState(state), () => ({ reason: null })),
+    }),
+  ),
+  {
+    what: 'called ambiguous, and only ever queued',
+    promise: 'P4',
+    tell: changeAnswer(
+      ({ code }) => code === 'session_unavailable',
+      () => ({ status: 409, code: 'outcome_ambiguous' }),
+    ),
+  },
+  {
+    what: 'called ambiguous, and not even written down',
+    promise: 'P4',
+    tell: addAnswer(
+      ({ status }) => status === null,
+      () => ({ key: 'unheard of', status: 409, code: 'outcome_ambiguous' }),
+    ),
+  },
+  ...(['queued', 'submitting'] as const).map(
+    (state): Lie => ({
+      what: `${state} for ever`,
+      promise: 'P7',
+      tell: changeRow(
+        (row) => row.state === 'released',
+        () => ({ state }),
+      ),
+    }),
+  ),
+]
+
+describe('the oracle finds', () => {
+  test.each(lies)('$promise: $what', ({ promise, tell: lie }) => {
+    let found = 0
+    fc.assert(
+      fc.property(scenes, (told) => {
+        const evidence = lie(tell(told))
+        if (!evidence) return
+        found++
+        expect(judge(evidence).map((violation) => violation.promise)).toContain(promise)
+      }),
+      { numRuns: 200 },
+    )
+    expect(found).toBeGreaterThan(0)
+  })
+})
+
+test('a restored database may forget an answer, but not undo what happened', () => {
+  const evidence = tell([{ kind: 'send', plot: 'completed', account: 0, chat: 0 }])
+  const [row] = evidence.operations
+  const [asked] = evidence.history
+  if (!row || !asked) throw new Error('The story is empty.')
+  const late = {
+    ...asked,
+    asked_at: asked.asked_at + 1e6,
+    status: 409,
+    code: 'outcome_ambiguous',
+    body: null,
+  }
+  const restored = {
+    ...evidence,
+    operations: [{ ...row, state: 'ambiguous', reply_status: null, reply_body: null } as const],
+    history: [asked, late],
+    restored: true,
+  }
+  expect(judge(restored)).toEqual([])
+  expect(judge({ ...restored, restored: false }).map(({ promise }) => promise)).toEqual(['P3', 'P3'])
+  expect(judge({ ...restored, journal: [] }).map(({ promise }) => promise)).toEqual(['P3'])
+  expect(judge({ ...restored, operations: [] }).map(({ promise }) => promise)).toEqual(['P2', 'P3'])
+})

@@ -1,0 +1,319 @@
+/**
+ * The one oracle of every run: what the platform accepted, what the ledger says, and what the callers were told,
+ * held against the promises of the ledger. Pure: it looks at evidence that others have gathered.
+ *
+ *   P1 never twice · P2 never forgotten · P3 never invented · P4 unknown is said · P7 every operation ends
+ *
+ * Sends are exact: the random id ties a submission to its operation. Starts and read states carry none, so they are
+ * counted for each account and chat: as many as are completed, at most as many as are completed or ambiguous.
+ */
+import { canonicalize } from 'json-canonicalize'
+import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
+
+export type Kind = JournalEntry['kind']
+export type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
+
+/** A row of `operations` whose effect is on the platform. */
+export interface OperationRow {
+  readonly id: string
+  /** The operation's name in the contract. */
+  readonly kind: string
+  readonly idempotency_key: string | null
+  readonly state: State
+  readonly reason: string | null
+  readonly account_id: string | null
+  /** Decimal; null where only the platform's answer tells it. */
+  readonly chat_id: string | null
+  readonly random_id: string | null
+  readonly attempt_no: number
+  readonly attempt_token: string | null
+  readonly reply_status: number | null
+  readonly reply_body: unknown
+  readonly reconciled: boolean
+}
+
+/** One request as its caller saw it. Times are milliseconds of the caller's clock. */
+export interface Asked {
+  readonly key: string
+  readonly kind: Kind
+  readonly account_id: string
+  /** As the contract writes it, also where the caller named a person and not the chat. */
+  readonly chat_id: string
+  readonly payload: { readonly text?: string; readonly [name: string]: unknown }
+  readonly asked_at: number
+  /** Null, like what follows: no answer came. */
+  readonly answered_at: number | null
+  readonly status: number | null
+  readonly code: string | null
+  readonly replayed: boolean
+  readonly body: Readonly<Record<string, unknown>> | null
+}
+
+/** A change of state as the database saw it. `by` names the process, a new one after each restart. */
+export interface Transition {
+  readonly operation_id: string
+  readonly from: State | null
+  readonly to: State
+  readonly reason: string | null
+  readonly reconciled: boolean
+  readonly by: string
+  readonly at: number
+}
+
+export interface Evidence {
+  readonly journal: readonly JournalEntry[]
+  readonly operations: readonly OperationRow[]
+  readonly history: readonly Asked[]
+  /** What only `rare.ts` counts. */
+  readonly transitions?: readonly Transition[]
+  /** The database went back to an older copy: what was known may have become unknown, but never undone. */
+  readonly restored?: boolean
+}
+
+export interface Violation {
+  readonly promise: 'P1' | 'P2' | 'P3' | 'P4' | 'P7'
+  readonly what: string
+  readonly operation_id?: string
+  readonly key?: string
+  readonly account_id?: string
+  readonly chat_id?: string
+}
+
+const kinds: Readonly<Record<string, Kind>> = { start_chat: 'start', set_read_state: 'read_state' }
+
+/** What an operation does on the platform. Everything that is not one of the two others is a send. */
+export function kindOf({ kind }: Pick<OperationRow, 'kind'>): Kind {
+  return kinds[kind] ?? 'send'
+}
+
+export function judge(evidence: Evidence): Violation[] {
+  const index = makeIndex(evidence)
+  return [
+    ...checkSends(index),
+    ...checkTexts(index),
+    ...checkCounts(index),
+    ...evidence.operations.flatMap((row) => [...checkRow(row, index)]),
+    ...[...index.asked.values()].flatMap((asked) => [...checkAnswers(asked, index)]),
+  ]
+}
+
+interface Index {
+  readonly evidence: Evidence
+  /** By account and random id. */
+  readonly sends: ReadonlyMap<string, readonly JournalEntry[]>
+  readonly rowsOfSends: ReadonlyMap<string, readonly OperationRow[]>
+  /** By kind and idempotency key. */
+  readonly rows: ReadonlyMap<string, readonly OperationRow[]>
+  readonly asked: ReadonlyMap<string, readonly Asked[]>
+}
+
+function makeIndex(evidence: Evidence): Index {
+  const { journal, operations, history } = evidence
+  return {
+    evidence,
+    sends: groupBy(
+      journal.filter(({ kind }) => kind === 'send'),
+      sendOf,
+    ),
+    rowsOfSends: groupBy(
+      operations.filter((row) => kindOf(row) === 'send'),
+      sendOf,
+    ),
+    rows: groupBy(operations, (row) => `${kindOf(row)} ${row.idempotency_key}`),
+    asked: groupBy(history, ({ kind, key }) => `${kind} ${key}`),
+  }
+}
+
+function sendOf(one: { readonly account_id: string | null; readonly random_id: string | null }): string {
+  return `${one.account_id} ${one.random_id}`
+}
+
+function groupBy<T>(all: readonly T[], key: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const one of all) {
+    const group = groups.get(key(one))
+    if (group) group.push(one)
+    else groups.set(key(one), [one])
+  }
+  return groups
+}
+
+/** P1 and P2 from the platform's side: each accepted submission has one operation, which knows of it. */
+function* checkSends({ sends, rowsOfSends }: Index): Generator<Violation> {
+  for (const [id, entries] of sends) {
+    const [first] = entries
+    const rows = rowsOfSends.get(id) ?? []
+    const [row] = rows
+    if (!first) continue
+    const at = { account_id: first.account_id, chat_id: first.chat_id }
+    if (entries.length > 1) {
+      yield { promise: 'P1', what: `accepted ${entries.length} times`, ...at, ...named(row) }
+    }
+    if (!row) {
+      yield { promise: 'P2', what: 'accepted, and no operation knows of it', ...at }
+      continue
+    }
+    if (rows.length > 1) {
+      yield { promise: 'P1', what: 'two operations share a random id', ...at, ...named(row) }
+    }
+    if (row.state !== 'completed' && row.state !== 'ambiguous') {
+      yield { promise: 'P2', what: `accepted, and its operation is ${row.state}`, ...at, ...named(row) }
+    }
+    if (row.chat_id !== null && numberOf(row.chat_id) !== numberOf(first.chat_id)) {
+      yield { promise: 'P3', what: 'accepted for another chat than asked', ...at, ...named(row) }
+    }
+  }
+}
+
+/** P1 without trusting random ids: a text that one key alone asked for was accepted once. */
+function* checkTexts({ evidence }: Index): Generator<Violation> {
+  const sends = evidence.history.filter(({ kind, payload }) => kind === 'send' && payload.text !== undefined)
+  const askers = groupBy(sends, ({ account_id, payload }) => `${account_id} ${payload.text}`)
+  const accepted = groupBy(
+    evidence.journal.filter(({ kind }) => kind === 'send'),
+    ({ account_id, text }) => `${account_id} ${text}`,
+  )
+  for (const [text, entries] of accepted) {
+    const keys = new Set(askers.get(text)?.map(({ key }) => key))
+    const [key] = keys
+    const [first] = entries
+    const ids = new Set(entries.map(({ random_id }) => random_id))
+    if (keys.size !== 1 || key === undefined || !first || ids.size < 2) continue
+    const { account_id, chat_id } = first
+    yield { promise: 'P1', what: `accepted under ${ids.size} random ids`, key, account_id, chat_id }
+  }
+}
+
+/** P1 to P3 for what carries no random id. */
+function* checkCounts({ evidence, asked }: Index): Generator<Violation> {
+  const chatOf = (row: OperationRow) =>
+    row.chat_id ?? asked.get(`${kindOf(row)} ${row.idempotency_key}`)?.[0]?.chat_id ?? ''
+  const placeOf = (kind: Kind, account_id: string | null, chat_id: string) =>
+    `${kind} ${account_id} ${numberOf(chat_id)}`
+  const entries = groupBy(
+    evidence.journal.filter(({ kind }) => kind !== 'send'),
+    ({ kind, account_id, chat_id }) => placeOf(kind, account_id, chat_id),
+  )
+  const rows = groupBy(
+    evidence.operations.filter((row) => kindOf(row) !== 'send'),
+    (row) => placeOf(kindOf(row), row.account_id, chatOf(row)),
+  )
+  for (const place of new Set([...entries.keys(), ...rows.keys()])) {
+    const accepted = entries.get(place)?.length ?? 0
+    const here = rows.get(place) ?? []
+    const completed = here.filter(({ state }) => state === 'completed').length
+    const ambiguous = here.filter(({ state }) => state === 'ambiguous').length
+    const what = `${place}: accepted ${accepted}, completed ${completed}, ambiguous ${ambiguous}`
+    if (accepted < completed) yield { promise: 'P3', what }
+    if (accepted <= completed + ambiguous) continue
+    const deniers = here.filter(({ state, attempt_no }) => !isTold(state) && attempt_no > 0)
+    yield { promise: here.length === 0 || deniers.length > 0 ? 'P2' : 'P1', what, ...named(deniers[0]) }
+  }
+}
+
+function isTold(state: State): boolean {
+  return state === 'completed' || state === 'ambiguous'
+}
+
+/** P3, P4 and P7 from the ledger's side. */
+function* checkRow(row: OperationRow, { sends, evidence }: Index): Generator<Violation> {
+  if (row.state === 'queued' || row.state === 'submitting') {
+    yield { promise: 'P7', what: `still ${row.state}`, ...named(row) }
+  }
+  if (row.state === 'completed' && kindOf(row) === 'send' && !sends.has(sendOf(row))) {
+    yield { promise: 'P3', what: 'completed, and nothing was accepted', ...named(row) }
+  }
+  if (row.state === 'ambiguous' && (row.attempt_no < 1 || !row.attempt_token) && !evidence.restored) {
+    yield { promise: 'P4', what: 'ambiguous, and never submitted', ...named(row) }
+  }
+  if ((row.state === 'released' || row.state === 'refused') && !row.reason) {
+    yield { promise: 'P4', what: `${row.state} without a reason`, ...named(row) }
+  }
+}
+
+/** What the callers of one key were told, in the order in which they asked. */
+function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violation> {
+  const [first] = asked
+  if (!first) return
+  const { key, kind } = first
+  const { evidence } = index
+  const rows = index.rows.get(`${kind} ${key}`) ?? []
+  const [row] = rows
+  const at = { key, account_id: first.account_id, chat_id: first.chat_id, ...named(row) }
+  if (rows.length > 1) yield { promise: 'P1', what: 'two operations have the same key', ...at }
+
+  const good = asked.filter(({ status }) => status === 200)
+  if (new Set(good.map(({ body }) => canonicalize(body))).size > 1) {
+    yield { promise: 'P1', what: 'two different successes of one key', ...at }
+  }
+  if (new Set(good.map(({ payload }) => canonicalize(payload))).size > 1) {
+    yield { promise: 'P1', what: 'two payloads succeeded under one key', ...at }
+  }
+  if (good[0]) yield* checkSuccess(good[0], row, index, at)
+
+  // A first caller who gets 503 was told that this process does not know; 409 is what the row says.
+  const said = asked.some(({ status, code }) => status === 409 && code === 'outcome_ambiguous')
+  if (said && !evidence.restored && (!row || row.attempt_no < 1)) {
+    yield { promise: 'P4', what: 'said to be ambiguous, and never submitted', ...at }
+  }
+  const knownAt = Math.min(...good.map(({ answered_at }) => answered_at ?? Number.POSITIVE_INFINITY))
+  const samePayload = good[0] && canonicalize(good[0].payload)
+  const undone = asked.find(
+    (one) =>
+      one.asked_at > knownAt &&
+      canonicalize(one.payload) === samePayload &&
+      (isNo(one) || (one.code === 'outcome_ambiguous' && !evidence.restored)),
+  )
+  if (undone)
+    yield { promise: 'P3', what: `a success was followed by ${undone.status} ${undone.code}`, ...at }
+
+  const acceptedAt = row && kind === 'send' ? index.sends.get(sendOf(row))?.[0]?.at : undefined
+  const denied = acceptedAt && asked.find((one) => one.asked_at > Date.parse(acceptedAt) && isNo(one))
+  if (denied) {
+    yield { promise: 'P2', what: `accepted, and then denied with ${denied.status} ${denied.code}`, ...at }
+  }
+}
+
+function* checkSuccess(
+  { kind, body }: Asked,
+  row: OperationRow | undefined,
+  { evidence, sends }: Index,
+  at: Partial<Violation>,
+): Generator<Violation> {
+  if (!row) {
+    yield { promise: 'P3', what: '200, and there is no operation', ...at }
+    return
+  }
+  if (row.state !== 'completed') {
+    const unknownAgain = evidence.restored && row.state === 'ambiguous'
+    if (!unknownAgain) yield { promise: 'P3', what: `200, and the operation is ${row.state}`, ...at }
+    if (unknownAgain && kind === 'send' && !sends.has(sendOf(row))) {
+      yield { promise: 'P3', what: '200, and nothing was accepted', ...at }
+    }
+    return
+  }
+  if (kind === 'send' && body?.operation_id !== row.id) {
+    yield { promise: 'P3', what: '200 names another operation', ...at }
+  }
+  if (!evidence.restored && canonicalize(body) !== canonicalize(row.reply_body)) {
+    yield { promise: 'P3', what: '200 with another body than the stored one', ...at }
+  }
+}
+
+const unsettled = new Set(['operation_in_progress', 'outcome_ambiguous', 'idempotency_collision'])
+
+/** A definite no. Limits come before the ledger is asked, so theirs says nothing about the operation. */
+function isNo({ status, code }: Asked): boolean {
+  if (status === null || status < 400 || status >= 500) return false
+  return status !== 429 && status !== 408 && !unsettled.has(code ?? '')
+}
+
+function named(row: OperationRow | undefined): Partial<Violation> {
+  if (!row) return {}
+  return { operation_id: row.id, ...(row.idempotency_key !== null && { key: row.idempotency_key }) }
+}
+
+/** `platform:chat:42` and `42` are the same chat. */
+function numberOf(chat_id: string): string {
+  return chat_id.slice(chat_id.lastIndexOf(':') + 1)
+}

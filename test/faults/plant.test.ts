@@ -1,0 +1,134 @@
+/** The plant of the fault tests itself: it starts, can be hurt in every way it promises, and leaves nothing behind. */
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openDatabase, sql } from '../../src/db/sql.ts'
+import { endProcesses, serversOf, until } from '../harness/process.ts'
+import type { Fate } from './lossy.ts'
+import { openPlant, type Plant } from './plant.ts'
+
+let plant: Plant
+let fate: Fate = 'pass'
+beforeAll(async () => {
+  plant = await openPlant({ serves: 1, works: 1, accounts: 2, people: 2, lossy: () => fate })
+})
+afterAll(async () => {
+  await plant?.close()
+  await endProcesses()
+})
+
+async function me(): Promise<number> {
+  const response = await fetch(`${plant.urls[0]}/api/v1/me`, {
+    headers: { authorization: `Bearer ${plant.tenant.key}` },
+  })
+  await response.body?.cancel()
+  return response.status
+}
+
+test('every account is ready, every chat known, nothing accepted yet', async () => {
+  expect(await me()).toBe(200)
+  expect(plant.people).toHaveLength(2)
+  expect(await plant.evidence([])).toMatchObject({ journal: [], operations: [], transitions: [] })
+  await plant.settled(1_000)
+})
+
+test('a killed process comes back under its name, and the leases of the dead can be ended', async () => {
+  const worker = plant.work(0)
+  expect(worker.name).toBe('work-0.1')
+  await worker.kill()
+  expect(worker.alive).toBe(false)
+  await worker.start()
+  expect(worker.name).toBe('work-0.2')
+  await plant.expireLeases()
+  await plant.untilReady(10_000)
+  const names = await plant.db.rows(sql`
+    select distinct name from account_hosts join faults.workers on id = lease_owner`)
+  expect(names).toEqual([{ name: 'work-0.2' }])
+})
+
+test('a patch reaches the process; one that fits nothing does not start it', async () => {
+  const file = 'src/cli/run.ts'
+  const find = "app.log.info({ address }, 'ready')"
+  await plant.serve(0).restart([{ file, find, replace: `process.stderr.write('hello\\n'); ${find}` }])
+  expect(plant.serve(0).output()).toContain('hello')
+  await plant.serve(0).kill()
+  await expect(plant.serve(0).start([{ file, find: 'no such snippet', replace: '' }])).rejects.toThrow(
+    /ended with 97/,
+  )
+  await plant.serve(0).start()
+  expect(await me()).toBe(200)
+})
+
+test('a paused process is silent until it goes on', async () => {
+  plant.serve(0).pause()
+  const answer = me()
+  expect(await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 500))])).toBeUndefined()
+  plant.serve(0).resume()
+  expect(await answer).toBe(200)
+})
+
+test.each(['SIGKILL', 'SIGQUIT'] as const)('PostgreSQL survives %s', async (signal) => {
+  await plant.db.run(sql`create table if not exists kept (n int)`)
+  await plant.db.run(sql`insert into kept values (1)`)
+  await plant.postgres.crash(signal)
+  await until('it answers again', 20_000, () => me().then((status) => status === 200))
+  const { kept } = await plant.db.one<{ kept: number }>(sql`select count(*)::int as kept from kept`)
+  expect(kept).toBeGreaterThan(0)
+})
+
+test('an older copy of the database can be put in its place', async () => {
+  const copy = join(plant.directory, 'copy')
+  await plant.postgres.stop()
+  await plant.postgres.copy(copy)
+  await plant.postgres.start()
+  await plant.db.run(sql`create table newer (n int)`)
+  await plant.postgres.stop()
+  await plant.postgres.restore(copy)
+  await plant.postgres.start()
+  const row = await plant.db.one(sql`select to_regclass('newer') as newer`)
+  expect(row).toEqual({ newer: null })
+})
+
+test('a COMMIT can be lost before it is done, and after, at a boundary or elsewhere', async () => {
+  const { lossy } = plant
+  if (!lossy) throw new Error('The plant was opened without it.')
+  await Promise.all(plant.members.map((member) => member.kill()))
+  const url = plant.postgres.url('plant', { name: 'test', port: lossy.port })
+  const db = openDatabase({ connectionString: url }, { pool_size: 1 })
+  await plant.db.run(sql`create table lost (n int)`)
+  const before = { boundaries: { ...lossy.boundaries }, others: { ...lossy.others } }
+  const boundary = sql`update operations set state = 'submitting' where state = 'queued'`
+  const settling = sql`update operations set state = 'completed' where state = 'submitting'`
+  const attempt = async (n: number, planned: Fate, statement = settling) => {
+    fate = planned
+    try {
+      await db.transaction(async (tx) => {
+        await tx.run(statement)
+        await tx.run(sql`insert into lost values (${n})`)
+      })
+    } finally {
+      fate = 'pass'
+    }
+  }
+  await expect(attempt(1, 'before')).rejects.toThrow('COMMIT')
+  await expect(attempt(2, 'after')).rejects.toThrow('COMMIT')
+  await expect(attempt(3, 'before', boundary)).rejects.toThrow('COMMIT')
+  await expect(attempt(4, 'after', boundary)).rejects.toThrow('COMMIT')
+  fate = 'after'
+  await expect(db.run(boundary)).rejects.toThrow()
+  fate = 'pass'
+  expect(await db.rows(sql`select n from lost order by n`)).toEqual([{ n: 2 }, { n: 4 }])
+  await db.close()
+  expect(lossy.others).toEqual({ before: before.others.before + 1, after: before.others.after + 1 })
+  expect(lossy.boundaries).toEqual({
+    before: before.boundaries.before + 1,
+    after: before.boundaries.after + 2,
+  })
+})
+
+test('closing leaves no process and no file', async () => {
+  const { directory } = plant
+  await plant.close()
+  expect(await serversOf(directory)).toEqual([])
+  await expect(access(directory)).rejects.toThrow()
+})

@@ -1,0 +1,277 @@
+/**
+ * A whole installation of real processes that can be hurt: PostgreSQL, the sandbox platform as the witness, and
+ * numbered `serve` and `work` processes, each with a data directory of its own.
+ *
+ *   const plant = await openPlant({ serves: 2, works: 2, accounts: 8 })
+ *   const asked = await ask(plant, sendOf({ key, account_id, chat_id, text }))       // clients.ts
+ *   await plant.work(0).kill()                              // kill -9; start(), restart(patches), pause(), resume()
+ *   await plant.fault({ on: 'send', fault: 'timeout_after', account_id })
+ *   await plant.postgres.crash()                            // comes back by itself; stop(), copy(), restore(), start()
+ *   await plant.expireLeases()                              // as if a minute had passed for whoever is dead
+ *   await plant.settled()
+ *   expect(judge(await plant.evidence(history))).toEqual([])
+ *   await plant.close()
+ *
+ * With `lossy` the processes reach PostgreSQL through a way that breaks at COMMIT (`lossy.ts`). Nothing here needs
+ * vitest.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Database, openDatabase, sql } from '../../src/db/sql.ts'
+import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
+import type { NewFault } from '../../src/platform/sandbox/faults.ts'
+import { until } from '../harness/process.ts'
+import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
+import { Member } from './member.ts'
+import type { Asked, Evidence, OperationRow, Transition } from './oracle.ts'
+import type { Patch } from './patch.ts'
+import { Postgres } from './postgres.ts'
+import { prepareDatabase, type Tenant } from './tenant.ts'
+
+const database = 'plant'
+const secret = 'a secret of the plant that is long enough'
+/** One lease of an operation, one of an account, and the sweep. */
+const settleMsMax = 120_000
+
+export interface PlantOptions {
+  readonly serves?: number
+  readonly works?: number
+  readonly accounts?: number
+  /** Who writes to every account first, so that there is a chat to answer in. */
+  readonly people?: number
+  readonly env?: Readonly<Record<string, string>>
+  /** A bug that every `serve` and `work` process has. */
+  readonly patches?: readonly Patch[]
+  readonly lossy?: LossyOptions['decide']
+}
+
+export class Plant {
+  readonly directory: string
+  readonly postgres: Postgres
+  readonly db: Database
+  readonly tenant: Tenant
+  readonly lossy: Lossy | undefined
+  readonly sandbox: Member
+  readonly serves: readonly Member[]
+  readonly works: readonly Member[]
+  /** The people every account knows. */
+  readonly people: number[] = []
+  #closing: Promise<void> | undefined
+
+  constructor(parts: {
+    directory: string
+    postgres: Postgres
+    db: Database
+    tenant: Tenant
+    lossy: Lossy | undefined
+    options: PlantOptions
+  }) {
+    this.directory = parts.directory
+    this.postgres = parts.postgres
+    this.db = parts.db
+    this.tenant = parts.tenant
+    this.lossy = parts.lossy
+    const { serves = 1, works = 1, env = {}, patches } = parts.options
+    const member = (verb: Member['verb'], number: number) =>
+      new Member({
+        verb,
+        number,
+        data_dir: join(this.directory, `${verb}-${number}`),
+        patches: verb === 'sandbox' ? [] : patches,
+        env: (name) => (verb === 'sandbox' ? {} : { ...this.#env(name), ...env }),
+      })
+    this.sandbox = member('sandbox', 0)
+    this.serves = Array.from({ length: serves }, (_, number) => member('serve', number))
+    this.works = Array.from({ length: works }, (_, number) => member('work', number))
+  }
+
+  #env(name: string): Record<string, string> {
+    return {
+      DATABASE_URL: this.postgres.url(database, { name, port: this.lossy?.port }),
+      PARLEY_SECRET: secret,
+      PARLEY_SANDBOX_URL: this.sandboxUrl,
+      PARLEY_RATE_LIMIT: '1000000',
+    }
+  }
+
+  get sandboxUrl(): string {
+    if (!this.sandbox.url) throw new Error('The sandbox does not run.')
+    return this.sandbox.url
+  }
+
+  get accounts(): readonly string[] {
+    return this.tenant.accounts
+  }
+
+  serve(number: number): Member {
+    return requireMember(this.serves[number])
+  }
+
+  work(number: number): Member {
+    return requireMember(this.works[number])
+  }
+
+  get members(): readonly Member[] {
+    return [...this.serves, ...this.works]
+  }
+
+  /** The addresses that answer at this moment, as far as anybody knows. */
+  get urls(): string[] {
+    return this.serves.flatMap(({ url }) => url ?? [])
+  }
+
+  /** Starts everything, waits until every account is READY and everybody has written to it. */
+  async begin(people: number): Promise<void> {
+    await this.sandbox.start()
+    await Promise.all(this.members.map((member) => member.start()))
+    await this.untilReady()
+    for (let n = 0; n < people; n++) this.people.push((await this.addPerson()).person_id)
+    for (const person_id of this.people) {
+      await Promise.all(
+        this.accounts.map((account_id) =>
+          this.control('POST', '/messages', { account_id, person_id, text: 'Hello' }),
+        ),
+      )
+    }
+    await until('every chat is known', 30_000, async () => {
+      const { count } = await this.db.one<{ count: number }>(sql`select count(*)::int as count from chats`)
+      return count >= this.accounts.length * people
+    })
+  }
+
+  /** Every account is READY and driven by somebody who lives. */
+  untilReady(msMax = 60_000): Promise<boolean> {
+    return until('every account is READY', msMax, async () => {
+      const { ready } = await this.db.one<{ ready: number }>(sql`
+        select count(*)::int as ready from accounts a join account_hosts h on h.account_id = a.id
+        where a.status = 'READY' and h.lease_until > clock_timestamp() and h.observed_at is not null`)
+      return ready === this.accounts.length
+    })
+  }
+
+  async control(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+    const response = await fetch(`${this.sandboxUrl}/sandbox/v1${path}`, {
+      method,
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+    return (await response.json()) as Record<string, unknown>
+  }
+
+  /** Somebody nobody knows yet; the chat with them is `platform:chat:<person_id>`. */
+  async addPerson(): Promise<{ person_id: number; username: string }> {
+    const username = `p${process.hrtime.bigint().toString(36)}`
+    const { person_id } = await this.control('POST', '/people', { name: 'Somebody', username })
+    return { person_id: Number(person_id), username }
+  }
+
+  async fault(fault: NewFault): Promise<void> {
+    await this.control('POST', '/faults', fault)
+  }
+
+  async clearFaults(): Promise<void> {
+    await this.control('DELETE', '/faults')
+  }
+
+  /** Everything the platform accepted. */
+  async journal(): Promise<JournalEntry[]> {
+    return (await this.control('GET', '/journal')).entries as JournalEntry[]
+  }
+
+  operations(): Promise<OperationRow[]> {
+    return this.db.rows<OperationRow>(sql`
+      select id, kind, idempotency_key, state, reason, account_id, chat_id, random_id, attempt_no, attempt_token,
+        reply_status, reply_body, reconciled
+      from operations where effect = 'platform' order by created_at, id`)
+  }
+
+  async operation(key: string): Promise<OperationRow | undefined> {
+    return (await this.operations()).find(({ idempotency_key }) => idempotency_key === key)
+  }
+
+  transitions(): Promise<Transition[]> {
+    return this.db.rows<Transition>(sql`
+      select operation_id, from_state as from, to_state as to, reason, reconciled, by,
+        extract(epoch from at)::float8 * 1000 as at
+      from faults.transitions order by n`)
+  }
+
+  async evidence(history: readonly Asked[]): Promise<Evidence> {
+    const [journal, operations, transitions] = await Promise.all([
+      this.journal(),
+      this.operations(),
+      this.transitions(),
+    ])
+    return { journal, operations, history, transitions }
+  }
+
+  /**
+   * Ends the leases of processes that are gone, so that nobody has to wait for them to run out: those of accounts, and
+   * unless told otherwise those of attempts.
+   */
+  async expireLeases({ attempts = true }: { attempts?: boolean } = {}): Promise<void> {
+    const names = this.members.filter(({ alive }) => alive).map(({ name }) => name)
+    await this.db.run(sql`select faults.expire_leases(${names}::text[], ${attempts})`)
+  }
+
+  /** Resolves when every operation has ended; an error names those that did not. */
+  async settled(msMax = settleMsMax): Promise<void> {
+    let left = 'the database did not answer'
+    await until('every operation has ended', msMax, async () => {
+      const rows = await this.db
+        .rows<{ state: string; count: number }>(sql`
+          select state, count(*)::int as count from operations
+          where effect = 'platform' and state in ('queued', 'submitting') group by state`)
+        .catch(() => undefined)
+      left = rows?.map(({ state, count }) => `${count} ${state}`).join(', ') ?? left
+      return rows?.length === 0
+    }).catch((cause) => {
+      throw new Error(`Not settled: ${left}.`, { cause })
+    })
+  }
+
+  /** Ends every process by its number and, unless told to keep it, removes what they left. */
+  close({ keep = false }: { keep?: boolean } = {}): Promise<void> {
+    this.#closing ??= this.#close(keep)
+    return this.#closing
+  }
+
+  async #close(keep: boolean): Promise<void> {
+    const members = [...this.members, this.sandbox].filter(({ alive }) => alive)
+    await Promise.all(members.map((member) => member.kill()))
+    await this.lossy?.close()
+    await this.db.close()
+    await this.postgres.stop()
+    if (!keep) await rm(this.directory, { recursive: true, force: true })
+  }
+}
+
+function requireMember(member: Member | undefined): Member {
+  if (!member) throw new Error('The plant has no such process.')
+  return member
+}
+
+export async function openPlant(options: PlantOptions = {}): Promise<Plant> {
+  const directory = await mkdtemp(join(tmpdir(), 'parley-plant-'))
+  const postgres = new Postgres(join(directory, 'database'))
+  try {
+    await postgres.start()
+    const url = postgres.url(database, { name: 'plant' })
+    const tenant = await prepareDatabase(postgres, { database, url, secret, accounts: options.accounts ?? 1 })
+    const lossy = options.lossy && (await openLossy({ socket: () => postgres.socket, decide: options.lossy }))
+    const db = openDatabase({ connectionString: url }, { pool_size: 4 })
+    const plant = new Plant({ directory, postgres, db, tenant, lossy, options })
+    try {
+      await plant.begin(options.people ?? 2)
+    } catch (error) {
+      await plant.close()
+      throw error
+    }
+    return plant
+  } catch (error) {
+    await postgres.stop()
+    await rm(directory, { recursive: true, force: true })
+    throw error
+  }
+}

@@ -1,0 +1,44 @@
+/** What the platform does wrong during a storm, in which proportion. */
+import type { FaultKind, NewFault } from '../../src/platform/sandbox/faults.ts'
+import type { Kind } from './oracle.ts'
+import type { Random } from './random.ts'
+
+/** Every kind of outcome, with the quick ones more often: a timeout costs twenty seconds of an account's time. */
+const onCalls: readonly (readonly [FaultKind, number])[] = [
+  ['refuse', 3],
+  ['flood_wait', 4],
+  ['unavailable', 4],
+  ['slow', 5],
+  ['timeout_before', 1],
+  ['timeout_after', 2],
+  ['drop_after', 5],
+  ['freeze', 1],
+]
+const onUpdates: readonly (readonly [FaultKind, number])[] = [
+  ['late', 4],
+  ['twice', 4],
+  ['drop_after', 2],
+  ['slow', 2],
+]
+const onConnect: readonly (readonly [FaultKind, number])[] = [
+  ['unavailable', 2],
+  ['slow', 2],
+  ['drop_after', 1],
+]
+
+export function drawFault(random: Random, account_id: string, kind: Kind): NewFault {
+  const on = random.weigh<NewFault['on']>([
+    [kind, 30],
+    ['updates', 3],
+    ['connect', 1],
+  ])
+  const fault = random.weigh(on === 'updates' ? onUpdates : on === 'connect' ? onConnect : onCalls)
+  return { on, fault, seconds: secondsOf(fault, random), times: 1, account_id }
+}
+
+function secondsOf(fault: FaultKind, random: Random): number {
+  if (fault === 'flood_wait') return 1 + random.whole(2)
+  if (fault === 'late') return random.between(0.5, 5)
+  if (fault === 'freeze') return random.between(1, 8)
+  return random.between(0.1, 2)
+}

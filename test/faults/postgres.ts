@@ -1,0 +1,136 @@
+/**
+ * A PostgreSQL of the plant's own that can be crashed, stopped, copied and put back. After a crash it comes up again
+ * by itself, as a supervised server would; after `stop` only when it is started.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
+import type { Connection } from '../../src/db/sql.ts'
+
+const startAttemptsMax = 100
+
+export class Postgres {
+  readonly #data_dir: string
+  #server: Embedded | undefined
+  /** The same at every start. */
+  #connection: Connection = {}
+  #starting: Promise<void> | undefined
+
+  constructor(data_dir: string) {
+    this.#data_dir = data_dir
+  }
+
+  /** Its socket, for whoever speaks the protocol itself. */
+  get socket(): string {
+    return join(String(this.#connection.host), '.s.PGSQL.5432')
+  }
+
+  /** The address of a database: through the socket, or through a port of 127.0.0.1 that leads to it. */
+  url(database: string, { name, port }: { name: string; port?: number | undefined }): string {
+    const { host, user, password } = this.#connection
+    const query = new URLSearchParams({ application_name: name })
+    if (port === undefined) query.set('host', String(host))
+    return `postgres://${user}:${password}@127.0.0.1:${port ?? 5432}/${database}?${query}`
+  }
+
+  async start(): Promise<void> {
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined
+    })
+    await this.#starting
+  }
+
+  async #start(): Promise<void> {
+    for (let attempt = 1; !this.#server; attempt++) {
+      try {
+        this.#server = await openEmbedded({ data_dir: this.#data_dir, claim: 'service' })
+      } catch (error) {
+        // What is left of a killed server may hold its memory for a moment.
+        if (attempt === startAttemptsMax) throw error
+        await sleep(100)
+      }
+    }
+    const server = this.#server
+    this.#connection = server.connection
+    void server.lost.then(async () => {
+      if (this.#server !== server) return
+      this.#server = undefined
+      await this.start()
+    })
+  }
+
+  /** Ends in order. Nothing is left to recover, so the files can be copied. */
+  async stop(): Promise<void> {
+    await this.#starting
+    const server = this.#server
+    this.#server = undefined
+    await server?.close()
+  }
+
+  /** SIGKILL takes every process at once, as a power cut does; SIGQUIT is an immediate shutdown. */
+  async crash(signal: 'SIGKILL' | 'SIGQUIT' = 'SIGKILL'): Promise<void> {
+    const pid = await this.#pid()
+    const children = signal === 'SIGKILL' ? await childrenOf(pid) : []
+    for (const each of [pid, ...children]) kill(each, signal)
+  }
+
+  /** Resolves once the database answers. */
+  async untilUp(database: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      await this.start()
+      const client = new pg.Client({ ...this.#connection, database, connectionTimeoutMillis: 2_000 })
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        await client.query('select 1')
+        return
+      } catch (error) {
+        if (attempt === startAttemptsMax) throw error
+        await sleep(50)
+      } finally {
+        await client.end().catch(() => {})
+      }
+    }
+  }
+
+  /** Copies the files of the stopped server; `restore` puts such a copy in their place. */
+  async copy(to: string): Promise<void> {
+    if (this.#server) throw new Error('Only a stopped server can be copied.')
+    await copyTree(join(this.#data_dir, 'postgres'), to)
+  }
+
+  async restore(from: string): Promise<void> {
+    if (this.#server) throw new Error('Only a stopped server can be replaced.')
+    const cluster = join(this.#data_dir, 'postgres')
+    await rm(cluster, { recursive: true, force: true })
+    await copyTree(from, cluster)
+  }
+
+  async #pid(): Promise<number> {
+    const file = await readFile(join(this.#data_dir, 'postgres', 'postmaster.pid'), 'utf8')
+    return Number(file.split('\n')[0])
+  }
+}
+
+/** Owners and modes are kept: the server may run as another user. */
+async function copyTree(from: string, to: string): Promise<void> {
+  const [code] = await once(spawn('cp', ['-a', from, to], { stdio: 'ignore' }), 'exit')
+  if (code !== 0) throw new Error(`Copying to ${to} failed.`)
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const list = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
+  return list.split(' ').filter(Boolean).map(Number)
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // Gone already.
+  }
+}

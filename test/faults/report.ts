@@ -1,0 +1,39 @@
+/** What a storm prints. */
+import type { Asked, Evidence } from './oracle.ts'
+
+export function say(line: string): void {
+  process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`)
+}
+
+export function tellTable(title: string, counts: Readonly<Record<string, number>>): void {
+  const width = Math.max(...Object.keys(counts).map((name) => name.length))
+  const lines = Object.entries(counts).map(([name, count]) => `  ${name.padEnd(width)} ${count}`)
+  say([title, ...lines].join('\n'))
+}
+
+/** How the ledger ended, what the platform accepted, and the last that was heard of each key. */
+export function tellOutcomes({ operations, journal, history }: Evidence): void {
+  tellTable(
+    'operations',
+    countBy(operations, ({ kind, state, reason }) => [kind, state, reason ?? ''].join(' ').trim()),
+  )
+  tellTable(
+    'accepted',
+    countBy(journal, ({ kind }) => kind),
+  )
+  const last = new Map<string, Asked>()
+  for (const asked of history) last.set(asked.key, asked)
+  tellTable('last answers', countBy([...last.values()], nameOf))
+  tellTable('all answers', countBy(history, nameOf))
+}
+
+function nameOf({ status, code, replayed }: Asked): string {
+  if (status === null) return 'no answer'
+  return `${status} ${code ?? ''}${replayed ? ' replayed' : ''}`.trimEnd()
+}
+
+function countBy<T>(all: readonly T[], key: (one: T) => string): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const one of all) counts[key(one)] = (counts[key(one)] ?? 0) + 1
+  return Object.fromEntries(Object.entries(counts).sort(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -1,0 +1,93 @@
+/** The plant's database: one workspace with a key that may do everything, and a witness of every change of state. */
+import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
+import { setGates } from '../../src/capabilities/gates/gates.ts'
+import { createKey } from '../../src/capabilities/keys/keys.ts'
+import { createUser } from '../../src/capabilities/users/users.ts'
+import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
+import { makeLogger } from '../../src/cli/log.ts'
+import { openApp } from '../../src/cli/open.ts'
+import { readConfig } from '../../src/config.ts'
+import { scopes } from '../../src/contract.ts'
+import { openDatabase } from '../../src/db/sql.ts'
+import { routes } from '../../src/routes.ts'
+import type { Postgres } from './postgres.ts'
+
+export interface Tenant {
+  readonly workspace_id: string
+  readonly user_id: string
+  readonly key: string
+  readonly accounts: readonly string[]
+}
+
+/** Who changes which state, by the name its connection gave; and what time does to leases. */
+const witness = `
+  create schema faults;
+  create table faults.transitions (
+    n bigint generated always as identity primary key,
+    operation_id uuid not null,
+    from_state text,
+    to_state text not null,
+    reason text,
+    reconciled boolean not null,
+    by text not null default current_setting('application_name'),
+    at timestamptz not null default clock_timestamp()
+  );
+  create function faults.note() returns trigger language plpgsql as $$
+  begin
+    if new.effect = 'platform' and (tg_op = 'INSERT' or old.state <> new.state) then
+      insert into faults.transitions (operation_id, from_state, to_state, reason, reconciled)
+      values (new.id, case when tg_op = 'UPDATE' then old.state end, new.state, new.reason, new.reconciled);
+    end if;
+    return null;
+  end $$;
+  create trigger faults_note after insert or update on operations for each row execute function faults.note();
+
+  -- Which process is which worker: the name of the connection that signs on as it.
+  create table faults.workers (id uuid primary key, name text not null);
+  create function faults.note_worker() returns trigger language plpgsql as $$
+  begin
+    insert into faults.workers values (new.id, current_setting('application_name')) on conflict do nothing;
+    return null;
+  end $$;
+  create trigger faults_note_worker after insert on workers for each row execute function faults.note_worker();
+  create function faults.expire_leases(alive text[], attempts boolean) returns void language sql as $$
+    update workers set beat_at = clock_timestamp() - interval '1 hour'
+      where id in (select id from faults.workers where name <> all (alive));
+    update account_hosts set lease_until = clock_timestamp()
+      where lease_owner in (select id from faults.workers where name <> all (alive));
+    update operations set lease_until = clock_timestamp() where attempts and state = 'submitting'
+      and owner in (select id from faults.workers where name <> all (alive));
+  $$;`
+
+export async function prepareDatabase(
+  postgres: Postgres,
+  wanted: { database: string; url: string; secret: string; accounts: number },
+): Promise<Tenant> {
+  const admin = openDatabase(
+    { connectionString: postgres.url('postgres', { name: 'plant' }) },
+    { pool_size: 1 },
+  )
+  await admin.pool.query(`create database ${wanted.database}`).finally(() => admin.close())
+  const app = await openApp({
+    config: readConfig({ DATABASE_URL: wanted.url, PARLEY_SECRET: wanted.secret }),
+    data_dir: '',
+    log: makeLogger('silent'),
+    claim: 'service',
+    operations: routes,
+  })
+  try {
+    await app.db.pool.query(witness)
+    await setGates(app, 'system', { names: ['all'], enabled: true })
+    const { id: workspace_id } = await createWorkspace(app, 'system', { name: 'Plant' })
+    const { id: user_id } = await createUser(app, 'system', { email: 'ana@plant.example', workspace_id })
+    const { key } = await createKey(app, 'system', { workspace_id, user_id, name: 'plant', scopes })
+    const accounts: string[] = []
+    for (let n = 0; n < wanted.accounts; n++) {
+      const account = { workspace_id, platform: 'sandbox', name: `Account ${n}` } as const
+      accounts.push((await createAccount(app, 'system', account)).id)
+    }
+    return { workspace_id, user_id, key, accounts }
+  } finally {
+    await app.close()
+  }
+}
