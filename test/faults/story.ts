@@ -81,6 +81,7 @@ class Story {
         chat_id,
         text,
         random_id: kind === 'send' ? random_id : null,
+        file_sha256: null,
         at,
       })
     }
