@@ -37,6 +37,8 @@ const answerMsMax = { text: 20_000, file: 100_000 } as const
 const prepareMsMax = { text: 15_000, file: 100_000 } as const
 /** One account does several things at once, but only one in each chat, so that they arrive in order. */
 const atOnceMax = 4
+/** Files pass through this process in pieces; few at a time, so that its memory stays small. */
+const filesAtOnceMax = 2
 const retryMs = { first: 100, most: 3_000 } as const
 /** A statement that is wrong does not become right: then the sweep says that nobody knows. */
 const triesMax = 5
@@ -67,6 +69,7 @@ export interface Ledger {
 export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerOptions): Ledger {
   const running = new Map<string, Promise<void>>()
   const lanes = new Map<string, Set<string>>()
+  let files = 0
   let stopping = false
   let pumping = false
   let again = false
@@ -98,12 +101,16 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     const lane = operation.chat_id ?? id
     const taken = lanes.get(account_id) ?? new Set()
     if (running.has(id) || taken.has(lane) || taken.size >= atOnceMax) return
+    const file = operation.file_id !== null
+    if (file && files >= filesAtOnceMax) return
+    if (file) files++
     lanes.set(account_id, taken.add(lane))
     const work = execute(operation, account)
       .catch((err) => app.log.error({ err, operation_id: id, account_id }, 'an operation failed'))
       .finally(() => {
         running.delete(id)
         taken.delete(lane)
+        if (file) files--
         app.wake.signal('settled')
         void pump().catch((err) => app.log.error({ err }, 'waiting operations could not be read'))
       })
