@@ -27,14 +27,18 @@ import type {
 } from '../platform/port.ts'
 
 interface Kind<P, V> {
+  /** Whether preparing it asks the platform for anything. */
+  asks(operation: Operation): boolean
   /** Dying here costs nothing. `forbidden`: our own rules say no. */
   prepare(app: App, held: Held, session: Session, operation: Operation): Promise<Outcome<P> | Forbidden>
   /** The one call. Nothing is awaited before it. */
   submit(session: Session, operation: Operation, prepared: P): Promise<Outcome<V>>
   /** What the caller is told, now and on every repeat. */
   reply(tx: Tx, operation: Operation, value: V): Promise<unknown> | unknown
-  /** What changes here, in one transaction with the row's completion. */
-  store(tx: Tx, held: Held, operation: Operation, value: V): Promise<void>
+  /** What changes here, in one transaction with the row's completion. Doing it twice changes nothing more. */
+  store(tx: Tx, held: Owner, operation: Operation, value: V): Promise<unknown>
+  /** What is counted, once. */
+  count?(tx: Tx, held: Owner, operation: Operation): void
 }
 
 export interface Forbidden {
@@ -50,6 +54,7 @@ export interface SendPayload {
 }
 
 const send: Kind<UploadedFile | undefined, Sent> = {
+  asks: ({ file_id }) => file_id !== null,
   async prepare(app, _, session, { file_id, payload }) {
     const { file } = payload as SendPayload
     if (file_id === null || !file) return nothing
@@ -60,6 +65,7 @@ const send: Kind<UploadedFile | undefined, Sent> = {
     return session.send({ chat_id: chat_id ?? '', text, file: file ?? null, random_id })
   },
   store: storeSent,
+  count: countSend,
   reply: (_, operation, sent) => sentReply(operation, sent),
 }
 
@@ -89,7 +95,10 @@ export async function storeSent(
     storeMessages(tx, owner, [{ chat_id, message, announce: false }]),
     refreshLastMessages(tx, owner, [chat_id]),
   ])
-  countSent(tx, owner, chat_id)
+}
+
+export function countSend(tx: Tx, owner: Owner, { chat_id }: Pick<Operation, 'chat_id'>): void {
+  if (chat_id !== null) countSent(tx, owner, chat_id)
 }
 
 interface StartPayload {
@@ -97,6 +106,7 @@ interface StartPayload {
 }
 
 const start: Kind<Person, Chat> = {
+  asks: () => true,
   async prepare(app, held, session, { payload }) {
     const { identifier } = payload as StartPayload
     await countLookup(app.db, held)
@@ -121,6 +131,7 @@ const start: Kind<Person, Chat> = {
 }
 
 const readState: Kind<undefined, { readonly unread_count: number }> = {
+  asks: () => false,
   prepare: async () => nothing,
   submit: (session, { chat_id, payload }) =>
     session.setReadState(chat_id ?? '', (payload as { unread: boolean }).unread),

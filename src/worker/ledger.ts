@@ -121,6 +121,8 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     const size = operation.file_id === null ? 'text' : 'file'
     const kind = kindOf(operation)
     if (!kind) return settleQueued(app.db, operation.id, { reason: 'unknown_kind' })
+    // What asks the platform before the boundary must be welcome there, too.
+    if (kind.asks(operation) && (await settleUncrossed(app.db, held, operation.id))) return
     const prepared = await within(prepareMsMax[size], prepare(kind, operation, { held, session }))
     if (prepared?.kind !== 'accepted') return settleUnprepared(operation, held, prepared)
     const attempt = { id: operation.id, token: randomUUID() }
@@ -260,8 +262,11 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     if (!kind) return
     await app.db.transaction(async (tx) => {
       const reply = await kind.reply(tx, operation, value)
-      // Once: what is stored beside it is stored with it.
-      if (await completeAttempt(tx, attempt, reply)) await kind.store(tx, held, operation, value)
+      const [first] = await Promise.all([
+        completeAttempt(tx, attempt, reply),
+        kind.store(tx, held, operation, value),
+      ])
+      if (first) kind.count?.(tx, held, operation)
     })
   }
 

@@ -4,9 +4,10 @@
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { raiseBeat, readInstance, remember } from '../access/ledger/instance.ts'
+import { listUnsafeSettings, raiseBeat, readInstance, remember } from '../access/ledger/instance.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
+import { Refusal } from '../lib/errors.ts'
 import type { Entry } from './journal.ts'
 import { listJournals, readJournal } from './journal.ts'
 
@@ -27,6 +28,10 @@ export interface Memory {
 const fileName = 'instance.json'
 
 export async function openMemory(app: App, directory: string): Promise<Memory> {
+  const unsafe = await listUnsafeSettings(app.db)
+  if (unsafe.length > 0) {
+    throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
+  }
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, fileName)
   let seen = await readSeen(path)

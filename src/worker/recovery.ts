@@ -1,19 +1,21 @@
 /** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
 import { forgetOperations, type Operation, sweep } from '../access/ledger/boundary.ts'
 import { forgetFiles } from '../access/ledger/files.ts'
+import { noteFlood } from '../access/ledger/hosts.ts'
 import {
   completeProven,
   listProven,
   listUnproven,
   noteLookedFor,
   noteProofs,
+  type Proven,
   type Unproven,
 } from '../access/ledger/observe.ts'
 import type { App } from '../app.ts'
 import { sentReply } from '../capabilities/messages/messages.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { toSound } from '../lib/text.ts'
-import { storeSent } from './execute.ts'
+import { countSend, storeSent } from './execute.ts'
 import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
 import type { Driven, Ledger } from './ledger.ts'
 import type { Loop } from './loops.ts'
@@ -54,20 +56,29 @@ export function forgetLoop(): Loop {
   }
 }
 
-/** The platform has shown our random id: it was sent, once. */
+/** The platform has shown our random id: it was sent, once. One that cannot be stored does not hold up the others. */
 async function settleProven(app: App): Promise<number> {
-  const rows = await listProven(app.db)
-  for (const row of rows) {
-    const sent = { message_id: row.message_id, at: row.at.toISOString() }
-    await app.db.transaction(async (tx) => {
-      if (await completeProven(tx, row.id, sentReply(row, sent))) await storeSent(tx, row, row, sent)
-    })
-    app.log.info(
-      { operation_id: row.id, account_id: row.account_id },
-      'an unknown outcome is known: it was sent',
-    )
+  let settled = 0
+  for (const row of await listProven(app.db)) {
+    const { id: operation_id, account_id } = row
+    try {
+      if (await settleOne(app, row)) settled++
+      app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
+    } catch (err) {
+      app.log.error({ err, operation_id, account_id }, 'an outcome that is known could not be stored')
+    }
   }
-  return rows.length
+  return settled
+}
+
+function settleOne(app: App, row: Proven): Promise<boolean> {
+  const sent = { message_id: row.message_id, at: row.at.toISOString() }
+  return app.db.transaction(async (tx) => {
+    if (!(await completeProven(tx, row.id, sentReply(row, sent)))) return false
+    await storeSent(tx, row, row, sent)
+    countSend(tx, row, row)
+    return true
+  })
 }
 
 /** Looks in the platform's history for what nobody knows of. Reading only, never sending. */
@@ -90,6 +101,7 @@ export function observeLoop(driven: () => ReadonlyMap<string, Driven>): Loop {
 async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<void> {
   const page = session.history({ chat_id: row.chat_id, before: null, limit: historyPage })
   const outcome = await within(historyMsMax, page)
+  if (outcome?.kind === 'flood_wait') await noteFlood(app.db, row.account_id, outcome.retry_after_seconds)
   if (outcome?.kind !== 'accepted') return noteLookedFor(app.db, row.id, null)
   const own = toSound(outcome.value).filter(({ is_sender }) => is_sender)
   const proven = own.filter(({ random_id }) => random_id === row.random_id)

@@ -21,6 +21,14 @@ export function readInstance(db: Db): Promise<Instance> {
     select id, beat::text, beat = 0 or beat_at > clock_timestamp() - interval '1 minute' as fresh from instance`)
 }
 
+/** What the promises stand on: a commit that was answered survives a crash of the machine. */
+export async function listUnsafeSettings(db: Db): Promise<string[]> {
+  const rows = await db.rows<{ name: string }>(sql`
+    select name from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off'
+    order by name`)
+  return rows.map(({ name }) => name)
+}
+
 /** What a journal remembers of an operation. */
 export interface Remembered {
   readonly id: string

@@ -64,6 +64,8 @@ export function listUnproven(db: Db, account_ids: readonly string[]): Promise<Un
       and proof_message_id is null and chat_id is not null and finished_at > domain_now() - interval '7 days'
       and (looked_for_at is null
         or clock_timestamp() - looked_for_at > greatest(interval '1 minute', (looked_for_at - created_at) / 2))
+      and not exists (
+        select from account_hosts h where h.account_id = operations.account_id and h.flood_until > domain_now())
     order by looked_for_at nulls first, id limit 20`)
 }
 
