@@ -62,7 +62,7 @@ async function read(raw: IncomingMessage): Promise<Seen> {
   const chunks: Seen['chunks'] = []
   const before = countListeners(raw)
   const store: FormOptions['store'] = async (chunk) => {
-    bytes.push(chunk.bytes)
+    bytes.push(Buffer.from(chunk.bytes))
     chunks.push({ file_id: chunk.file_id, n: chunk.n, length: chunk.bytes.length })
   }
   const outcome = await readForm(raw, { store, ...options }).then(

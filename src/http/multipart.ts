@@ -30,6 +30,7 @@ export interface Form {
 }
 
 export interface FormOptions {
+  /** The bytes are good until it has resolved. */
   readonly store: (chunk: Chunk) => Promise<void>
   readonly timeoutMs?: number
   /** Media types that are refused; `type/*` stands for all of a type. */
@@ -134,7 +135,7 @@ async function keepFile(
   return { file_id, file_name: file_name || 'file', media_type, size, sha256: hash.digest('hex') }
 }
 
-/** Chunks of one size, the last one smaller. However small the pieces are, no more than one chunk is held. */
+/** Chunks of one size, the last one smaller. All of them in the same memory: each is gone when the next is asked for. */
 async function* inChunks(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let size = 0
   let chunk: Buffer | undefined
@@ -149,11 +150,10 @@ async function* inChunks(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
       used += copied
       if (used < chunkBytes) continue
       yield chunk
-      chunk = undefined
       used = 0
     }
   }
-  if (chunk) yield chunk.subarray(0, used)
+  if (chunk && used > 0) yield chunk.subarray(0, used)
 }
 
 function unsupported(detail: string): ApiError {
