@@ -44,14 +44,25 @@ async function oneOf<T>(most: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The file's bytes, one chunk in memory at a time. */
+/** A piece as text stays below what the engine keeps for long: a large one would be held until a full collection. */
+const pieceBytes = 48 * 1024
+
+/**
+ * The file's bytes, one piece in memory at a time. As base64, because the driver reads bytes as text and the database's own
+ * way of writing them takes twice their size.
+ */
 export async function* readChunks(db: Db, file_id: string): AsyncGenerator<Buffer> {
-  for (let n = 0; ; n++) {
-    // The driver reads bytes as text, and the database's own way of writing them takes twice their size.
-    const chunk = await db.maybe<{ text: string }>(sql`
-      select encode(bytes, 'base64') as text from file_chunks where file_id = ${file_id} and n = ${n}`)
-    if (!chunk) return
-    yield Buffer.from(chunk.text, 'base64')
+  for (let n = 0, at = 0; ; ) {
+    const piece = await db.maybe<{ text: string; size: number }>(sql`
+      select encode(substring(bytes from ${at + 1}::int for ${pieceBytes}), 'base64') as text, length(bytes) as size
+      from file_chunks where file_id = ${file_id} and n = ${n}`)
+    if (!piece) return
+    if (piece.text !== '') yield Buffer.from(piece.text, 'base64')
+    at += pieceBytes
+    if (at >= piece.size) {
+      n++
+      at = 0
+    }
   }
 }
 
