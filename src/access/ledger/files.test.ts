@@ -51,13 +51,13 @@ async function stored(): Promise<string[]> {
 }
 
 describe('storeChunk and readChunks', () => {
-  test('the bytes come back in order, whole and one chunk at a time', async () => {
+  test('the bytes come back in order, whole and in small pieces', async () => {
     const file_id = newId()
     const other = await storeFile({ chunks: 2 })
     const chunks = [randomBytes(chunkBytes), randomBytes(chunkBytes), Buffer.from([0, 255, 0])]
     for (const [n, bytes] of chunks.entries()) await storeChunk(db, { file_id, workspace_id, n, bytes })
     const read = await readAll(file_id)
-    expect(read.map(({ length }) => length)).toEqual([chunkBytes, chunkBytes, 3])
+    expect(Math.max(...read.map(({ length }) => length))).toBeLessThan(chunkBytes)
     expect(Buffer.concat(read).equals(Buffer.concat(chunks))).toBe(true)
     expect((await readAll(other)).map(String)).toEqual(['chunk 0', 'chunk 1'])
   })
