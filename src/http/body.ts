@@ -13,6 +13,8 @@ export interface Reads {
   readonly method: string
   /** Whether it takes a body at all. */
   readonly body?: unknown
+  /** Whether it takes a form as well, which is read elsewhere. */
+  readonly form?: unknown
   readonly body_limit?: number
 }
 
@@ -20,19 +22,19 @@ export interface Reads {
 export async function readBody(raw: IncomingMessage, route: Reads, timeoutMs = bodyMs): Promise<unknown> {
   if (route.method === 'GET') return undefined
   const limit = route.body_limit ?? jsonBytesMax
-  if (route.body) requireJson(raw)
+  if (route.body) requireJson(raw, route)
   const bytes = await readBytes(raw, limit, timeoutMs)
   if (!route.body) return requireNothing(bytes)
   if (bytes.length === 0) throw new ApiError('invalid_request', { detail: 'A JSON body is required.' })
   return parseJson(bytes)
 }
 
-function requireJson(raw: IncomingMessage): void {
+function requireJson(raw: IncomingMessage, { form }: Reads): void {
   const type = raw.headers['content-type'] ?? ''
   const encoding = raw.headers['content-encoding'] ?? 'identity'
   if (!/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type) || encoding !== 'identity') {
     throw new ApiError('unsupported_media_type', {
-      detail: 'The body must be application/json in UTF-8, not compressed.',
+      detail: `The body must be application/json in UTF-8${form ? ', or multipart/form-data' : ''}, not compressed.`,
     })
   }
 }

@@ -84,12 +84,13 @@ export interface AmbiguousRow {
   readonly chat_id: string | null
   readonly state: string
   readonly reason: string | null
+  readonly detail: string | null
   readonly created_at: Date
   readonly hint_message_id: string | null
   readonly closed_as: 'sent' | 'not_sent' | null
 }
 
-const shown = sql`id, workspace_id, kind, account_id, 'platform:chat:' || chat_id as chat_id, state, reason, created_at,
+const shown = sql`id, workspace_id, kind, account_id, 'platform:chat:' || chat_id as chat_id, state, reason, detail, created_at,
   hint_message_id::text, closed_as`
 
 export function listOperations(
