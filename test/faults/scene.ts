@@ -135,9 +135,9 @@ export function dieBefore(file: string, find: string): Patch {
   return { file, find, replace: `process.kill(process.pid, 'SIGKILL'); ${find}` }
 }
 
-/** The whole process stops there, as one that the machine has forgotten. `resume` lets it go on. */
+/** The whole process stops there once, as one that the machine has forgotten. `resume` lets it go on. */
 export function stopBefore(file: string, find: string): Patch {
-  return { file, find, replace: `process.kill(process.pid, 'SIGSTOP'); ${find}` }
+  return { file, find, replace: `globalThis.hasStopped ??= process.kill(process.pid, 'SIGSTOP'); ${find}` }
 }
 
 export async function untilStopped(member: Member): Promise<void> {
