@@ -40,7 +40,7 @@ afterAll(async () => {
 describe('1: the API dies before the wish is committed', () => {
   test('there is no row, nothing was sent, the repeat runs', async () => {
     const wanted = scene.send()
-    await plant.serve(0).restart([dieBefore('src/access/ledger/wishes.ts', 'const row = await app.db.maybe')])
+    await plant.serve(0).restart([dieBefore('src/access/ledger/wishes.ts', 'const made = app.db.maybe')])
     expect(told(await scene.ask(wanted))).toEqual([null])
     expect(await scene.look(wanted)).toEqual({ state: 'none', reason: null, accepted: 0 })
     await plant.serve(0).restart()

@@ -238,6 +238,19 @@ describe('what the database does wrong', () => {
     expect((await lookups()) - before).toBeLessThanOrEqual(4)
   })
 
+  test('one key is asked for by many at once: one of them runs, the others are told so', async () => {
+    const wanted = Array.from({ length: 24 }, (_, account) => scene.send({ account }))
+    const crowds = await Promise.all(
+      wanted.map((one) => Promise.all(Array.from({ length: 12 }, () => scene.ask(one)))),
+    )
+    for (const answers of crowds) {
+      expect(answers.filter((asked) => say(asked) === '200')).toHaveLength(1)
+      for (const asked of answers)
+        expect(['200', '200 replayed', '409 operation_in_progress']).toContain(say(asked))
+    }
+    expect(await scene.judge()).toEqual([])
+  })
+
   test('it is restarted under load: everything ends, and was done once', async () => {
     const clients = startClients(plant, { random: makeRandom(11), count: 40, kinds: [['send', 1]] })
     for (let restarts = 0; restarts < 4; restarts++) {
@@ -250,7 +263,6 @@ describe('what the database does wrong', () => {
     await plant.settled()
     await plant.untilReady()
     const during = clients.history.length
-    if (process.env.DUMP) (await import('node:fs')).writeFileSync(process.env.DUMP, plant.serve(0).output())
     expect(clients.history.filter(({ status }) => status === 500)).toEqual([])
     expect(clients.history.some(({ status }) => status === 503)).toBe(true)
     await clients.repeat()
