@@ -1,7 +1,7 @@
 /**
  * The crash points of the ledger where a process dies, each by a patch of the shipped source that kills it exactly
  * there: what the row says afterwards, what the platform holds, and what the caller's repeat is told. Those where a
- * process sleeps or the database suffers are in crash-world.test.ts. The numbers are those of ARCHITECTURE.md.
+ * process sleeps or the database suffers are in crash-world.test.ts.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'

@@ -14,7 +14,7 @@ import { sql } from '../../src/db/sql.ts'
 import { until } from '../harness/process.ts'
 import { ask, readStateOf, sendOf, startOf, type Wanted } from './clients.ts'
 import type { Member } from './member.ts'
-import { type Asked, judge, kindOf, type State, type Violation } from './oracle.ts'
+import { type Asked, judge, type Kind, kindOf, type State, type Violation } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import type { Plant } from './plant.ts'
 
@@ -100,6 +100,22 @@ export class Scene {
     return { state: row?.state ?? 'none', reason: row?.reason ?? null, accepted: await this.accepted(wanted) }
   }
 
+  /** Its state, reason and detail: as expected, or as they are when time is up. */
+  async settled({ key }: Wanted, expected: string): Promise<string> {
+    const say = async () => {
+      const row = await this.plant.db.maybe<Record<'state' | 'reason' | 'detail', string | null>>(sql`
+        select state, reason, detail from operations where idempotency_key = ${key}`)
+      return [row?.state, row?.reason, row?.detail].filter(Boolean).join(' ')
+    }
+    await until('the row has settled', 15_000, async () => (await say()) === expected).catch(() => {})
+    return say()
+  }
+
+  wish(kind: Kind, account: number): Wanted | Promise<Wanted> {
+    if (kind === 'send') return this.send({ account })
+    return kind === 'start' ? this.start({ account }) : this.readState({ account })
+  }
+
   async accepted({ kind, account_id, chat_id, payload }: Wanted): Promise<number> {
     const entries = await this.plant.journal()
     return entries.filter(
@@ -129,6 +145,10 @@ export class Scene {
 /** Status, code, and whether the answer was one that had been given before. */
 export function told({ status, code, replayed }: Asked): (number | string | null)[] {
   return [status, ...(code === null ? [] : [code]), ...(replayed ? ['replayed'] : [])]
+}
+
+export function say(asked: Asked): string {
+  return told(asked).join(' ')
 }
 
 export function dieBefore(file: string, find: string): Patch {
