@@ -247,6 +247,11 @@ export function isConnectionLost(error: unknown): boolean {
   return /^(08|57P)/.test(error.code ?? '')
 }
 
+/** True when a unique index of the table said no. */
+export function isDuplicate(error: unknown, table: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505' && error.table === table
+}
+
 /** Errors that our own code throws inside a transaction leave the connection whole. */
 function isOurs(error: Error): boolean {
   const code = (error as NodeJS.ErrnoException).code

@@ -130,12 +130,16 @@ const start: Kind<Person, Chat> = {
   },
 }
 
-const readState: Kind<undefined, { readonly unread_count: number }> = {
+/** With what was asked for: a row that was put back from a journal does not know it. */
+const readState: Kind<undefined, { readonly unread_count: number; readonly unread: boolean }> = {
   asks: () => false,
   prepare: async () => nothing,
-  submit: (session, { chat_id, payload }) =>
-    session.setReadState(chat_id ?? '', (payload as { unread: boolean }).unread),
-  reply: (_, operation) => unreadReply(operation, (operation.payload as { unread: boolean }).unread),
+  async submit(session, { chat_id, payload }) {
+    const { unread } = payload as { unread: boolean }
+    const outcome = await session.setReadState(chat_id ?? '', unread)
+    return outcome.kind === 'accepted' ? { ...outcome, value: { ...outcome.value, unread } } : outcome
+  },
+  reply: (_, operation, { unread }) => unreadReply(operation, unread),
   store: (tx, held, { chat_id }, { unread_count }) =>
     storeUnreadCounts(tx, held, new Map([[chat_id ?? '', unread_count]])),
 }

@@ -39,6 +39,7 @@ const prepareMsMax = { text: 15_000, file: 100_000 } as const
 const atOnceMax = 4
 /** Files pass through this process in pieces; few at a time, so that its memory stays small. */
 const filesAtOnceMax = 2
+const uncrossedMs = 500
 const retryMs = { first: 100, most: 3_000 } as const
 /** A statement that is wrong does not become right: then the sweep says that nobody knows. */
 const triesMax = 5
@@ -130,7 +131,11 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     const startedAt = performance.now()
     const crossed = await cross(held, attempt, attemptSeconds[size])
     if (crossed === 'unknown') return
-    if (crossed === 'no') return void (await settleUncrossed(app.db, held, operation.id))
+    if (crossed === 'no') {
+      // For another host, or for a better moment: asked again at once it would be prepared again and again.
+      if (!(await settleUncrossed(app.db, held, operation.id))) await sleep(uncrossedMs)
+      return
+    }
     const intended = await intend(operation, attempt)
     if (!intended || performance.now() - startedAt > submitMsMax) {
       const detail = intended ? 'deadline' : 'journal'

@@ -86,16 +86,30 @@ async function goBack(
   app.log.error({ why, instance_id }, sentences[why])
   await setDispatch(app, 'system', false)
   if (why === 'unknown') return
+  const files = await listJournals(directory)
+  const vain = new Set<string>()
+  for (const file of files) for (const entry of await readJournal(directory, file)) noteVain(vain, entry)
   let restored = 0
-  for (const file of await listJournals(directory)) {
-    for (const entry of await readJournal(directory, file)) restored += await putBack(app, entry)
+  for (const file of files) {
+    for (const entry of await readJournal(directory, file)) restored += await putBack(app, vain, entry)
   }
   app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')
 }
 
-/** What became of it is told by the replay of the journals, which finds the token on the row. */
-async function putBack(app: App, entry: Entry): Promise<number> {
-  if (entry.entry !== 'intent') return 0
+/** Attempts that came to nothing, as far as the last word about them goes. */
+function noteVain(vain: Set<string>, entry: Entry): void {
+  if (entry.entry !== 'outcome') return
+  const { kind } = entry.outcome
+  if (kind === 'accepted' || kind === 'unknown') vain.delete(entry.token)
+  else vain.add(entry.token)
+}
+
+/**
+ * What became of it is told by the replay of the journals, which finds the token on the row. After an attempt that came
+ * to nothing another may have followed under the same key: the row must carry the token of that one.
+ */
+async function putBack(app: App, vain: ReadonlySet<string>, entry: Entry): Promise<number> {
+  if (entry.entry !== 'intent' || vain.has(entry.token)) return 0
   const id = await app.db.transaction((tx) => remember(tx, entry))
   return id === undefined ? 0 : 1
 }

@@ -129,8 +129,8 @@ export function replayLoop(directory: string, own: string, ledger: Ledger): Loop
       if (files.length === 0) return false
       const ended = await listEnded(app.db, files)
       for (const file of files) {
-        await replay(app, directory, file, ledger)
-        if (ended.has(file.worker_id)) await markReplayed(directory, file)
+        const told = await replay(app, directory, file, ledger)
+        if (told && ended.has(file.worker_id)) await markReplayed(directory, file)
       }
       return false
     },
@@ -153,7 +153,9 @@ export async function replayAll(app: App, directory: string, ledger: Ledger): Pr
 
 const replayBatch = 1_000
 
-async function replay(app: App, directory: string, file: JournalFile, ledger: Ledger): Promise<void> {
+/** False: something could not be written. One line that fails must not silence those behind it. */
+async function replay(app: App, directory: string, file: JournalFile, ledger: Ledger): Promise<boolean> {
+  let told = true
   const entries = await readJournal(directory, file)
   const outcomes = entries.filter((entry) => entry.entry === 'outcome')
   for (let at = 0; at < outcomes.length; at += replayBatch) {
@@ -163,11 +165,17 @@ async function replay(app: App, directory: string, file: JournalFile, ledger: Le
       const outcome = batch.get(token)
       if (!outcome) continue
       const held = { owner: '', epoch: '0', account_id, workspace_id }
-      await ledger.conclude(operation, held, { id, token }, outcome)
-      app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
-      app.wake.signal('settled')
+      try {
+        await ledger.conclude(operation, held, { id, token }, outcome)
+        app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
+        app.wake.signal('settled')
+      } catch (err) {
+        told = false
+        app.log.error({ err, operation_id: id, file: file.name }, 'a line of a journal could not be replayed')
+      }
     }
   }
+  return told
 }
 
 /** Found by their tokens: a row that was put back may have another id. */

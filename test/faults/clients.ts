@@ -92,6 +92,8 @@ export function verdictOn({ status, code }: Asked): 'done' | 'again' | 'stop' {
 export interface ClientsOptions {
   readonly random: Random
   readonly count: number
+  /** How its keys begin; `c` unless told. */
+  readonly prefix?: string
   readonly kinds?: readonly (readonly [Kind, number])[]
   /** Before a key is tried for the first time: the moment to arrange a fault for its account. */
   readonly before?: (wanted: Wanted, random: Random) => Promise<void>
@@ -122,7 +124,7 @@ export function startClients(plant: Plant, options: ClientsOptions): Clients {
     const random = options.random.fork(`client ${number}`)
     for (let n = 0; !over; n++) {
       const wanted = await want(plant, random, {
-        key: `c${number}-${n}`,
+        key: `${options.prefix ?? 'c'}${number}-${n}`,
         kinds: options.kinds ?? kindsDefault,
       }).catch(() => undefined)
       if (!wanted) {

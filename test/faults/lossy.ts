@@ -12,7 +12,14 @@ export type Fate = 'pass' | 'before' | 'after'
 export interface LossyOptions {
   readonly socket: () => string
   /** What becomes of this COMMIT; a statement outside a transaction is one, too. */
-  readonly decide: (commit: { readonly boundary: boolean }) => Fate
+  readonly decide: (commit: Commit) => Fate
+}
+
+export interface Commit {
+  /** It makes an operation `submitting`. */
+  readonly boundary: boolean
+  /** It makes one `completed`. */
+  readonly completion: boolean
 }
 
 export interface Lossy {
@@ -26,6 +33,7 @@ export interface Lossy {
 /** The statement that makes an operation `submitting`, however it is spelt. */
 const boundaryStatement =
   /set\s+state\s*=\s*'submitting'|insert\s+into\s+operations\b[^;]*\bvalues?\b[^;]*'submitting'/i
+const completionStatement = /set\s+state\s*=\s*'completed'/i
 
 export async function openLossy(options: LossyOptions): Promise<Lossy> {
   const sockets = new Set<Socket>()
@@ -132,15 +140,17 @@ function splitter(typed: boolean): (chunk: Buffer) => Buffer[] {
   }
 }
 
+const nothing: Commit = { boundary: false, completion: false }
+
 /** What a client is in the middle of. */
 class Conversation {
-  readonly #statements = new Map<string, boolean>()
+  readonly #statements = new Map<string, string>()
   #started = false
   #inTransaction = false
-  #boundary = false
+  #commits = nothing
 
   /** Says whether this message commits something. */
-  hear(message: Buffer): { readonly boundary: boolean } | undefined {
+  hear(message: Buffer): Commit | undefined {
     if (!this.#started) {
       this.#started = true
       return undefined
@@ -148,12 +158,12 @@ class Conversation {
     switch (String.fromCharCode(message[0] ?? 0)) {
       case 'P': {
         const [name = '', text = ''] = textsOf(message)
-        this.#statements.set(name, boundaryStatement.test(text))
+        this.#statements.set(name, text)
         return undefined
       }
       case 'B': {
         const [, name = ''] = textsOf(message)
-        if (this.#statements.get(name)) this.#boundary = true
+        this.#note(this.#statements.get(name) ?? '')
         return undefined
       }
       case 'Q':
@@ -165,8 +175,16 @@ class Conversation {
     }
   }
 
-  #hearQuery(text: string): { readonly boundary: boolean } | undefined {
-    if (boundaryStatement.test(text)) this.#boundary = true
+  #note(text: string): void {
+    const { boundary, completion } = this.#commits
+    this.#commits = {
+      boundary: boundary || boundaryStatement.test(text),
+      completion: completion || completionStatement.test(text),
+    }
+  }
+
+  #hearQuery(text: string): Commit | undefined {
+    this.#note(text)
     if (/^\s*begin/i.test(text)) this.#inTransaction = true
     if (/^\s*rollback/i.test(text)) {
       this.#commit()
@@ -175,10 +193,10 @@ class Conversation {
     return this.#inTransaction && !/commit\s*;?\s*$/i.test(text) ? undefined : this.#commit()
   }
 
-  #commit(): { readonly boundary: boolean } {
-    const commit = { boundary: this.#boundary }
+  #commit(): Commit {
+    const commit = this.#commits
     this.#inTransaction = false
-    this.#boundary = false
+    this.#commits = nothing
     return commit
   }
 }

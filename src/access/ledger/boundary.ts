@@ -78,7 +78,7 @@ export async function crossBoundary(
 /** Why a wish did not cross: it settles at once instead of waiting, unless it is for another host to take. */
 export async function settleUncrossed(db: Db, held: Held, id: string): Promise<boolean> {
   const released = await db.run(sql`
-    update operations o set state = 'released', finished_at = domain_now(), reason = why.reason
+    update operations o set state = 'released', finished_at = domain_now(), reason = coalesce(why.reason, 'expired')
     from (
       select case
           when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
@@ -87,7 +87,7 @@ export async function settleUncrossed(db: Db, held: Held, id: string): Promise<b
         end as reason
       from account_hosts h
       where h.account_id = ${held.account_id} and h.lease_owner = ${held.owner} and h.lease_epoch = ${held.epoch}) why
-    where o.id = ${id} and o.state = 'queued' and why.reason is not null`)
+    where o.id = ${id} and o.state = 'queued' and (why.reason is not null or o.expires_at <= clock_timestamp())`)
   return released === 1
 }
 

@@ -40,7 +40,7 @@ export function listProven(db: Db): Promise<Proven[]> {
 
 export async function completeProven(tx: Tx, id: string, body: unknown): Promise<boolean> {
   const completed = await tx.run(sql`
-    update operations set state = 'completed', reconciled = true, finished_at = domain_now(),
+    update operations set state = 'completed', reconciled = true, reason = null, detail = null, finished_at = domain_now(),
       reply_status = 200, reply_body = ${JSON.stringify(body)}
     where id = ${id} and state = 'ambiguous'`)
   return completed === 1

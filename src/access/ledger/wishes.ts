@@ -4,7 +4,7 @@
  */
 import type { App, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, isDuplicate, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Wish } from '../../route.ts'
 
@@ -44,7 +44,7 @@ export async function makeWish(
 ): Promise<string | undefined> {
   const id = newId()
   const { expires_seconds } = wish.file_id === undefined ? patience.text : patience.file
-  const row = await app.db.maybe<{ id: string }>(sql`
+  const made = app.db.maybe<{ id: string }>(sql`
     with unflushed as materialized (select set_config('synchronous_commit', 'off', true))
     insert into operations as o (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, user_id, key_id,
       account_id, chat_id, payload, file_id, random_id, expires_at)
@@ -61,6 +61,11 @@ export async function makeWish(
         expires_at = excluded.expires_at, finished_at = null, reply_status = null, reply_body = null
       where o.state = 'released' and o.fingerprint = excluded.fingerprint
     returning id`)
+  const row = await made.catch((error) => {
+    // Of two that come at once the later may meet the random id of the first before it meets its key.
+    if (isDuplicate(error, 'operations')) return undefined
+    throw error
+  })
   return row?.id
 }
 

@@ -1,0 +1,319 @@
+/**
+ * The crash points of the ledger where a process dies, each by a patch of the shipped source that kills it exactly
+ * there: what the row says afterwards, what the platform holds, and what the caller's repeat is told. Those where a
+ * process sleeps or the database suffers are in crash-world.test.ts.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from '../../src/db/sql.ts'
+import { endProcesses, until } from '../harness/process.ts'
+import type { Fate } from './lossy.ts'
+import { openPlant, type Plant } from './plant.ts'
+import { dieBefore, Scene, told } from './scene.ts'
+
+const ledger = 'src/worker/ledger.ts'
+
+let plant: Plant
+let scene: Scene
+/** What becomes of the next COMMIT of a boundary. */
+let fate: Fate = 'pass'
+
+beforeAll(async () => {
+  plant = await openPlant({
+    accounts: 2,
+    people: 1,
+    lossy: ({ boundary }) => {
+      const now = boundary ? fate : 'pass'
+      if (boundary) fate = 'pass'
+      return now
+    },
+  })
+  scene = new Scene(plant)
+})
+afterEach(async () => {
+  expect(await scene.judge()).toEqual([])
+})
+afterAll(async () => {
+  await plant?.close()
+  await endProcesses()
+})
+
+describe('1: the API dies before the wish is committed', () => {
+  test('there is no row, nothing was sent, the repeat runs', async () => {
+    const wanted = scene.send()
+    await plant.serve(0).restart([dieBefore('src/access/ledger/wishes.ts', 'const made = app.db.maybe')])
+    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(await scene.look(wanted)).toEqual({ state: 'none', reason: null, accepted: 0 })
+    await plant.serve(0).restart()
+    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+})
+
+describe('2: the API dies after the wish is committed', () => {
+  const afterWish = dieBefore('src/access/ledger/submit.ts', "app.wake.signal('operations')")
+
+  test('it waits for its host: the repeat is told so, and later the success', async () => {
+    const wanted = scene.send()
+    await plant.work(0).kill()
+    await plant.serve(0).restart([afterWish])
+    expect(told(await scene.ask(wanted))).toEqual([null])
+    await plant.serve(0).restart()
+    expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
+    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    await scene.recover()
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+
+  test('or nobody takes it in time: it is over, and the repeat runs', async () => {
+    const wanted = scene.send()
+    await plant.work(0).kill()
+    await plant.serve(0).restart([afterWish])
+    expect(told(await scene.ask(wanted))).toEqual([null])
+    await plant.serve(0).restart()
+    await plant.db.run(sql`
+      update operations set expires_at = clock_timestamp() - interval '1 second' where idempotency_key = ${wanted.key}`)
+    await scene.recover()
+    expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'expired', accepted: 0 })
+    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+})
+
+describe('3: the host dies before the boundary is committed', () => {
+  test('in preparation: the next one executes it, for the first caller, too', async () => {
+    const wanted = await scene.start()
+    await scene.arm(dieBefore('src/worker/execute.ts', "if (found.kind !== 'accepted') return found"))
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
+    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    await scene.recover()
+    expect(told(await first)).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+
+  test('inside its transaction: it is undone, and the next one executes it', async () => {
+    const wanted = scene.send()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const { promise: locked, resolve: lock } = Promise.withResolvers<void>()
+    const holding = plant.db.transaction(async (tx) => {
+      await tx.run(sql`select 1 from settings where name = 'dispatch' for update`)
+      lock()
+      await released
+    })
+    await locked
+    const first = scene.ask(wanted)
+    await until('the boundary waits for the switch', 10_000, () => waitingBoundaries().then((n) => n > 0))
+    await plant.work(0).kill()
+    // Its server process finds out when it gives up on the lock.
+    await until('nobody waits any more', 10_000, () => waitingBoundaries().then((n) => n === 0))
+    release()
+    await holding
+    expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
+    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    await scene.recover()
+    expect(told(await first)).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+
+  async function waitingBoundaries(): Promise<number> {
+    const { count } = await plant.db.one<{ count: number }>(sql`
+      select count(*)::int as count from pg_stat_activity
+      where wait_event_type = 'Lock' and query like '%submitting%' and pid <> pg_backend_pid()`)
+    return count
+  }
+})
+
+describe("4: the answer to the boundary's COMMIT is lost, the process lives", () => {
+  test('it was done: nothing is sent, its owner says so, the repeat runs', async () => {
+    const wanted = scene.send()
+    fate = 'after'
+    expect(told(await scene.ask(wanted))).toEqual([503, 'session_unavailable'])
+    expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'never_written', accepted: 0 })
+    expect(plant.lossy?.boundaries).toEqual({ before: 0, after: 1 })
+    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+
+  test('it was not done: the wish is still there and runs', async () => {
+    const wanted = scene.send()
+    fate = 'before'
+    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(plant.lossy?.boundaries).toEqual({ before: 1, after: 1 })
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+})
+
+describe('5: the boundary is committed, nothing is written yet', () => {
+  test.each([
+    ['before the journal', 'const intended = await intend('],
+    ['with the journal written', 'const answer = ask('],
+  ])('%s: nobody can know, and it never runs again', async (_, find) => {
+    const wanted = scene.send()
+    await scene.arm(dieBefore(ledger, find))
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
+    expect(told(await scene.ask(wanted))).toEqual([409, 'operation_in_progress'])
+    await scene.recover()
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
+  })
+})
+
+describe('6: while bytes are written', () => {
+  const frames = 'src/platform/sandbox/frames.ts'
+  const write = `if (socket.writable) socket.write(\`\${JSON.stringify(frame)}\\n\`)`
+  const isSend = `(frame as { call?: string }).call === 'send'`
+
+  test('half of them: nobody can know', async () => {
+    const wanted = scene.send()
+    const half = `if (${isSend}) { socket.write(JSON.stringify(frame).slice(0, 40)); process.kill(process.pid, 'SIGKILL') }`
+    await scene.arm({ file: frames, find: write, replace: `${half} else ${write}` })
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    await scene.recover()
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
+  })
+
+  test('the last of them: the echo proves it', async () => {
+    const wanted = scene.send()
+    const whole = `if (${isSend}) process.kill(process.pid, 'SIGKILL')`
+    await scene.arm({ file: frames, find: write, replace: `${write}; ${whole}` })
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    expect((await scene.look(wanted)).state).toBe('submitting')
+    await scene.recover()
+    expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
+    expect([200, 503]).toContain((await first).status)
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+})
+
+describe('7: accepted, and the answer is lost with the process', () => {
+  const read = 'await conclude(operation, held, attempt, outcome ??'
+
+  test('on its way: the echo proves it', async () => {
+    const wanted = scene.send()
+    await plant.fault({ on: 'send', fault: 'timeout_after', account_id: wanted.account_id })
+    const first = scene.ask(wanted)
+    await until('the platform has it', 10_000, async () => (await scene.accepted(wanted)) > 0)
+    await plant.work(0).kill()
+    await scene.recover()
+    expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
+    expect([200, 503]).toContain((await first).status)
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+
+  test('read, and not recorded: the echo proves it', async () => {
+    const wanted = scene.send()
+    await scene.arm(dieBefore(ledger, read))
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 1 })
+    await scene.recover()
+    expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
+    expect([200, 503]).toContain((await first).status)
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+
+  test('where the platform shows no id of ours, it stays unknown', async () => {
+    const wanted = await scene.start()
+    await scene.arm(dieBefore(ledger, read))
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    await scene.recover()
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 1 })
+  })
+})
+
+describe('8: the outcome is in the journal, the row does not know it', () => {
+  const recorded = dieBefore(ledger, 'await record(operation, held, attempt, sound)')
+
+  test.each([
+    ['send', false],
+    ['start', false],
+    ['read_state', false],
+    ['start', true],
+  ] as const)('%s, given up meanwhile: %s: the replay completes it', async (kind, given_up) => {
+    const wanted =
+      kind === 'send'
+        ? scene.send()
+        : kind === 'start'
+          ? await scene.start()
+          : scene.readState({ account: 1 })
+    await scene.arm(recorded)
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 1 })
+    await scene.recover({ attempts: given_up })
+    expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
+    if (!given_up) expect(told(await first)).toEqual([200])
+    await first
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+})
+
+describe('9: the API dies with the outcome stored, before its answer', () => {
+  test('the repeat is told the success', async () => {
+    const wanted = scene.send()
+    await plant.serve(0).restart([dieBefore('src/access/ledger/submit.ts', 'return first(app, settled ??')])
+    expect(told(await scene.ask(wanted))).toEqual([null])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+    await plant.serve(0).restart()
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+})
+
+describe('10: the refusal is read, the row does not know it', () => {
+  const journaled = 'await record(operation, held, attempt, sound)'
+  const unjournaled = 'const sound = toSound(outcome)'
+
+  test('for good, in the journal: the repeat is told the same refusal', async () => {
+    const wanted = scene.send()
+    await scene.arm(dieBefore(ledger, journaled))
+    await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    await scene.recover({ attempts: false })
+    expect(await scene.look(wanted)).toEqual({ state: 'refused', reason: 'platform_refused', accepted: 0 })
+    expect(told(await first)).toEqual([403, 'chat_unavailable'])
+    expect(told(await scene.ask(wanted))).toEqual([403, 'chat_unavailable', 'replayed'])
+  })
+
+  test('for now, in the journal: the repeat waits, then runs', async () => {
+    const wanted = scene.send()
+    await scene.arm(dieBefore(ledger, journaled))
+    await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 3, account_id: wanted.account_id })
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    await scene.recover({ attempts: false })
+    expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'platform_refused', accepted: 0 })
+    expect((await first).code).toBe('flood_wait')
+    expect((await scene.ask(wanted)).code).toBe('flood_wait')
+    await until('it runs', 10_000, async () => (await scene.ask(wanted)).status === 200)
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+
+  test('not in the journal: nobody can know', async () => {
+    const wanted = scene.send()
+    await scene.arm(dieBefore(ledger, unjournaled))
+    await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    await scene.recover()
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
+  })
+})

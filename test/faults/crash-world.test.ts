@@ -1,0 +1,177 @@
+/**
+ * The crash points of the ledger where nobody dies of a kill: a process sleeps too long, PostgreSQL crashes, the
+ * database is put back to an older copy. Continues crash-points.test.ts.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from '../../src/db/sql.ts'
+import { endProcesses, runParley, until } from '../harness/process.ts'
+import { openPlant, type Plant } from './plant.ts'
+import { dieBefore, Scene, stopBefore, told, untilStopped } from './scene.ts'
+
+const ledger = 'src/worker/ledger.ts'
+/** A little longer than may pass between the boundary and the call. */
+const deadlineMs = 10_200
+
+let plant: Plant
+let scene: Scene
+let restored = false
+
+beforeAll(async () => {
+  plant = await openPlant({ works: 2, accounts: 4, people: 1 })
+  scene = new Scene(plant)
+  await plant.work(1).kill()
+})
+afterEach(async () => {
+  expect(await scene.judge({ restored })).toEqual([])
+})
+afterAll(async () => {
+  await plant?.close()
+  await endProcesses()
+})
+
+describe('12: paused longer than the lease, before the deadline check', () => {
+  test('given up by another process; the owner proves that it wrote nothing, and the repeat runs', async () => {
+    const wanted = scene.send()
+    await scene.arm(stopBefore(ledger, 'if (!intended || performance.now() - startedAt > submitMsMax)'))
+    const first = scene.ask(wanted)
+    await untilStopped(plant.work(0))
+    const stoppedAt = performance.now()
+    await plant.work(1).start()
+    await scene.expireAttempt(wanted)
+    expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    await sleep(deadlineMs - (performance.now() - stoppedAt))
+    plant.work(0).resume()
+    expect(await scene.until(wanted, 'released')).toMatchObject({ reason: 'never_written', accepted: 0 })
+    await plant.work(1).kill()
+    await scene.arm()
+    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+})
+
+describe('13: paused between the check and the write', () => {
+  test.each(['send', 'start'] as const)('%s: sent late, once; the late answer completes it', async (kind) => {
+    const wanted = kind === 'send' ? scene.send() : await scene.start()
+    await scene.arm(stopBefore(ledger, 'const answer = ask('))
+    const first = scene.ask(wanted)
+    await untilStopped(plant.work(0))
+    await plant.work(1).start()
+    await scene.expireAttempt(wanted)
+    expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    await plant.work(1).kill()
+    plant.work(0).resume()
+    expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+})
+
+describe('14: PostgreSQL is killed', () => {
+  test.each([
+    ['before the boundary', 'const crossed = await cross('],
+    ['after the boundary', 'const intended = await intend('],
+    ['after the answer', 'await record(operation, held, attempt, sound)'],
+  ])('%s: the row says what was committed last, and it ends as if nothing had been', async (_, find) => {
+    const [wanted, other] = [scene.send(), scene.send({ account: 1 })]
+    await scene.arm(stopBefore(ledger, find))
+    const first = scene.ask(wanted)
+    await untilStopped(plant.work(0))
+    const before = await scene.look(wanted)
+    // A wish is flushed with the next commit of anybody.
+    await plant.db.run(sql`update instance set beat_at = clock_timestamp()`)
+    await plant.postgres.crash()
+    expect(told(await scene.ask(other))).toEqual([503, 'store_unavailable'])
+    await plant.postgres.untilUp('plant')
+    expect(await scene.look(wanted)).toEqual(before)
+    plant.work(0).resume()
+    expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
+    expect(told(await first)).toEqual([200])
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+  })
+})
+
+describe('15: the database is put back to before the boundary', () => {
+  test('the journals tell what they know, nothing goes out until a person says so, nothing twice', async () => {
+    const copy = join(plant.directory, 'copy')
+    // Refused for now and later accepted, two attempts under one key: the copy knows the first as over, or as under way.
+    const over = scene.send({ account: 3 })
+    const later = scene.send({ account: 1 })
+    for (const { account_id } of [over, later]) {
+      await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 1, account_id })
+    }
+    expect(told(await scene.ask(over))).toEqual([503, 'flood_wait'])
+    await scene.arm(stopBefore(ledger, 'await record(operation, held, attempt, sound)'))
+    const floods = scene.ask(later)
+    await untilStopped(plant.work(0))
+    const waiting = scene.send({ account: 2 })
+    const waits = scene.ask(waiting)
+    await scene.until(waiting, 'queued')
+    await plant.postgres.stop()
+    await plant.postgres.copy(copy)
+    await plant.postgres.start()
+    plant.work(0).resume()
+    expect(told(await floods)).toEqual([503, 'flood_wait'])
+    expect(told(await waits)).toEqual([200])
+    for (const wanted of [over, later]) {
+      await until('it runs', 10_000, async () => (await scene.ask(wanted)).status === 200)
+    }
+    // The copy knows nothing of these.
+    const [sent, started, marked] = [scene.send(), await scene.start(), scene.readState()]
+    const all = [over, later, waiting, sent, started, marked]
+    for (const wanted of [sent, started, marked]) expect(told(await scene.ask(wanted))).toEqual([200])
+    const refused = scene.send({ account: 2 })
+    await plant.fault({ on: 'send', fault: 'refuse', account_id: refused.account_id })
+    expect(told(await scene.ask(refused))).toEqual([403, 'chat_unavailable'])
+    // An intent without an outcome, where the platform shows no id of ours.
+    const open = await scene.start({ account: 3 })
+    await scene.arm(dieBefore(ledger, 'await conclude(operation, held, attempt, outcome ??'))
+    const first = scene.ask(open)
+    await plant.work(0).ended()
+    await scene.recover()
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+
+    await plant.postgres.stop()
+    await plant.postgres.restore(copy)
+    await plant.postgres.start()
+    restored = true
+    await until('sending is switched off', 20_000, async () => {
+      const row = await plant.db.maybe(
+        sql`select 1 from settings where name = 'dispatch' and value = 'false'`,
+      )
+      return row !== undefined
+    })
+    for (const wanted of all) {
+      expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })
+    }
+    expect(await scene.look(open)).toEqual({ state: 'ambiguous', reason: 'restored', accepted: 1 })
+    const fresh = scene.send()
+    await until('every process knows', 5_000, async () => {
+      return (await scene.ask(fresh)).code === 'provider_unavailable'
+    })
+    await plant.settled()
+    for (const wanted of all) {
+      expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    }
+    expect(told(await scene.ask(open))).toEqual([409, 'outcome_ambiguous'])
+    expect(await scene.look(fresh)).toMatchObject({ accepted: 0 })
+
+    // A restart alone changes nothing.
+    await scene.arm()
+    expect(told(await scene.ask(fresh))).toEqual([503, 'provider_unavailable'])
+    const url = plant.postgres.url('plant', { name: 'operator' })
+    const env = { DATABASE_URL: url, PARLEY_SECRET: 'a secret of the plant that is long enough' }
+    expect(await runParley(['dispatch', 'on'], env)).toMatchObject({ code: 0 })
+    await until('it goes out', 10_000, async () => (await scene.ask(fresh)).status === 200)
+    for (const wanted of [...all, open, fresh]) {
+      expect(await scene.look(wanted)).toMatchObject({ accepted: 1 })
+    }
+    // What the platform had refused is asked again, and this time it says yes.
+    expect(told(await scene.ask(refused))).toEqual([200])
+    expect(await scene.look(refused)).toMatchObject({ accepted: 1 })
+  }, 90_000)
+})

@@ -1,0 +1,168 @@
+/**
+ * One crash after the other in the same plant: what was asked of it, what the row says, what the platform holds, and
+ * what a repeat is told.
+ *
+ *   await scene.arm(dieBefore('src/worker/ledger.ts', 'const answer = ask('))   // the worker will die exactly there
+ *   const first = scene.ask(wanted)
+ *   await plant.work(0).ended()
+ *   await scene.recover()
+ *   expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
+ *   expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+ */
+import { readFile } from 'node:fs/promises'
+import { sql } from '../../src/db/sql.ts'
+import { until } from '../harness/process.ts'
+import { ask, readStateOf, sendOf, startOf, type Wanted } from './clients.ts'
+import type { Member } from './member.ts'
+import { type Asked, judge, type Kind, kindOf, type State, type Violation } from './oracle.ts'
+import type { Patch } from './patch.ts'
+import type { Plant } from './plant.ts'
+
+export interface Look {
+  readonly state: State | 'none'
+  readonly reason: string | null
+  /** How often the platform accepted it. */
+  readonly accepted: number
+}
+
+export class Scene {
+  readonly plant: Plant
+  readonly history: Asked[] = []
+  #keys = 0
+
+  constructor(plant: Plant) {
+    this.plant = plant
+  }
+
+  /** A message of its own text, so that nothing else explains what the platform holds. */
+  send({ account = 0, key = this.#nextKey() }: { account?: number; key?: string } = {}): Wanted {
+    return sendOf({ key, ...this.#place(account), text: `message ${key}` })
+  }
+
+  readState({ account = 0, key = this.#nextKey() }: { account?: number; key?: string } = {}): Wanted {
+    return readStateOf({ key, ...this.#place(account), unread: true })
+  }
+
+  /** With somebody nobody knows yet. */
+  async start({
+    account = 0,
+    key = this.#nextKey(),
+  }: {
+    account?: number
+    key?: string
+  } = {}): Promise<Wanted> {
+    const { person_id, username } = await this.plant.addPerson()
+    const { account_id } = this.#place(account)
+    return startOf({ key, account_id, chat_id: `platform:chat:${person_id}`, identifier: username })
+  }
+
+  #nextKey(): string {
+    return `scene-${++this.#keys}`
+  }
+
+  #place(account: number): { account_id: string; chat_id: string } {
+    const account_id = this.plant.accounts[account]
+    if (!account_id) throw new Error('The plant has no such account.')
+    return { account_id, chat_id: `platform:chat:${this.plant.people[0]}` }
+  }
+
+  async ask(wanted: Wanted): Promise<Asked> {
+    const asked = await ask(this.plant, wanted)
+    this.history.push(asked)
+    return asked
+  }
+
+  /** The worker starts with these changes and drives every account at once. */
+  async arm(...patches: Patch[]): Promise<void> {
+    await this.plant.work(0).restart(patches)
+    await this.plant.expireLeases({ attempts: false })
+    await this.plant.untilReady()
+  }
+
+  /** The worker starts as it is shipped, and everything comes to its end. */
+  async recover({ attempts = true }: { attempts?: boolean } = {}): Promise<void> {
+    await this.plant.work(0).start()
+    await this.plant.expireLeases({ attempts })
+    await this.plant.untilReady()
+    await this.plant.settled()
+  }
+
+  /** As if the lease of this attempt had run out, whoever holds it. */
+  async expireAttempt({ key }: Wanted): Promise<void> {
+    await this.plant.db.run(sql`
+      update operations set lease_until = clock_timestamp() where idempotency_key = ${key} and state = 'submitting'`)
+  }
+
+  async look(wanted: Wanted): Promise<Look> {
+    const row = (await this.plant.operations()).find(
+      (one) => one.idempotency_key === wanted.key && kindOf(one) === wanted.kind,
+    )
+    return { state: row?.state ?? 'none', reason: row?.reason ?? null, accepted: await this.accepted(wanted) }
+  }
+
+  /** Its state, reason and detail: as expected, or as they are when time is up. */
+  async settled({ key }: Wanted, expected: string): Promise<string> {
+    const say = async () => {
+      const row = await this.plant.db.maybe<Record<'state' | 'reason' | 'detail', string | null>>(sql`
+        select state, reason, detail from operations where idempotency_key = ${key}`)
+      return [row?.state, row?.reason, row?.detail].filter(Boolean).join(' ')
+    }
+    await until('the row has settled', 15_000, async () => (await say()) === expected).catch(() => {})
+    return say()
+  }
+
+  wish(kind: Kind, account: number): Wanted | Promise<Wanted> {
+    if (kind === 'send') return this.send({ account })
+    return kind === 'start' ? this.start({ account }) : this.readState({ account })
+  }
+
+  async accepted({ kind, account_id, chat_id, payload }: Wanted): Promise<number> {
+    const entries = await this.plant.journal()
+    return entries.filter(
+      (one) =>
+        one.kind === kind &&
+        one.account_id === account_id &&
+        one.chat_id === chat_id &&
+        one.text === (payload.text ?? null),
+    ).length
+  }
+
+  async until(wanted: Wanted, ...states: Look['state'][]): Promise<Look> {
+    let last: Look | undefined
+    return until(`${wanted.key} is ${states}`, 15_000, async () => {
+      last = await this.look(wanted)
+      return states.includes(last.state) && last
+    }).catch((cause) => {
+      throw new Error(`${wanted.key} is ${JSON.stringify(last)}.`, { cause })
+    })
+  }
+
+  async judge({ restored = false }: { restored?: boolean } = {}): Promise<Violation[]> {
+    return judge({ ...(await this.plant.evidence(this.history)), restored })
+  }
+}
+
+/** Status, code, and whether the answer was one that had been given before. */
+export function told({ status, code, replayed }: Asked): (number | string | null)[] {
+  return [status, ...(code === null ? [] : [code]), ...(replayed ? ['replayed'] : [])]
+}
+
+export function say(asked: Asked): string {
+  return told(asked).join(' ')
+}
+
+export function dieBefore(file: string, find: string): Patch {
+  return { file, find, replace: `process.kill(process.pid, 'SIGKILL'); ${find}` }
+}
+
+/** The whole process stops there once, as one that the machine has forgotten. `resume` lets it go on. */
+export function stopBefore(file: string, find: string): Patch {
+  return { file, find, replace: `globalThis.hasStopped ??= process.kill(process.pid, 'SIGSTOP'); ${find}` }
+}
+
+export async function untilStopped(member: Member): Promise<void> {
+  await until(`${member.name} has stopped`, 15_000, async () => {
+    const stat = await readFile(`/proc/${member.pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
+  })
+}
