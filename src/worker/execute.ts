@@ -124,7 +124,9 @@ const readState: Kind<undefined, { readonly unread_count: number }> = {
   prepare: async () => nothing,
   submit: (session, { chat_id, payload }) =>
     session.setReadState(chat_id ?? '', (payload as { unread: boolean }).unread),
-  reply: (_, operation) => unreadReply(operation, (operation.payload as { unread: boolean }).unread),
+  // A row that was put back from a journal does not know what was asked for; the platform's answer does.
+  reply: (_, operation, { unread_count }) =>
+    unreadReply(operation, (operation.payload as { unread: boolean } | null)?.unread ?? unread_count > 0),
   store: (tx, held, { chat_id }, { unread_count }) =>
     storeUnreadCounts(tx, held, new Map([[chat_id ?? '', unread_count]])),
 }

@@ -57,17 +57,22 @@ export function forgetLoop(): Loop {
 /** The platform has shown our random id: it was sent, once. */
 async function settleProven(app: App): Promise<number> {
   const rows = await listProven(app.db)
+  let settled = 0
   for (const row of rows) {
+    const { id: operation_id, account_id } = row
     const sent = { message_id: row.message_id, at: row.at.toISOString() }
-    await app.db.transaction(async (tx) => {
-      if (await completeProven(tx, row.id, sentReply(row, sent))) await storeSent(tx, row, row, sent)
-    })
-    app.log.info(
-      { operation_id: row.id, account_id: row.account_id },
-      'an unknown outcome is known: it was sent',
-    )
+    try {
+      await app.db.transaction(async (tx) => {
+        if (await completeProven(tx, row.id, sentReply(row, sent))) await storeSent(tx, row, row, sent)
+      })
+      settled++
+      app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
+    } catch (err) {
+      // One that cannot be stored does not keep the others from being known.
+      app.log.error({ err, operation_id, account_id }, 'a proof could not be recorded')
+    }
   }
-  return rows.length
+  return settled
 }
 
 /** Looks in the platform's history for what nobody knows of. Reading only, never sending. */
@@ -117,8 +122,8 @@ export function replayLoop(directory: string, own: string, ledger: Ledger): Loop
       if (files.length === 0) return false
       const ended = await listEnded(app.db, files)
       for (const file of files) {
-        await replay(app, directory, file, ledger)
-        if (ended.has(file.worker_id)) await markReplayed(directory, file)
+        const told = await replay(app, directory, file, ledger)
+        if (told && ended.has(file.worker_id)) await markReplayed(directory, file)
       }
       return false
     },
@@ -141,7 +146,9 @@ export async function replayAll(app: App, directory: string, ledger: Ledger): Pr
 
 const replayBatch = 1_000
 
-async function replay(app: App, directory: string, file: JournalFile, ledger: Ledger): Promise<void> {
+/** True: the file has nothing more to tell. An outcome that cannot be recorded does not keep the others from it. */
+async function replay(app: App, directory: string, file: JournalFile, ledger: Ledger): Promise<boolean> {
+  let told = true
   const entries = await readJournal(directory, file)
   const outcomes = entries.filter((entry) => entry.entry === 'outcome')
   for (let at = 0; at < outcomes.length; at += replayBatch) {
@@ -151,11 +158,17 @@ async function replay(app: App, directory: string, file: JournalFile, ledger: Le
       const outcome = batch.get(token)
       if (!outcome) continue
       const held = { owner: '', epoch: '0', account_id, workspace_id }
-      await ledger.conclude(operation, held, { id, token }, outcome)
-      app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
+      try {
+        await ledger.conclude(operation, held, { id, token }, outcome)
+        app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
+      } catch (err) {
+        told = false
+        app.log.error({ err, operation_id: id, journal: file.name }, 'what a journal told was not recorded')
+      }
       app.wake.signal('settled')
     }
   }
+  return told
 }
 
 /** Found by their tokens: a row that was put back may have another id. */
