@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { raiseBeat, readInstance, remember } from '../access/ledger/instance.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
-import type { Entry } from './journal.ts'
+import type { Entry, Intent } from './journal.ts'
 import { listJournals, readJournal } from './journal.ts'
 
 interface Seen {
@@ -82,15 +82,28 @@ async function goBack(
   await setDispatch(app, 'system', false)
   if (why === 'unknown') return
   let restored = 0
-  for (const file of await listJournals(directory)) {
-    for (const entry of await readJournal(directory, file)) restored += await putBack(app, entry)
+  const workers = Map.groupBy(await listJournals(directory), ({ worker_id }) => worker_id)
+  for (const files of workers.values()) {
+    const entries = (await Promise.all(files.map((file) => readJournal(directory, file)))).flat()
+    for (const intent of listPossible(entries)) restored += await putBack(app, intent)
   }
   app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')
 }
 
+/** What may have happened. An attempt that provably came to nothing leaves nothing to put back. */
+function listPossible(entries: readonly Entry[]): Intent[] {
+  const nothing = new Set<string>()
+  for (const entry of entries) {
+    if (entry.entry !== 'outcome') continue
+    const { kind } = entry.outcome
+    if (kind === 'refused' || kind === 'flood_wait' || kind === 'not_written') nothing.add(entry.token)
+    else if (kind === 'accepted') nothing.delete(entry.token)
+  }
+  return entries.filter((entry) => entry.entry === 'intent').filter(({ token }) => !nothing.has(token))
+}
+
 /** What became of it is told by the replay of the journals, which finds the token on the row. */
-async function putBack(app: App, entry: Entry): Promise<number> {
-  if (entry.entry !== 'intent') return 0
-  const id = await app.db.transaction((tx) => remember(tx, entry))
+async function putBack(app: App, intent: Intent): Promise<number> {
+  const id = await app.db.transaction((tx) => remember(tx, intent))
   return id === undefined ? 0 : 1
 }

@@ -37,16 +37,21 @@ export interface Remembered {
 /**
  * A row that the database has forgotten, or remembers as not yet submitted, is one that nobody can know about: it is
  * put back as `ambiguous` with its key and its token, so that what the journal says next still holds for it. A repeat
- * may have made another row for the same key meanwhile. Returns the row's id, or undefined if the database knew.
+ * may have made another row for the same key meanwhile. One that it remembers by an earlier attempt is this attempt's
+ * from now on: what the earlier one came to must not settle it. Returns the row's id, or undefined if the database knew.
  */
 export async function remember(tx: Tx, entry: Remembered): Promise<string | undefined> {
-  const known = await tx.maybe<{ id: string; state: string }>(sql`
-    select id, state from operations where id = ${entry.id}
+  const known = await tx.maybe<{ id: string; state: string; attempt_token: string | null }>(sql`
+    select id, state, attempt_token from operations where id = ${entry.id}
       or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key})
     for update`)
   if (!known) return (await insertForgotten(tx, entry)) === 1 ? entry.id : undefined
-  if (known.state !== 'queued' && known.state !== 'released') return undefined
-  const { id } = known
+  const { id, state, attempt_token } = known
+  if (attempt_token === entry.token || state === 'completed' || state === 'refused') return undefined
+  if (state === 'submitting' || state === 'ambiguous') {
+    await tx.run(sql`update operations set attempt_token = ${entry.token} where id = ${id}`)
+    return id
+  }
   // The guard knows no shorter way.
   await tx.run(sql`
     update operations set state = 'submitting', attempt_no = attempt_no + 1, attempt_token = ${entry.token}
