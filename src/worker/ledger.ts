@@ -38,6 +38,7 @@ const prepareMsMax = { text: 15_000, file: 100_000 } as const
 /** One account does several things at once, but only one in each chat, so that they arrive in order. */
 const atOnceMax = 4
 const retryMs = { first: 100, most: 3_000 } as const
+const uncrossedMs = 250
 /** A statement that is wrong does not become right: then the sweep says that nobody knows. */
 const triesMax = 5
 /** A process that stops waits this long for what it has submitted. */
@@ -121,7 +122,11 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     const startedAt = performance.now()
     const crossed = await cross(held, attempt, attemptSeconds[size])
     if (crossed === 'unknown') return
-    if (crossed === 'no') return void (await settleUncrossed(app.db, held, operation.id))
+    if (crossed === 'no') {
+      // For another host to take, or for the sweep: asking again at once would only be told the same.
+      if (!(await settleUncrossed(app.db, held, operation.id))) await sleep(uncrossedMs)
+      return
+    }
     const intended = await intend(operation, attempt)
     if (!intended || performance.now() - startedAt > submitMsMax) {
       const detail = intended ? 'deadline' : 'journal'
