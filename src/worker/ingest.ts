@@ -156,7 +156,9 @@ async function store(tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
     last,
   }))
   const unread = new Map([...sorted.unread].filter(([chat_id]) => !sorted.chats.has(chat_id)))
-  const [received, edited, deleted] = await Promise.all([
+  const [, received, edited, deleted] = await Promise.all([
+    // First: an answer that is being recorded locks its operation, then its message and chat.
+    noteProofs(tx, account_id, proofsIn(sorted)),
     storeMessages(tx, held, [...sorted.messages.values()]),
     storeEdits(tx, held, [...sorted.edits.values()]),
     deleteMessages(tx, held, of.deleted),
@@ -165,7 +167,6 @@ async function store(tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
     storeReadMarks(tx, held, of.read_by_them),
     storeUnreadCounts(tx, held, unread),
   ])
-  await noteProofs(tx, account_id, proofsIn(sorted))
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const about = (chat: Chat['id']) => ({ account_id, chat_id: `${chatPrefix}${chat}` })
