@@ -47,9 +47,7 @@ export async function openJournal(directory: string, worker_id: string): Promise
   function append(entry: Entry, flush: boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       waiting.push({ text: `${JSON.stringify(entry)}\n`, flush, resolve, reject })
-      writing ??= write().finally(() => {
-        writing = undefined
-      })
+      writing ??= write()
     })
   }
 
@@ -59,7 +57,8 @@ export async function openJournal(directory: string, worker_id: string): Promise
       const lines = waiting
       waiting = []
       try {
-        const text = lines.map((line) => line.text).join('')
+        // A write that failed may have left half a line behind: what comes after it stands on a line of its own.
+        const text = `\n${lines.map((line) => line.text).join('')}`
         await file.appendFile(text)
         size += text.length
         for (const line of lines) if (!line.flush) line.resolve()
@@ -70,6 +69,8 @@ export async function openJournal(directory: string, worker_id: string): Promise
         for (const line of lines) line.reject(error)
       }
     }
+    // In the same breath as the last look: whoever comes after it begins anew.
+    writing = undefined
   }
 
   async function turn(): Promise<void> {

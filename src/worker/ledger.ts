@@ -39,8 +39,8 @@ const prepareMsMax = { text: 15_000, file: 100_000 } as const
 const atOnceMax = 4
 /** Files pass through this process in pieces; few at a time, so that its memory stays small. */
 const filesAtOnceMax = 2
-const uncrossedMs = 500
 const retryMs = { first: 100, most: 3_000 } as const
+const uncrossedMs = 250
 /** A statement that is wrong does not become right: then the sweep says that nobody knows. */
 const triesMax = 5
 /** A process that stops waits this long for what it has submitted. */

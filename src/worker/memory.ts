@@ -8,7 +8,7 @@ import { listUnsafeSettings, raiseBeat, readInstance, remember } from '../access
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
-import type { Entry } from './journal.ts'
+import type { Entry, Intent } from './journal.ts'
 import { listJournals, readJournal } from './journal.ts'
 
 interface Seen {
@@ -86,30 +86,29 @@ async function goBack(
   app.log.error({ why, instance_id }, sentences[why])
   await setDispatch(app, 'system', false)
   if (why === 'unknown') return
-  const files = await listJournals(directory)
-  const vain = new Set<string>()
-  for (const file of files) for (const entry of await readJournal(directory, file)) noteVain(vain, entry)
   let restored = 0
-  for (const file of files) {
-    for (const entry of await readJournal(directory, file)) restored += await putBack(app, vain, entry)
+  const workers = Map.groupBy(await listJournals(directory), ({ worker_id }) => worker_id)
+  for (const files of workers.values()) {
+    const entries = (await Promise.all(files.map((file) => readJournal(directory, file)))).flat()
+    for (const intent of listPossible(entries)) restored += await putBack(app, intent)
   }
   app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')
 }
 
-/** Attempts that came to nothing, as far as the last word about them goes. */
-function noteVain(vain: Set<string>, entry: Entry): void {
-  if (entry.entry !== 'outcome') return
-  const { kind } = entry.outcome
-  if (kind === 'accepted' || kind === 'unknown') vain.delete(entry.token)
-  else vain.add(entry.token)
+/** What may have happened. An attempt that provably came to nothing leaves nothing to put back. */
+function listPossible(entries: readonly Entry[]): Intent[] {
+  const nothing = new Set<string>()
+  for (const entry of entries) {
+    if (entry.entry !== 'outcome') continue
+    const { kind } = entry.outcome
+    if (kind === 'refused' || kind === 'flood_wait' || kind === 'not_written') nothing.add(entry.token)
+    else if (kind === 'accepted') nothing.delete(entry.token)
+  }
+  return entries.filter((entry) => entry.entry === 'intent').filter(({ token }) => !nothing.has(token))
 }
 
-/**
- * What became of it is told by the replay of the journals, which finds the token on the row. After an attempt that came
- * to nothing another may have followed under the same key: the row must carry the token of that one.
- */
-async function putBack(app: App, vain: ReadonlySet<string>, entry: Entry): Promise<number> {
-  if (entry.entry !== 'intent' || vain.has(entry.token)) return 0
-  const id = await app.db.transaction((tx) => remember(tx, entry))
+/** What became of it is told by the replay of the journals, which finds the token on the row. */
+async function putBack(app: App, intent: Intent): Promise<number> {
+  const id = await app.db.transaction((tx) => remember(tx, intent))
   return id === undefined ? 0 : 1
 }

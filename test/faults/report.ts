@@ -27,6 +27,25 @@ export function tellOutcomes({ operations, journal, history }: Evidence): void {
   tellTable('all answers', countBy(history, nameOf))
 }
 
+/** Errors by what was said and what the cause was: a deadlock or a bug stands out among connections that are gone. */
+export function countErrors(counts: Record<string, number>, output: string): void {
+  for (const line of output.split('\n')) {
+    const name = errorIn(line)
+    if (name) counts[name] = (counts[name] ?? 0) + 1
+  }
+}
+
+function errorIn(line: string): string | undefined {
+  if (!line.startsWith('{')) return /bug in Parley|unhandled/i.test(line) ? line.slice(0, 120) : undefined
+  if (!line.includes('"level":"error"') && !line.includes('"40P01"')) return undefined
+  try {
+    const { msg, loop, err } = JSON.parse(line)
+    return [msg, loop, err?.type, err?.code, err?.cause?.code].filter(Boolean).join(', ')
+  } catch {
+    return undefined
+  }
+}
+
 function nameOf({ status, code, replayed }: Asked): string {
   if (status === null) return 'no answer'
   return `${status} ${code ?? ''}${replayed ? ' replayed' : ''}`.trimEnd()

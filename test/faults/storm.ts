@@ -23,7 +23,7 @@ import { openPlant, type Plant } from './plant.ts'
 import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { countRare, listMissing, type Rare } from './rare.ts'
-import { say, tellOutcomes, tellTable } from './report.ts'
+import { countErrors, say, tellOutcomes, tellTable } from './report.ts'
 
 const faultShare = 0.3
 const pauseSeconds = { least: 16, most: 20 }
@@ -69,7 +69,8 @@ const { values } = parseArgs({
 const kills = Number(values.kills)
 const seed = Number(values.seed)
 
-/** What happened to the processes. */
+/** What the processes complained of, and what happened to them. */
+const errors: Record<string, number> = {}
 const hits = { serve: 0, work: 0, sandbox: 0, starting: 0, postgres: 0, pause: 0, died: 0 }
 
 class Storm {
@@ -178,6 +179,7 @@ class Storm {
   #watch(member: Member): void {
     const { name } = member
     void member.ended().then(({ code, stdout, stderr }) => {
+      countErrors(errors, stdout + stderr)
       if (code === null) return
       hits.died++
       say(`${name} ended by itself with ${code}: ${(stdout + stderr).slice(-2_000)}`)
@@ -259,6 +261,8 @@ async function conclude(plant: Plant, clients: Clients): Promise<number> {
   const violations = judge(evidence)
   const rare = countRare(evidence, plant.lossy?.boundaries)
   tellTable('hits', { ...hits, other_commits_lost: sum(plant.lossy?.others) })
+  for (const member of plant.members) countErrors(errors, member.output())
+  tellTable('errors in logs', errors)
   tellOutcomes(evidence)
   tellTable('reached', { ...rare })
   const missing = kills >= enoughKills ? listMissing(rare, mustReach) : []

@@ -54,10 +54,16 @@ async function claim(app: App, caller: Caller, wish: Asked & { wish: Wish }): Pr
   try {
     return await makeWish(app, caller, wish)
   } catch (cause) {
+    // Two callers of one key in the same instant: the index of random ids may be the first to notice.
+    if (isTaken(cause)) return undefined
     // The row may be there, and a host may take it.
     if (isLost(cause)) throw new ApiError('outcome_ambiguous', { detail: unknown, cause })
     throw cause
   }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === '23505'
 }
 
 function isLost(error: unknown): boolean {

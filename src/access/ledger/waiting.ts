@@ -7,7 +7,8 @@ import { readSettled } from './wishes.ts'
 const pollMs = 1_000
 
 export function watchOperations(db: Db, wake: Wake): Waiting {
-  const waiting = new Map<string, (row: Settled | undefined) => void>()
+  /** A key that ran again has the same row: its first caller may still be waiting beside the next one. */
+  const waiting = new Map<string, Set<(row: Settled | undefined) => void>>()
   let looking = false
   let again = false
 
@@ -22,7 +23,7 @@ export function watchOperations(db: Db, wake: Wake): Waiting {
       if (waiting.size === 0) break
       // A database that is away is asked again by the poll.
       const rows = await readSettled(db, [...waiting.keys()]).catch(() => [])
-      for (const row of rows) waiting.get(row.id)?.(row)
+      for (const row of rows) for (const end of waiting.get(row.id) ?? []) end(row)
     } while (again)
     looking = false
   }
@@ -33,19 +34,21 @@ export function watchOperations(db: Db, wake: Wake): Waiting {
   return {
     settled(id, ms) {
       return new Promise((resolve) => {
+        const callers = waiting.get(id) ?? new Set()
         const end = (row: Settled | undefined) => {
           clearTimeout(timer)
-          waiting.delete(id)
+          callers.delete(end)
+          if (callers.size === 0) waiting.delete(id)
           resolve(row)
         }
         const timer = setTimeout(() => end(undefined), ms)
-        waiting.set(id, end)
+        waiting.set(id, callers.add(end))
       })
     },
     close() {
       off()
       clearInterval(poll)
-      for (const end of waiting.values()) end(undefined)
+      for (const callers of waiting.values()) for (const end of callers) end(undefined)
     },
   }
 }
