@@ -220,6 +220,7 @@ create table instance (
   singleton boolean not null default true,
   id uuid not null default gen_random_uuid(),
   beat bigint not null default 0,
+  generation uuid not null default gen_random_uuid(),
   beat_at timestamp with time zone not null default clock_timestamp(),
   CHECK (singleton),
   PRIMARY KEY (singleton)
@@ -313,6 +314,7 @@ create table operations (
   hint_message_id bigint,
   looked_for_at timestamp with time zone,
   closed_at timestamp with time zone,
+  told_as uuid,
   CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
   CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
   CHECK ((closed_as = ANY (ARRAY['sent'::text, 'not_sent'::text]))),

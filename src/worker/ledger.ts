@@ -17,7 +17,7 @@ import {
   settleQueued,
   settleUncrossed,
 } from '../access/ledger/boundary.ts'
-import { noteFlood } from '../access/ledger/hosts.ts'
+import { holdsLease, noteFlood } from '../access/ledger/hosts.ts'
 import { noteStrike } from '../access/ledger/safety.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
@@ -175,6 +175,8 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
       await noteTrouble(app, held.account_id, { status: reason, reason })
       return settleQueued(app.db, id, { detail: reason })
     }
+    // A session that was closed because the account is somebody else's by now: it is theirs to do.
+    if (outcome?.kind === 'not_written' && !(await holdsLease(app.db, held.owner, held))) return
     if (outcome?.kind === 'flood_wait') await noteFloodWait(held, id, outcome.retry_after_seconds)
     const detail = outcome?.kind === 'forbidden' ? outcome.detail : (outcome?.kind ?? 'timeout')
     await settleQueued(app.db, id, { detail })

@@ -4,7 +4,13 @@
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { listUnsafeSettings, raiseBeat, readInstance, remember } from '../access/ledger/instance.ts'
+import {
+  listUnsafeSettings,
+  raiseBeat,
+  readInstance,
+  remember,
+  renewGeneration,
+} from '../access/ledger/instance.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
@@ -14,6 +20,7 @@ import { listJournals, readJournal } from './journal.ts'
 interface Seen {
   readonly id: string
   readonly beat: string
+  readonly generation: string
 }
 
 export interface Memory {
@@ -34,26 +41,30 @@ export async function openMemory(app: App, directory: string): Promise<Memory> {
   }
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, fileName)
-  let seen = await readSeen(path)
+  const known = await readSeen(path)
   const instance = await readInstance(app.db)
-  const same = seen?.id === instance.id
-  const wentBack = same && seen !== undefined && BigInt(instance.beat) < BigInt(seen.beat)
-  const stranger = !same && !instance.fresh && app.config.instance_id !== instance.id
-  if (wentBack) await goBack(app, directory, { why: 'older', instance_id: instance.id })
-  else if (stranger) await goBack(app, directory, { why: 'unknown', instance_id: instance.id })
-  seen = { id: instance.id, beat: instance.beat }
+  const same = known?.id === instance.id
+  const lower = same && BigInt(instance.beat) < BigInt(known.beat)
+  const went_back = same && (lower || known.generation !== instance.generation)
+  if (went_back) await goBack(app, directory, { why: 'older', instance_id: instance.id })
+  else if (!same && !instance.fresh && app.config.instance_id !== instance.id) {
+    await goBack(app, directory, { why: 'unknown', instance_id: instance.id })
+  }
+  let seen: Seen = lower ? await renewGeneration(app.db) : instance
   await keep(path, seen)
 
   return {
-    beat: () => seen?.beat ?? '0',
-    went_back: wentBack,
+    beat: () => seen.beat,
+    went_back,
     async raise() {
       const now = await raiseBeat(app.db)
-      const older = seen !== undefined && (now.id !== seen.id || BigInt(now.beat) <= BigInt(seen.beat))
-      if (older) await goBack(app, directory, { why: 'older', instance_id: now.id })
-      seen = now
-      await keep(path, now)
-      return older
+      const older = now.id !== seen.id || BigInt(now.beat) <= BigInt(seen.beat)
+      const another = older || now.generation !== seen.generation
+      if (another) await goBack(app, directory, { why: 'older', instance_id: now.id })
+      // Told to those who were away, by whoever has seen it with their own eyes.
+      seen = older ? await renewGeneration(app.db) : now
+      await keep(path, seen)
+      return another
     },
   }
 }
@@ -66,8 +77,8 @@ async function readSeen(path: string): Promise<Seen | undefined> {
   }
 }
 
-async function keep(path: string, seen: Seen): Promise<void> {
-  await writeFile(`${path}.new`, JSON.stringify(seen), { mode: 0o600 })
+async function keep(path: string, { id, beat, generation }: Seen): Promise<void> {
+  await writeFile(`${path}.new`, JSON.stringify({ id, beat, generation }), { mode: 0o600 })
   await rename(`${path}.new`, path)
 }
 

@@ -74,7 +74,7 @@ async function settleProven(app: App): Promise<number> {
 function settleOne(app: App, row: Proven): Promise<boolean> {
   const sent = { message_id: row.message_id, at: row.at.toISOString() }
   return app.db.transaction(async (tx) => {
-    if (!(await completeProven(tx, row.id, sentReply(row, sent)))) return false
+    if (!(await completeProven(tx, row.id, sentReply({ ...row, id: row.told_as }, sent)))) return false
     await storeSent(tx, row, row, sent)
     countSend(tx, row, row)
     return true
@@ -166,7 +166,7 @@ async function replay(app: App, directory: string, file: JournalFile, ledger: Le
       if (!outcome) continue
       const held = { owner: '', epoch: '0', account_id, workspace_id }
       try {
-        await ledger.conclude(operation, held, { id, token }, outcome)
+        await ledger.conclude({ ...operation, id: operation.told_as }, held, { id, token }, outcome)
         app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
         app.wake.signal('settled')
       } catch (err) {
@@ -179,9 +179,12 @@ async function replay(app: App, directory: string, file: JournalFile, ledger: Le
 }
 
 /** Found by their tokens: a row that was put back may have another id. */
-function listOpen(db: Db, tokens: readonly string[]): Promise<(Operation & { attempt_token: string })[]> {
+function listOpen(
+  db: Db,
+  tokens: readonly string[],
+): Promise<(Operation & { attempt_token: string; told_as: string })[]> {
   return db.rows(sql`
     select id, workspace_id, account_id, kind, idempotency_key, fingerprint, chat_id::text, payload, file_id,
-      random_id::text, attempt_token
+      random_id::text, attempt_token, coalesce(told_as, id) as told_as
     from operations where attempt_token = any(${tokens}::uuid[]) and state in ('submitting', 'ambiguous')`)
 }

@@ -4,11 +4,18 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 export interface Beat {
   readonly id: string
   readonly beat: string
+  readonly generation: string
 }
 
 export function raiseBeat(db: Db): Promise<Beat> {
   return db.one<Beat>(sql`
-    update instance set beat = beat + 1, beat_at = clock_timestamp() returning id, beat::text`)
+    update instance set beat = beat + 1, beat_at = clock_timestamp() returning id, beat::text, generation`)
+}
+
+/** From now on it is another past that is remembered. */
+export function renewGeneration(db: Db): Promise<Beat> {
+  return db.one<Beat>(sql`
+    update instance set generation = gen_random_uuid() returning id, beat::text, generation`)
 }
 
 export interface Instance extends Beat {
@@ -18,7 +25,7 @@ export interface Instance extends Beat {
 
 export function readInstance(db: Db): Promise<Instance> {
   return db.one<Instance>(sql`
-    select id, beat::text, beat = 0 or beat_at > clock_timestamp() - interval '1 minute' as fresh from instance`)
+    select id, beat::text, generation, beat = 0 or beat_at > clock_timestamp() - interval '1 minute' as fresh from instance`)
 }
 
 /** What the promises stand on: a commit that was answered survives a crash of the machine. */
@@ -62,7 +69,8 @@ export async function remember(tx: Tx, entry: Remembered): Promise<string | unde
     update operations set state = 'submitting' where id = ${id} and state in ('queued', 'released')`)
   await tx.run(sql`
     update operations set state = 'ambiguous', reason = 'restored', detail = null, finished_at = domain_now(),
-      lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token}
+      lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token},
+      told_as = case when id <> ${entry.id} then ${entry.id}::uuid end
     where id = ${id} and state in ('submitting', 'ambiguous')`)
   return id
 }

@@ -21,6 +21,8 @@ export async function noteProofs(tx: Db, account_id: string, proofs: readonly Pr
 
 export interface Proven {
   readonly id: string
+  /** What the operation is called in answers. */
+  readonly told_as: string
   readonly account_id: string
   readonly workspace_id: string
   readonly chat_id: string
@@ -33,7 +35,7 @@ export interface Proven {
 /** Unknown outcomes that are known by now. */
 export function listProven(db: Db): Promise<Proven[]> {
   return db.rows<Proven>(sql`
-    select id, account_id, workspace_id, chat_id::text, proof_message_id::text as message_id, proof_at as at, payload,
+    select id, coalesce(told_as, id) as told_as, account_id, workspace_id, chat_id::text, proof_message_id::text as message_id, proof_at as at, payload,
       random_id::text
     from operations where state = 'ambiguous' and proof_message_id is not null order by id limit 100`)
 }

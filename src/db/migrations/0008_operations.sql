@@ -11,7 +11,9 @@ alter table operations
   add column hint_message_id bigint,
   -- When it was last looked for in the platform's history.
   add column looked_for_at timestamptz,
-  add column closed_at timestamptz;
+  add column closed_at timestamptz,
+  -- The id that callers were told before the database went back in time and a repeat made this row for the same key.
+  add column told_as uuid;
 
 create index operations_queued on operations (account_id, created_at, id) where state = 'queued';
 create index operations_submitting on operations (lease_until) where state = 'submitting' and effect = 'platform';
@@ -66,6 +68,8 @@ create table instance (
   singleton boolean primary key default true check (singleton),
   id uuid not null default gen_random_uuid(),
   beat bigint not null default 0,
+  -- Another one after every time that it went back: who was away meanwhile learns of it.
+  generation uuid not null default gen_random_uuid(),
   beat_at timestamptz not null default clock_timestamp()
 );
 insert into instance default values;
