@@ -100,6 +100,7 @@ interface Line {
 export interface JournalFile {
   readonly name: string
   readonly worker_id: string
+  readonly size: number
   /** It was replayed after its process had ended. */
   readonly done: boolean
 }
@@ -111,9 +112,9 @@ export async function listJournals(directory: string): Promise<JournalFile[]> {
   for (const name of names.sort()) {
     const [, worker_id, done] = /^([0-9a-f-]{36})\.\d+\.jsonl(\.done)?$/.exec(name) ?? []
     if (!worker_id) continue
-    const { mtimeMs } = await stat(join(directory, name))
+    const { mtimeMs, size } = await stat(join(directory, name))
     if (done && Date.now() - mtimeMs > keepMs) await unlink(join(directory, name))
-    else files.push({ name, worker_id, done: done !== undefined })
+    else files.push({ name, worker_id, size, done: done !== undefined })
   }
   return files
 }

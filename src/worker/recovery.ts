@@ -119,6 +119,8 @@ async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<vo
 
 /** Replaying is harmless: every line is fenced by its token. A file is done once its process has ended. */
 export function replayLoop(directory: string, own: string, ledger: Ledger): Loop {
+  /** How much of each file has been told; the journal of a process that lives is read again when it has grown. */
+  const told = new Map<string, number>()
   return {
     name: 'journals',
     restMs: replayMs,
@@ -129,8 +131,9 @@ export function replayLoop(directory: string, own: string, ledger: Ledger): Loop
       if (files.length === 0) return false
       const ended = await listEnded(app.db, files)
       for (const file of files) {
-        const told = await replay(app, directory, file, ledger)
-        if (told && ended.has(file.worker_id)) await markReplayed(directory, file)
+        const { name, size, worker_id } = file
+        if (told.get(name) !== size && (await replay(app, directory, file, ledger))) told.set(name, size)
+        if (told.get(name) === size && ended.has(worker_id)) await markReplayed(directory, file)
       }
       return false
     },
