@@ -4,7 +4,16 @@ import { routes as contacts } from './capabilities/contacts/routes.ts'
 import { routes as events } from './capabilities/events/routes.ts'
 import { routes as me } from './capabilities/me/routes.ts'
 import { routes as messages } from './capabilities/messages/routes.ts'
+import { routes as pipeline } from './capabilities/pipeline/routes.ts'
 import { routes as search } from './capabilities/search/routes.ts'
 import type { Route } from './route.ts'
 
-export const routes: readonly Route[] = [...me, ...chats, ...messages, ...contacts, ...search, ...events]
+export const routes: readonly Route[] = [
+  ...me,
+  ...chats,
+  ...messages,
+  ...contacts,
+  ...search,
+  ...pipeline,
+  ...events,
+]

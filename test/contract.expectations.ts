@@ -105,6 +105,24 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'required',
     foreign: [403, 'account_unavailable'],
   },
+  get_pipeline: {
+    method: 'GET',
+    path: '/pipeline',
+    scopes: ['read', 'write'],
+    gates: ['pipeline'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: 'own',
+  },
+  move_chat: {
+    method: 'POST',
+    path: '/pipeline/move',
+    scopes: ['write'],
+    gates: ['pipeline'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: [403, 'account_unavailable'],
+  },
   // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
   probe_note: {
     method: 'POST',
