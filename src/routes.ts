@@ -1,5 +1,6 @@
 /** The contract, listed: every operation under /api/v1. */
 import { routes as chats } from './capabilities/chats/routes.ts'
+import { routes as columns } from './capabilities/columns/routes.ts'
 import { routes as contacts } from './capabilities/contacts/routes.ts'
 import { routes as events } from './capabilities/events/routes.ts'
 import { routes as me } from './capabilities/me/routes.ts'
@@ -15,5 +16,6 @@ export const routes: readonly Route[] = [
   ...contacts,
   ...search,
   ...pipeline,
+  ...columns,
   ...events,
 ]

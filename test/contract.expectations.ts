@@ -123,6 +123,24 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: [403, 'account_unavailable'],
   },
+  get_columns: {
+    method: 'GET',
+    path: '/columns',
+    scopes: ['read', 'write'],
+    gates: ['crm'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: 'own',
+  },
+  set_column: {
+    method: 'POST',
+    path: '/columns/set',
+    scopes: ['write'],
+    gates: ['crm'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: [403, 'account_unavailable'],
+  },
   // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
   probe_note: {
     method: 'POST',
