@@ -1,4 +1,5 @@
 /** The contract, listed: every operation under /api/v1. */
+import { routes as analytics } from './capabilities/analytics/routes.ts'
 import { routes as chats } from './capabilities/chats/routes.ts'
 import { routes as columns } from './capabilities/columns/routes.ts'
 import { routes as contacts } from './capabilities/contacts/routes.ts'
@@ -17,5 +18,6 @@ export const routes: readonly Route[] = [
   ...search,
   ...pipeline,
   ...columns,
+  ...analytics,
   ...events,
 ]

@@ -141,6 +141,15 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: [403, 'account_unavailable'],
   },
+  get_analytics: {
+    method: 'GET',
+    path: '/analytics',
+    scopes: ['read'],
+    gates: ['analytics'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: 'own',
+  },
   // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
   probe_note: {
     method: 'POST',

@@ -514,7 +514,7 @@ CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owne
 CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
-CREATE INDEX campaign_counts_campaign ON public.campaign_counts USING btree (campaign_id);
+CREATE INDEX campaign_counts_campaign ON public.campaign_counts USING btree (campaign_id, at);
 CREATE INDEX campaign_recipients_campaign ON public.campaign_recipients USING btree (campaign_id, id);
 CREATE INDEX campaigns_recent ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC);
 CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));

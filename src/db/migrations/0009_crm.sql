@@ -77,7 +77,7 @@ create table campaign_recipients (
 );
 create index campaign_recipients_campaign on campaign_recipients (campaign_id, id);
 
--- What came of a campaign's messages, by quarter of an hour as above. `reached`: recipients with a first message that
+-- What came of a campaign's messages, by quarter of an hour and all together, as above. `reached`: recipients with a first message that
 -- the platform accepted; `replied`: those who answered.
 create table campaign_counts (
   workspace_id uuid not null,
@@ -92,4 +92,4 @@ create table campaign_counts (
   primary key (workspace_id, at, campaign_id, account_id),
   foreign key (workspace_id, campaign_id) references campaigns (workspace_id, id)
 );
-create index campaign_counts_campaign on campaign_counts (campaign_id);
+create index campaign_counts_campaign on campaign_counts (campaign_id, at);
