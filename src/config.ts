@@ -21,7 +21,26 @@ export interface Config {
   readonly read_state_minute: number
   readonly start_chat_minute: number
   readonly start_chat_day: number
+  /** A message that is one of these puts its sender on the suppression list. */
+  readonly opt_out_words: readonly string[]
 }
+
+/** Asking to stop, in the languages people write to us in. */
+const optOutWords = [
+  'stop, stop all, stopall, please stop, stop please, unsubscribe, unsubscribe me, opt out, optout, remove me',
+  'stop messaging me, stop writing to me, do not contact me, leave me alone',
+  'stopp, bitte stopp, abmelden, austragen, abbestellen, keine nachrichten mehr',
+  'arrêter, arrêtez, désabonner, désinscrire, se désabonner, se désinscrire',
+  'baja, parar, cancelar suscripción, darme de baja, no me escribas más',
+  'sair, pare, descadastrar, cancelar inscrição',
+  'basta, cancellami, disiscrivimi, annulla iscrizione',
+  'afmelden, uitschrijven, stoppen, avregistrera, sluta, afmeld, lopeta',
+  'stop proszę, wypisz, wypisz mnie, rezygnuję, odhlásit, přestaňte, leiratkozás, dezabonare',
+  'стоп, отписаться, отпишите меня, отписка, не пишите мне, хватит, відписатися, не пишіть мені',
+  'dur, iptal, abonelikten çık, beni çıkar, διαγραφή, σταμάτα',
+  'توقف, إلغاء الاشتراك, إيقاف, הסר, הסירו אותי, बंद करो, रोकें',
+  '停止, 退订, 取消订阅, 取消訂閱, 配信停止, 登録解除, やめて, 수신거부, 중지, ยกเลิก, dừng, hủy, berhenti',
+].flatMap((line) => line.split(', '))
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
@@ -42,6 +61,7 @@ const variables = {
   PARLEY_READ_STATE_PER_MINUTE: whole(1, 10_000).default(60),
   PARLEY_START_CHAT_PER_MINUTE: whole(1, 10_000).default(30),
   PARLEY_START_CHAT_PER_DAY: whole(1, 10_000).default(200),
+  PARLEY_OPT_OUT_WORDS: z.string().max(20_000, 'must have at most 20000 characters').optional(),
 }
 
 /** Read by the command line itself. */
@@ -100,7 +120,21 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     read_state_minute: env_.PARLEY_READ_STATE_PER_MINUTE,
     start_chat_minute: env_.PARLEY_START_CHAT_PER_MINUTE,
     start_chat_day: env_.PARLEY_START_CHAT_PER_DAY,
+    opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
   }
+}
+
+/** `none` switches it off; a list that begins with a plus is added to the one there is. */
+function readWords(text: string | undefined): readonly string[] {
+  if (text === undefined) return optOutWords
+  const given = text.trim()
+  if (given.toLowerCase() === 'none') return []
+  const added = given.startsWith('+')
+  const words = (added ? given.slice(1) : given)
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean)
+  return added ? [...optOutWords, ...words] : words
 }
 
 function address(...protocols: readonly string[]) {

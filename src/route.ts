@@ -23,6 +23,31 @@ export class Json {
   }
 }
 
+/**
+ * A text too long to be held at once. It has begun when it is made, so what cannot be read is refused while there is
+ * still a status to refuse it with; what fails later ends the connection.
+ */
+export class Stream implements AsyncIterable<string> {
+  readonly #rest: AsyncGenerator<string>
+  readonly #begun: IteratorResult<string>[]
+
+  private constructor(begun: IteratorResult<string>, rest: AsyncGenerator<string>) {
+    this.#begun = [begun]
+    this.#rest = rest
+  }
+
+  static async begin(chunks: AsyncGenerator<string>): Promise<Stream> {
+    return new Stream(await chunks.next(), chunks)
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<string> {
+    return {
+      next: async () => this.#begun.shift() ?? this.#rest.next(),
+      return: () => this.#rest.return(undefined),
+    }
+  }
+}
+
 /** A form as it came in: its fields, and its one file, which is stored already. */
 export class Form {
   readonly fields: Readonly<Record<string, unknown>>

@@ -1,5 +1,6 @@
 /** What every operation owes, asked of all at once. A new route is covered the moment it is listed. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createColumn } from '../src/capabilities/columns/columns.ts'
 import { apiPrefix, type Gate, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { emit } from '../src/events/emit.ts'
@@ -17,7 +18,7 @@ const expected = (route: Route): Expectation => expectations[route.name] as Expe
 
 /** What only our own workspace may ever see. */
 const canary = 'canaryofown'
-const showsCanary = ['list_chats', 'get_chat', 'list_messages', 'list_contacts', 'list_events']
+const showsCanary = ['list_chats', 'get_chat', 'list_messages', 'list_contacts', 'list_events', 'get_columns']
 
 let workplace: Workplace
 let service: Service
@@ -25,6 +26,7 @@ let own: Tenant
 let other: Tenant
 let account_id: string
 let chat_id: string
+let column_id: string
 
 beforeAll(async () => {
   workplace = await openWorkplace({ routes: probes, env: { PARLEY_START_CHAT_PER_MINUTE: '10000' } })
@@ -38,6 +40,13 @@ beforeAll(async () => {
   account_id = await workplace.connected(own)
   const id = String(person.person_id)
   await service.chat({ account_id, workspace_id: own.workspace_id, id, name: canary, texts: [canary] })
+  const column = await createColumn(service.app, 'system', {
+    workspace_id: own.workspace_id,
+    name: canary,
+    type: 'select',
+    options: [{ value: 'Team' }],
+  })
+  column_id = column.id
   await service.app.db.transaction((tx) =>
     emit(tx, own.workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data: { canary } }]),
   )
@@ -76,7 +85,9 @@ test('the expectations are independent of the routes and agree with them', () =>
 /** A request that would succeed, made from the operation's own example. */
 let serial = 0
 function ask(route: Route, overrides: Ask = {}): Promise<Answer> {
-  const example = JSON.stringify(route.example).replaceAll('platform:chat:42', chat_id)
+  const example = JSON.stringify(route.example)
+    .replaceAll('platform:chat:42', chat_id)
+    .replaceAll('0199a1f0-0000-7000-8000-00000000000a', column_id)
   const { params = {}, query = {}, body }: Route['example'] = JSON.parse(example)
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
   const filled = new URLSearchParams({ ...query, ...('account_id' in query && { account_id }) })

@@ -2,7 +2,23 @@
 
 type Row = Readonly<Record<string, unknown>>
 
-export function print(result: Row | readonly Row[], { json }: { json: boolean }): void {
+/** Text that goes out as it is, and what it is with --json. */
+export class Plain {
+  readonly text: string
+  readonly data: Row
+
+  constructor(text: string, data: Row) {
+    this.text = text
+    this.data = data
+  }
+}
+
+export function print(result: Row | readonly Row[] | Plain, { json }: { json: boolean }): void {
+  if (result instanceof Plain) {
+    if (json) write(JSON.stringify(result.data, null, 2))
+    else process.stdout.write(result.text)
+    return
+  }
   write(json ? JSON.stringify(result, null, 2) : readable(result))
 }
 

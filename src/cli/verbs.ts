@@ -8,9 +8,9 @@ import { parseTime } from '../lib/shapes.ts'
 import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
-import { print } from './output.ts'
+import { type Plain, print } from './output.ts'
 
-type Result = Readonly<Record<string, unknown>> | readonly Readonly<Record<string, unknown>>[]
+type Result = Readonly<Record<string, unknown>> | readonly Readonly<Record<string, unknown>>[] | Plain
 
 export interface Shared {
   readonly dataDir: string
@@ -82,6 +82,13 @@ export function port(value: string): number {
 export function whole(value: string): number {
   if (!/^\d{1,9}$/.test(value)) throw new InvalidArgumentError('A whole number, at most 999999999.')
   return Number(value)
+}
+
+/** A place in an order, from 1 on. */
+export function place(value: string): number {
+  const number = whole(value)
+  if (number === 0) throw new InvalidArgumentError('Places begin with 1.')
+  return number
 }
 
 /** A noun with verbs below it; alone it prints its help. */

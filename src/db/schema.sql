@@ -88,6 +88,76 @@ create table audit (
   PRIMARY KEY (seq)
 );
 
+create table campaign_counts (
+  workspace_id uuid not null,
+  at timestamp with time zone not null,
+  campaign_id uuid not null,
+  account_id text not null,
+  sent bigint not null default 0,
+  failed bigint not null default 0,
+  ambiguous bigint not null default 0,
+  reached bigint not null default 0,
+  replied bigint not null default 0,
+  PRIMARY KEY (workspace_id, at, campaign_id, account_id)
+);
+
+create table campaign_recipients (
+  id uuid not null,
+  campaign_id uuid not null,
+  workspace_id uuid not null,
+  account_id text,
+  chat_id bigint,
+  identifier text,
+  name text,
+  status text not null default 'queued'::text,
+  step integer not null default 0,
+  next_action_at timestamp with time zone,
+  last_sent_at timestamp with time zone,
+  CHECK ((status = ANY (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text, 'failed'::text, 'ambiguous'::text, 'cancelled'::text, 'suppressed'::text]))),
+  PRIMARY KEY (id)
+);
+
+create table campaign_steps (
+  campaign_id uuid not null,
+  workspace_id uuid not null,
+  position integer not null,
+  branch text not null,
+  wait_hours double precision not null,
+  variants text[] not null,
+  CHECK (((cardinality(variants) >= 1) AND (cardinality(variants) <= 5))),
+  CHECK ((branch = ANY (ARRAY['no_reply'::text, 'seen'::text, 'unseen'::text]))),
+  CHECK ((wait_hours >= (0.0833)::double precision)),
+  PRIMARY KEY (campaign_id, "position")
+);
+
+create table campaigns (
+  id uuid not null,
+  workspace_id uuid not null,
+  user_id uuid not null,
+  kind text not null,
+  name text,
+  status text not null,
+  message_text text not null,
+  branching_enabled boolean not null default false,
+  daily_quota_per_account integer not null default 30,
+  max_followups integer not null default 2,
+  scheduled_at timestamp with time zone,
+  schedule_timezone text not null default 'UTC'::text,
+  created_at timestamp with time zone not null default domain_now(),
+  started_at timestamp with time zone,
+  completed_at timestamp with time zone,
+  cancelled_at timestamp with time zone,
+  CHECK (((char_length(message_text) >= 1) AND (char_length(message_text) <= 4096))),
+  CHECK (((daily_quota_per_account >= 1) AND (daily_quota_per_account <= 200))),
+  CHECK (((max_followups >= 0) AND (max_followups <= 10))),
+  CHECK (((status = 'cancelled'::text) = (cancelled_at IS NOT NULL))),
+  CHECK ((char_length(name) <= 200)),
+  CHECK ((kind = ANY (ARRAY['scoped'::text, 'contacts'::text, 'legacy'::text]))),
+  CHECK ((status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text, 'cancelled'::text, 'completed'::text]))),
+  PRIMARY KEY (id),
+  UNIQUE (workspace_id, id)
+);
+
 create table chat_sync (
   account_id text not null,
   chat_id bigint not null,
@@ -114,6 +184,7 @@ create table chats (
   read_by_them_at timestamp with time zone,
   stage_key text not null default 'new'::text,
   name_tokens tsvector,
+  placed_at timestamp with time zone,
   CHECK ((kind = ANY (ARRAY['private'::text, 'group'::text, 'channel'::text]))),
   CHECK ((unread_count >= 0)),
   PRIMARY KEY (account_id, chat_id)
@@ -260,6 +331,15 @@ create table memberships (
   created_at timestamp with time zone not null default domain_now(),
   CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text]))),
   PRIMARY KEY (workspace_id, user_id)
+);
+
+create table message_counts (
+  workspace_id uuid not null,
+  at timestamp with time zone not null,
+  account_id text not null,
+  received bigint not null default 0,
+  sent bigint not null default 0,
+  PRIMARY KEY (workspace_id, at, account_id)
 );
 
 create table messages (
@@ -436,9 +516,13 @@ CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owne
 CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
+CREATE INDEX campaign_counts_campaign ON public.campaign_counts USING btree (campaign_id, at);
+CREATE INDEX campaign_recipients_campaign ON public.campaign_recipients USING btree (campaign_id, id);
+CREATE INDEX campaigns_recent ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC);
 CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));
 CREATE INDEX chat_sync_incomplete ON public.chat_sync USING btree (account_id) WHERE (NOT complete);
 CREATE INDEX chat_sync_wanted ON public.chat_sync USING btree (account_id, wanted_at) WHERE (wanted_at IS NOT NULL);
+CREATE INDEX chats_placed ON public.chats USING btree (account_id, chat_id) WHERE (placed_at IS NOT NULL);
 CREATE INDEX chats_recent ON public.chats USING btree (account_id, last_message_at DESC, chat_id DESC);
 CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, last_message_at DESC, chat_id DESC);
 CREATE INDEX chats_words ON public.chats USING gin (account_id, name_tokens) WHERE (name_tokens IS NOT NULL);
@@ -472,6 +556,12 @@ alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES 
 alter table account_strikes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table campaign_counts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
+alter table campaign_recipients add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table campaign_recipients add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
+alter table campaign_steps add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
+alter table campaigns add FOREIGN KEY (user_id) REFERENCES users(id);
+alter table campaigns add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table chat_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table chats add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table chats add FOREIGN KEY (workspace_id, stage_key) REFERENCES stages(workspace_id, key);

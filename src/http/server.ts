@@ -1,5 +1,6 @@
 /** The API's door: every operation of the contract at its address. */
 import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Chunk, storeChunk } from '../access/ledger/files.ts'
 import { admit, perform } from '../access/perform.ts'
@@ -8,7 +9,7 @@ import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
 import type { ControlCall } from '../platform/sandbox/control-operation.ts'
-import { Form, Json, type Reply, type Route } from '../route.ts'
+import { Form, Json, type Reply, type Route, Stream } from '../route.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs, readBody } from './body.ts'
 import { mountDocs } from './docs.ts'
@@ -107,10 +108,13 @@ export async function buildServer(
   return toServer(server)
 }
 
+const json = 'application/json; charset=utf-8'
+
 function send(reply: FastifyReply, { status, headers = {}, body }: Reply): FastifyReply {
   reply.code(status).headers(headers)
-  if (!(body instanceof Json)) return reply.send(body)
-  return reply.type('application/json; charset=utf-8').send(body.text)
+  if (body instanceof Json) return reply.type(json).send(body.text)
+  if (body instanceof Stream) return reply.type(json).send(Readable.from(body, { objectMode: false }))
+  return reply.send(body)
 }
 
 function methodsOf(routes: readonly Route[], path: string): string[] {

@@ -26,3 +26,39 @@ export function joinText(head: string, rows: readonly Row[], tail: string): stri
   texts[last] += tail
   return texts.join(',')
 }
+
+/** Some rows of one account, written as JSON with commas between; `last` is where the next ones begin. */
+export interface Batch {
+  readonly items: string
+  readonly count: number
+  readonly last: readonly string[]
+}
+
+/**
+ * Every row of several accounts, a batch at a time: neither memory nor a connection is held for a reader, however slow.
+ * `read` answers undefined where there is nothing more.
+ */
+export async function* streamText(
+  head: string,
+  accounts: readonly { readonly id: string }[],
+  {
+    size,
+    read,
+    tail,
+  }: {
+    size: number
+    read: (account_id: string, after: readonly string[] | undefined) => Promise<Batch | undefined>
+    tail: string
+  },
+): AsyncGenerator<string> {
+  let before = head
+  for (const { id } of accounts) {
+    let batch = await read(id, undefined)
+    while (batch) {
+      yield `${before}${batch.items}`
+      before = ','
+      batch = batch.count < size ? undefined : await read(id, batch.last)
+    }
+  }
+  yield before === head ? head + tail : tail
+}

@@ -58,6 +58,20 @@ export function limit(most: number, standard: number) {
     .meta({ openapi: { type: 'integer', minimum: 1, maximum: most, default: standard } })
 }
 
+/** A page size that may be left out: then everything is told in one answer. */
+export function pageLimit(most: number) {
+  return z
+    .string()
+    .refine((value) => /^[1-9][0-9]{0,3}$/.test(value) && Number(value) <= most, {
+      message: `must be a whole number from 1 to ${most}`,
+    })
+    .transform(Number)
+    .optional()
+    .meta({
+      openapi: { type: 'integer', minimum: 1, maximum: most, description: 'Left out: everything at once.' },
+    })
+}
+
 export const cursor = z
   .string()
   .optional()

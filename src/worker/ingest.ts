@@ -20,6 +20,7 @@ import {
   storeMessages,
   toWire,
 } from '../capabilities/messages/messages.ts'
+import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, type NewEvent } from '../events/emit.ts'
 import { chatPrefix } from '../lib/shapes.ts'
@@ -36,7 +37,7 @@ export async function ingest(app: App, held: Held, batch: UpdateBatch): Promise<
         findDeleted(tx, held, updates.flatMap(idOf)),
       ])
       if (!fenced) throw new LeaseLost('The lease of the account is lost.')
-      const happened = await store(tx, held, sortOut(updates, isDeleted))
+      const happened = await store(app, tx, held, sortOut(updates, isDeleted))
       emit(tx, held.workspace_id, happened)
       return happened
     })
@@ -148,7 +149,7 @@ function proofsIn({ of }: Sorted): Proof[] {
  * Messages before their edits, edits before deletions: then the order of arrival does not matter. The statements
  * are sent one behind the other without waiting, and the database takes them in this order.
  */
-async function store(tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
+async function store(app: App, tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
   const { account_id } = held
   const { of } = sorted
   const chats = [...sorted.chats.values()].map(({ chat, last }) => ({
@@ -169,6 +170,8 @@ async function store(tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
   ])
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
+  const inPrivate = received.filter(({ chat_id }) => sorted.chats.get(chat_id)?.chat.kind === 'private')
+  noteOptOuts(app, tx, held, inPrivate)
   const about = (chat: Chat['id']) => ({ account_id, chat_id: `${chatPrefix}${chat}` })
   return [
     ...received.map(

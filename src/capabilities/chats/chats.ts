@@ -1,7 +1,6 @@
 /** Chats as the accounts see them. */
-import type { App } from '../../app.ts'
 import type { Account, Owner } from '../../contract.ts'
-import { sql, type Tx } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
@@ -12,14 +11,14 @@ import type { Chat, Message, Person } from '../../platform/port.ts'
  * several accounts have needs the account to be named.
  */
 export async function requireChat(
-  app: App,
+  { db }: { readonly db: Db },
   accounts: readonly Account[],
   {
     chat_id,
     missing,
   }: { chat_id: string; missing: 'chat_not_found' | 'chat_unavailable' | 'invalid_request' },
 ): Promise<Account> {
-  const rows = await app.db.rows<{ account_id: string }>(sql`
+  const rows = await db.rows<{ account_id: string }>(sql`
     select account_id from chats
     where account_id = any(${accounts.map(({ id }) => id)}) and chat_id = ${chatNumber(chat_id)}`)
   const found = accounts.filter(({ id }) => rows.some(({ account_id }) => account_id === id))
@@ -141,6 +140,48 @@ export async function storeUnreadCounts(
     from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as unread (chat_id, count)
     on conflict (account_id, chat_id) do update set unread_count = excluded.unread_count`)
 }
+
+export interface Placement {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly stage_key: string
+}
+
+/** Puts a chat into a stage and answers where it was. Of two at once the second sees what the first has done. */
+export async function placeChat(
+  tx: Tx,
+  { account_id, chat_id, stage_key }: Placement,
+): Promise<string | undefined> {
+  const before = await tx.maybe<{ stage_key: string }>(sql`
+    with before as (
+      select stage_key, placed_at from chats
+      where account_id = ${account_id} and chat_id = ${chatNumber(chat_id)} for update),
+    placed as (
+      update chats c set stage_key = ${stage_key}, placed_at = coalesce(before.placed_at, domain_now())
+      from before
+      where c.account_id = ${account_id} and c.chat_id = ${chatNumber(chat_id)}
+        and (before.stage_key <> ${stage_key} or before.placed_at is null))
+    select stage_key from before`)
+  return before?.stage_key
+}
+
+/** Takes some chats out of a stage, into another. Returns which. */
+export function emptyStage(
+  tx: Tx,
+  workspace_id: string,
+  { from, to, limit }: { from: string; to: string; limit: number },
+): Promise<Owned[]> {
+  return tx.rows<Owned>(sql`
+    update chats c set stage_key = ${to}
+    from (
+      select k.account_id, k.chat_id from accounts a join chats k on k.account_id = a.id
+      where a.workspace_id = ${workspace_id} and k.stage_key = ${from}
+      order by k.account_id, k.chat_id limit ${limit} for update of k) chosen
+    where c.account_id = chosen.account_id and c.chat_id = chosen.chat_id
+    returning c.account_id, ${chatPrefix} || c.chat_id as chat_id`)
+}
+
+type Owned = Omit<Placement, 'stage_key'>
 
 /** What POST /chats/start answers. `created`: nobody here knew the chat before. */
 export async function startedReply(tx: Tx, account_id: string, chat: Chat) {

@@ -1,14 +1,82 @@
-/** The columns a team hangs on its chats. */
-import { sql, type Tx } from '../../db/sql.ts'
-import { newId } from '../../lib/ids.ts'
+/** The columns a team hangs on its chats, and the values in them. */
+import type { App } from '../../app.ts'
+import type { Account, Caller } from '../../contract.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { ApiError, Refusal } from '../../lib/errors.ts'
+import { isUuid, newId } from '../../lib/ids.ts'
+import { chatNumber } from '../../lib/shapes.ts'
+import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import { requireChat } from '../chats/chats.ts'
+import { putOption, requireOptions, revalue } from './options.ts'
+import { type ColumnType, columnTypes, findProblem } from './values.ts'
 
-export const columnTypes = ['select', 'multi_select', 'text', 'number', 'date', 'checkbox', 'url'] as const
-export type ColumnType = (typeof columnTypes)[number]
+export { addOption, deleteOption, updateOption } from './options.ts'
+export { type ColumnType, columnTypes } from './values.ts'
 
 export interface NewColumn {
   readonly name: string
   readonly type: ColumnType
-  readonly options?: readonly { readonly value: string; readonly color?: string }[]
+  readonly options?: readonly Option[]
+}
+
+export interface Option {
+  readonly value: string
+  readonly color?: string | null
+}
+
+export interface Column {
+  readonly id: string
+  readonly name: string
+  readonly type: ColumnType
+  readonly options: readonly Option[]
+}
+
+const columnsMax = 100
+
+export interface NewValue {
+  readonly chat_id: string
+  readonly column_id: string
+  readonly value: readonly string[]
+}
+
+/** Sets or clears what a chat has in a column. */
+export async function setValue(
+  tx: Tx,
+  { workspace_id }: Caller,
+  accounts: readonly Account[],
+  { chat_id, column_id, value }: NewValue,
+): Promise<NewValue & { account_id: string }> {
+  const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' })
+  await requireValue(tx, { workspace_id, column_id, value })
+  const chat = chatNumber(chat_id)
+  await tx.run(
+    value.length === 0
+      ? sql`delete from column_values
+          where account_id = ${id} and chat_id = ${chat} and column_id = ${column_id}`
+      : sql`insert into column_values (account_id, chat_id, column_id, workspace_id, value)
+          values (${id}, ${chat}, ${column_id}, ${workspace_id}, ${value})
+          on conflict (account_id, chat_id, column_id)
+            do update set value = excluded.value, updated_at = domain_now()`,
+  )
+  return { account_id: id, chat_id, column_id, value }
+}
+
+/** The column is locked against deletion, and its options against renaming, until the value is committed. */
+async function requireValue(
+  tx: Tx,
+  { workspace_id, column_id, value }: { workspace_id: string; column_id: string; value: readonly string[] },
+): Promise<void> {
+  const column = isUuid(column_id)
+    ? await tx.maybe<{ type: ColumnType }>(sql`
+        select type from columns where workspace_id = ${workspace_id} and id = ${column_id} for share`)
+    : undefined
+  if (!column) throw new ApiError('column_not_found')
+  const options = await tx.rows<{ value: string }>(sql`
+    select value from column_options where column_id = ${column_id} and deleted_at is null`)
+  const known = options.map((option) => option.value)
+  const problem = findProblem(column.type, value, known)
+  if (problem) throw new ApiError('invalid_column_value', { detail: `value ${problem}.` })
 }
 
 /** Adds a column at the end, with its options in this order. */
@@ -19,10 +87,117 @@ export async function addColumn(tx: Tx, workspace_id: string, column: NewColumn)
     insert into columns (id, workspace_id, name, type, position)
     select ${id}, ${workspace_id}, ${name}, ${type},
       coalesce((select max(position) + 1 from columns where workspace_id = ${workspace_id}), 0)`)
-  await tx.run(sql`
-    insert into column_options (workspace_id, column_id, value, color, position)
-    select ${workspace_id}, ${id}, value, color, place - 1
-    from unnest(${options.map(({ value }) => value)}::text[],
-      ${options.map(({ color = null }) => color)}::text[]) with ordinality as option (value, color, place)`)
+  for (const option of options) await putOption(tx, { workspace_id, column_id: id, ...option })
   return id
+}
+
+/** Deleted options are not among them: values may still have them, and none can be set to them. */
+export function listColumns(db: Db, workspace_id: string): Promise<Column[]> {
+  return db.rows<Column>(sql`
+    select c.id, c.name, c.type, coalesce((
+      select json_agg(json_build_object('value', o.value, 'color', o.color) order by o.position, o.value)
+      from column_options o where o.column_id = c.id and o.deleted_at is null), '[]') as options
+    from columns c where c.workspace_id = ${workspace_id} order by c.position, c.id`)
+}
+
+export async function createColumn(
+  app: App,
+  actor: Actor,
+  { workspace_id, ...column }: NewColumn & { workspace_id: string },
+): Promise<Column> {
+  const { name, type, options = [] } = column
+  requireName(name)
+  if (!columnTypes.includes(type)) throw new Refusal(`A column's type is one of ${columnTypes.join(', ')}.`)
+  requireOptions(type, options)
+  return app.db.transaction(async (tx) => {
+    const known = await lockColumns(tx, workspace_id)
+    if (known.length >= columnsMax) throw new Refusal(`A workspace has at most ${columnsMax} columns.`)
+    const id = await addColumn(tx, workspace_id, column)
+    const detail = { name, type, options: options.map(({ value }) => value) }
+    await record(app, tx, actor, { action: 'column.created', target: id, workspace_id, detail })
+    const made = (await listColumns(tx, workspace_id)).find((each) => each.id === id)
+    if (!made) throw new Error('A column that was just made is not there.')
+    return made
+  })
+}
+
+export interface ColumnChange {
+  readonly workspace_id: string
+  readonly id: string
+  readonly name?: string | undefined
+  /** Its place among the columns, from 1 on. */
+  readonly place?: number | undefined
+}
+
+/** A column keeps its type: its values would not fit another. */
+export async function updateColumn(app: App, actor: Actor, change: ColumnChange): Promise<Column> {
+  const { workspace_id, id, name, place } = change
+  if (name !== undefined) requireName(name)
+  return app.db.transaction(async (tx) => {
+    requireKnown(await lockColumns(tx, workspace_id), id)
+    await tx.run(sql`
+      update columns set name = coalesce(${name ?? null}, name) where workspace_id = ${workspace_id} and id = ${id}`)
+    if (place !== undefined) await putAt(tx, workspace_id, { id, place })
+    const detail = { ...(name !== undefined && { name }), ...(place !== undefined && { place }) }
+    await record(app, tx, actor, { action: 'column.updated', target: id, workspace_id, detail })
+    return requireKnown(await listColumns(tx, workspace_id), id)
+  })
+}
+
+async function putAt(
+  tx: Tx,
+  workspace_id: string,
+  { id, place }: { id: string; place: number },
+): Promise<void> {
+  await tx.run(sql`
+    update columns c set position = ordered.place
+    from (
+      select id, row_number() over (order by case when id = ${id} then ${place} * 2 - 1 else rank * 2 end) - 1 as place
+      from (
+        select id, row_number() over (partition by id = ${id} order by position, id)::int as rank
+        from columns where workspace_id = ${workspace_id}) ranked) ordered
+    where c.workspace_id = ${workspace_id} and c.id = ordered.id`)
+}
+
+/** With its values: those that are there go some at a time, those that come meanwhile with the column. */
+export async function deleteColumn(
+  app: App,
+  actor: Actor,
+  { workspace_id, id }: { workspace_id: string; id: string },
+): Promise<{ id: string; values: number }> {
+  requireKnown(await listColumns(app.db, workspace_id), id)
+  const values = await revalue(
+    app.db,
+    (keys) => sql`
+    delete from column_values v using (${keys(id)}) chosen
+    where v.column_id = ${id} and v.account_id = chosen.account_id and v.chat_id = chosen.chat_id`,
+  )
+  await app.db.transaction(async (tx) => {
+    const gone = await tx.run(sql`delete from columns where workspace_id = ${workspace_id} and id = ${id}`)
+    if (gone === 0) throw unknownColumn(id)
+    await record(app, tx, actor, { action: 'column.deleted', target: id, workspace_id, detail: { values } })
+  })
+  return { id, values }
+}
+
+/** One change of a workspace's columns at a time. */
+async function lockColumns(tx: Tx, workspace_id: string): Promise<Column[]> {
+  await tx.run(sql`select 1 from workspaces where id = ${workspace_id} for no key update`)
+  return listColumns(tx, workspace_id)
+}
+
+function requireKnown(columns: readonly Column[], id: string): Column {
+  const column = columns.find((each) => each.id === id)
+  if (!column) throw unknownColumn(id)
+  return column
+}
+
+function requireName(name: string): void {
+  if (isBlank(name) || !isSound(name) || lengthOf(name) > 200) {
+    throw new Refusal('A column has a name of 1 to 200 characters.')
+  }
+}
+
+function unknownColumn(id: string): Refusal {
+  return new Refusal(`There is no column ${quote(id)}. \`parley column list\` names them.`)
 }

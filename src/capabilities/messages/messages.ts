@@ -32,17 +32,30 @@ interface Place {
   readonly id: string
 }
 
+interface Stored extends Place {
+  /** It was not here before. */
+  readonly fresh: boolean
+}
+
 /** Returns those that are announced now, for the first time. Each (chat, message) at most once in `seen`. */
 export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const stored = await tx.rows<Place>(sql`
+  const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns}, announced)
     select ${valuesOf(owner)}, announce from ${unnestSeen(owner, seen)}
     on conflict (account_id, chat_id, id) do update
       set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
       where m.deleted_at is null and ((excluded.announced and not m.announced)
         or (m.random_id is null and excluded.random_id is not null))
-    returning m.chat_id, m.id`)
+    returning m.chat_id, m.id, ${isNew} as fresh`)
+  countMessages(
+    tx,
+    owner,
+    among(
+      seen,
+      stored.filter(({ fresh }) => fresh),
+    ),
+  )
   return among(seen, stored).filter(({ announce }) => announce)
 }
 
@@ -52,7 +65,7 @@ export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[])
  */
 export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const stored = await tx.rows<Place>(sql`
+  const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns})
     select ${valuesOf(owner)} from ${unnestSeen(owner, seen)}
     on conflict (account_id, chat_id, id) do update
@@ -62,8 +75,40 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
         and coalesce(m.edited_at, '-infinity') <= coalesce(excluded.edited_at, '-infinity')
         and (m.edited_at, m.text, m.attachments)
           is distinct from (excluded.edited_at, excluded.text, excluded.attachments)
-    returning m.chat_id, m.id`)
+    returning m.chat_id, m.id, ${isNew} as fresh`)
+  countMessages(
+    tx,
+    owner,
+    among(
+      seen,
+      stored.filter(({ fresh }) => fresh),
+    ),
+  )
   return among(seen, stored)
+}
+
+/** A row that nobody has changed has no transaction that did. */
+const isNew = sql`(m.xmax = 0)`
+
+/**
+ * On the way to COMMIT, so that the count is locked no longer than it must. The total comes first: whoever counts for
+ * the same account waits there, and nowhere else.
+ */
+function countMessages(tx: Tx, { account_id, workspace_id }: Owner, seen: readonly Seen[]): void {
+  if (seen.length === 0) return
+  const messages = seen.map(({ message }) => message)
+  tx.atCommit(sql`
+    insert into message_counts as c (workspace_id, at, account_id, received, sent)
+    select ${workspace_id}, coalesce(quarter, '-infinity'), ${account_id}, count(*) filter (where not is_sender),
+      count(*) filter (where is_sender)
+    from (
+      select date_bin('15 minutes', sent_at, '2000-01-01 00:00Z') as quarter, is_sender
+      from unnest(${messages.map(({ timestamp }) => timestamp)}::timestamptz[],
+        ${messages.map(({ is_sender }) => is_sender)}::boolean[]) as given (sent_at, is_sender)) stored
+    group by grouping sets ((), (quarter))
+    order by 2
+    on conflict (workspace_id, at, account_id) do update
+      set received = c.received + excluded.received, sent = c.sent + excluded.sent`)
 }
 
 const columns = sql`account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, edited_at,
@@ -192,7 +237,7 @@ export function sentReply(
   }
 }
 
-interface Stored {
+interface Unrenewed {
   readonly account_id: string
   readonly chat_id: string
   readonly id: string
@@ -207,7 +252,7 @@ const renewedMax = 500
 /** Some messages that were stored with tokens of an older form get those of today. Returns how many. */
 export function renewTokens(db: Database): Promise<number> {
   return db.transaction(async (tx) => {
-    const old = await tx.rows<Stored>(sql`
+    const old = await tx.rows<Unrenewed>(sql`
       select account_id, chat_id, id, sender_id, sent_at, text from messages
       where tokens_format < 2 and deleted_at is null
       order by account_id, sent_at desc limit ${renewedMax} for update skip locked`)

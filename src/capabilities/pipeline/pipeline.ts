@@ -1,22 +1,222 @@
-/** The stages that chats move through. */
-import { sql, type Tx } from '../../db/sql.ts'
+/** The stages that chats move through, and moving them. */
+import type { App } from '../../app.ts'
+import type { Account, Caller } from '../../contract.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { emit, type NewEvent } from '../../events/emit.ts'
+import { ApiError, Refusal } from '../../lib/errors.ts'
+import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import { emptyStage, type Placement, placeChat, requireChat } from '../chats/chats.ts'
 
 export interface NewStage {
   readonly key: string
   readonly label: string
   readonly terminal?: boolean
+  readonly hidden?: boolean
+}
+
+export interface Stage {
+  readonly key: string
+  readonly label: string
+  readonly terminal: boolean
+  readonly hidden: boolean
 }
 
 /** The stage every chat starts in. It cannot be hidden or deleted. */
 export const defaultStage: NewStage = { key: 'new', label: 'New' }
 
+const stagesMax = 100
+const fields = sql`key, label, terminal, hidden`
+
+/** Who moved a chat, as its event tells. */
+interface Mover {
+  readonly type: 'key' | 'user' | 'cli' | 'system'
+  readonly id: string
+}
+
+function moverOf({ via, user_id }: Caller): Mover {
+  return via.kind === 'key' ? { type: 'key', id: via.id } : { type: 'user', id: user_id }
+}
+
+function moverFrom(actor: Actor): Mover {
+  const [type, ...rest] = actor.split(':')
+  return { type: type as Mover['type'], id: rest.join(':') || actor }
+}
+
+function movedEvent({ stage_key, ...chat }: Placement, from_stage_key: string, actor: Mover): NewEvent {
+  return {
+    type: 'pipeline.moved',
+    occurred_at: null,
+    data: { ...chat, from_stage_key, to_stage_key: stage_key, actor },
+  }
+}
+
+/** Puts a chat into a stage. Repeating the same move changes nothing and announces nothing. */
+export async function moveChat(
+  tx: Tx,
+  caller: Caller,
+  accounts: readonly Account[],
+  { chat_id, stage_key }: Omit<Placement, 'account_id'>,
+): Promise<Placement & { changed: boolean }> {
+  await requireVisibleStage(tx, caller.workspace_id, stage_key)
+  const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' })
+  const to = { account_id: id, chat_id, stage_key }
+  const from = await placeChat(tx, to)
+  if (from === undefined) throw new ApiError('chat_not_found')
+  const changed = from !== stage_key
+  if (changed) emit(tx, caller.workspace_id, [movedEvent(to, from, moverOf(caller))])
+  return { ...to, changed }
+}
+
+/** Locked against deletion until the move is committed. */
+async function requireVisibleStage(tx: Tx, workspace_id: string, key: string): Promise<void> {
+  const stage = await tx.maybe<Pick<Stage, 'hidden'>>(sql`
+    select hidden from stages where workspace_id = ${workspace_id} and key = ${key} for key share`)
+  if (!stage) throw new ApiError('invalid_stage', { detail: `There is no stage ${quote(key)}.` })
+  if (stage.hidden) {
+    throw new ApiError('invalid_stage', {
+      detail: `The stage ${quote(key)} is hidden: no chat can be moved to it.`,
+    })
+  }
+}
+
 /** Adds stages at the end, in this order. */
 export async function addStages(tx: Tx, workspace_id: string, stages: readonly NewStage[]): Promise<void> {
   await tx.run(sql`
-    insert into stages (workspace_id, key, label, terminal, position)
-    select ${workspace_id}, key, label, terminal,
+    insert into stages (workspace_id, key, label, terminal, hidden, position)
+    select ${workspace_id}, key, label, terminal, hidden,
       place + coalesce((select max(position) from stages where workspace_id = ${workspace_id}), -1)
     from unnest(${stages.map(({ key }) => key)}::text[], ${stages.map(({ label }) => label)}::text[],
-      ${stages.map(({ terminal = false }) => terminal)}::boolean[])
-      with ordinality as stage (key, label, terminal, place)`)
+      ${stages.map(({ terminal = false }) => terminal)}::boolean[],
+      ${stages.map(({ hidden = false }) => hidden)}::boolean[])
+      with ordinality as stage (key, label, terminal, hidden, place)`)
+}
+
+export function listStages(db: Db, workspace_id: string): Promise<Stage[]> {
+  return db.rows<Stage>(sql`
+    select ${fields} from stages where workspace_id = ${workspace_id} order by position, key`)
+}
+
+export async function createStage(
+  app: App,
+  actor: Actor,
+  { workspace_id, ...stage }: NewStage & { workspace_id: string },
+): Promise<Stage> {
+  const { key, label } = stage
+  if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(key)) {
+    throw new Refusal(
+      'A stage has a key of 1 to 64 lower-case letters, digits, dashes and underscores, such as in-talks.',
+    )
+  }
+  requireLabel(label)
+  return app.db.transaction(async (tx) => {
+    const known = await lockStages(tx, workspace_id)
+    if (known.some((other) => other.key === key)) throw new Refusal(`There is a stage ${quote(key)} already.`)
+    if (known.length >= stagesMax) throw new Refusal(`A workspace has at most ${stagesMax} stages.`)
+    await addStages(tx, workspace_id, [stage])
+    const { terminal = false, hidden = false } = stage
+    const detail = { label, terminal, hidden }
+    await record(app, tx, actor, { action: 'stage.created', target: key, workspace_id, detail })
+    return { key, ...detail }
+  })
+}
+
+export interface StageChange {
+  readonly workspace_id: string
+  readonly key: string
+  readonly label?: string | undefined
+  readonly terminal?: boolean | undefined
+  readonly hidden?: boolean | undefined
+  /** Its place among the stages, from 1 on. */
+  readonly place?: number | undefined
+}
+
+export async function updateStage(app: App, actor: Actor, change: StageChange): Promise<Stage> {
+  const { workspace_id, key, label, terminal, hidden, place } = change
+  if (label !== undefined) requireLabel(label)
+  if (key === defaultStage.key && hidden) throw new Refusal('The stage "new" cannot be hidden.')
+  return app.db.transaction(async (tx) => {
+    await lockStages(tx, workspace_id)
+    const stage = await tx.maybe<Stage>(sql`
+      update stages set label = coalesce(${label ?? null}, label),
+        terminal = coalesce(${terminal ?? null}, terminal), hidden = coalesce(${hidden ?? null}, hidden)
+      where workspace_id = ${workspace_id} and key = ${key} returning ${fields}`)
+    if (!stage) throw unknownStage(key)
+    if (place !== undefined) await putAt(tx, workspace_id, { key, place })
+    const detail = { ...stage, ...(place !== undefined && { place }) }
+    await record(app, tx, actor, { action: 'stage.updated', target: key, workspace_id, detail })
+    return stage
+  })
+}
+
+/** Counts the others, and squeezes the one in before the one that had its place. */
+async function putAt(
+  tx: Tx,
+  workspace_id: string,
+  { key, place }: { key: string; place: number },
+): Promise<void> {
+  await tx.run(sql`
+    update stages s set position = ordered.place
+    from (
+      select key, row_number() over (order by case when key = ${key} then ${place} * 2 - 1 else rank * 2 end) - 1 as place
+      from (
+        select key, row_number() over (partition by key = ${key} order by position, key)::int as rank
+        from stages where workspace_id = ${workspace_id}) ranked) ordered
+    where s.workspace_id = ${workspace_id} and s.key = ordered.key`)
+}
+
+const emptiedMax = 1_000
+
+/**
+ * Its chats go back to `new`, each with its event, some at a time; it is hidden meanwhile, so that no new ones come.
+ * Cut off, it is a hidden stage with fewer chats, and the next attempt goes on.
+ */
+export async function deleteStage(
+  app: App,
+  actor: Actor,
+  { workspace_id, key }: { workspace_id: string; key: string },
+): Promise<{ key: string; moved: number }> {
+  if (key === defaultStage.key) throw new Refusal('The stage "new" cannot be deleted.')
+  const known = await app.db.run(sql`
+    update stages set hidden = true where workspace_id = ${workspace_id} and key = ${key}`)
+  if (known === 0) throw unknownStage(key)
+  const empty = async (tx: Tx) => {
+    const to = defaultStage.key
+    const chats = await emptyStage(tx, workspace_id, { from: key, to, limit: emptiedMax })
+    const events = chats.map((chat) => movedEvent({ ...chat, stage_key: to }, key, moverFrom(actor)))
+    emit(tx, workspace_id, events)
+    return chats.length
+  }
+  let moved = 0
+  for (let some = emptiedMax; some === emptiedMax; moved += some) {
+    some = await app.db.transaction(empty)
+    app.wake.signal('outbox')
+  }
+  await app.db.transaction(async (tx) => {
+    // Whoever is moving a chat here now is waited for.
+    const gone = await tx.maybe(sql`
+      select 1 from stages where workspace_id = ${workspace_id} and key = ${key} for update`)
+    if (!gone) throw unknownStage(key)
+    for (let some = emptiedMax; some === emptiedMax; moved += some) some = await empty(tx)
+    await tx.run(sql`delete from stages where workspace_id = ${workspace_id} and key = ${key}`)
+    await record(app, tx, actor, { action: 'stage.deleted', target: key, workspace_id, detail: { moved } })
+  })
+  app.wake.signal('outbox')
+  return { key, moved }
+}
+
+/** One change of a workspace's stages at a time. */
+async function lockStages(tx: Tx, workspace_id: string): Promise<Stage[]> {
+  await tx.run(sql`select 1 from workspaces where id = ${workspace_id} for no key update`)
+  return listStages(tx, workspace_id)
+}
+
+function requireLabel(label: string): void {
+  if (isBlank(label) || !isSound(label) || lengthOf(label) > 200) {
+    throw new Refusal('A stage has a label of 1 to 200 characters.')
+  }
+}
+
+function unknownStage(key: string): Refusal {
+  return new Refusal(`There is no stage ${quote(key)}. \`parley stage list\` names them.`)
 }

@@ -1,0 +1,76 @@
+/** How much was written and what came of campaigns: counts that were kept as things were stored, never a scan. */
+import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+
+export const periods = ['7d', '30d', 'all'] as const
+export type Period = (typeof periods)[number]
+
+/** How many days, today included; null: everything. */
+const days: Record<Period, number | null> = { '7d': 7, '30d': 30, all: null }
+const campaignsMax = 50
+
+/** The figures as JSON text. */
+export async function readAnalytics(app: App, caller: Caller, period: Period): Promise<string> {
+  const { text } = await app.db.one<{ text: string }>(analytics(caller.workspace_id, period))
+  return text
+}
+
+/**
+ * The days are the workspace's: its midnight, so many days ago. Counts are kept by quarter of an hour, which the
+ * midnights of all time zones fall between; all of them together are kept at '-infinity'.
+ */
+export function analytics(workspace_id: string, period: Period): Sql {
+  const back = days[period]
+  const since =
+    back === null
+      ? sql`null::timestamptz`
+      : sql`(date_trunc('day', domain_now() at time zone w.timezone) - make_interval(days => ${back - 1}))
+          at time zone w.timezone`
+  const counted = back === null ? sql`c.at = '-infinity'` : sql`c.at >= span.since`
+  const created = back === null ? sql`` : sql`and created_at >= span.since`
+  return sql`
+    with span as materialized (
+      select ${since} as since, domain_now() as until from workspaces w where w.id = ${workspace_id}),
+    written as (
+      select coalesce(sum(received), 0) as received, coalesce(sum(sent), 0) as sent
+      from span, message_counts c where c.workspace_id = ${workspace_id} and ${counted}),
+    submitted as (
+      select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed,
+        coalesce(sum(ambiguous), 0) as ambiguous, coalesce(sum(reached), 0) as reached,
+        coalesce(sum(replied), 0) as replied
+      from span, campaign_counts c where c.workspace_id = ${workspace_id} and ${counted}),
+    started as (
+      select count(*) as campaigns from span, campaigns
+      where workspace_id = ${workspace_id} and kind <> 'legacy' ${created})
+    select json_build_object('period', ${period}::text, 'from', wire_time(span.since), 'to', wire_time(span.until),
+      'messages', json_build_object('received', written.received, 'sent', written.sent),
+      'campaign_sends', json_build_object('sent', submitted.sent, 'failed', submitted.failed,
+        'ambiguous', submitted.ambiguous),
+      'totals', json_build_object('campaigns', started.campaigns, 'sent', submitted.sent, 'failed', submitted.failed,
+        'replies', submitted.replied, 'reply_rate', ${rate(sql`submitted`)}),
+      'campaigns', ${recentCampaigns(workspace_id)})::text as text
+    from span, written, submitted, started`
+}
+
+/** Of those who were reached, how many answered. */
+function rate(counts: Sql): Sql {
+  return sql`coalesce(round(${counts}.replied::numeric / nullif(${counts}.reached, 0), 4), 0)`
+}
+
+/** Each with its figures from beginning to end, whatever the period. */
+function recentCampaigns(workspace_id: string): Sql {
+  return sql`coalesce((
+    select json_agg(json_build_object('id', k.id, 'name', k.name, 'status', k.status, 'kind', k.kind,
+      'created_at', wire_time(k.created_at), 'sent', n.sent, 'failed', n.failed, 'ambiguous', n.ambiguous,
+      'replies', n.replied, 'reply_rate', ${rate(sql`n`)}) order by k.created_at desc, k.id desc)
+    from (
+      select id, name, status, kind, created_at from campaigns
+      where workspace_id = ${workspace_id} and kind <> 'legacy'
+      order by created_at desc, id desc limit ${campaignsMax}) k
+    cross join lateral (
+      select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed,
+        coalesce(sum(ambiguous), 0) as ambiguous, coalesce(sum(reached), 0) as reached,
+        coalesce(sum(replied), 0) as replied
+      from campaign_counts where campaign_id = k.id and at = '-infinity') n), '[]')`
+}

@@ -1,0 +1,231 @@
+/** The options of select columns: added, renamed, recoloured, put in order, and deleted without touching values. */
+import type { App } from '../../app.ts'
+import { type Database, type Sql, sql, type Tx } from '../../db/sql.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
+import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { type Actor, record } from '../audit/audit.ts'
+import type { ColumnType } from './values.ts'
+
+interface Option {
+  readonly value: string
+  readonly color?: string | null | undefined
+}
+
+interface Row {
+  readonly value: string
+  readonly color: string | null
+  readonly deleted: boolean
+}
+
+/** Which column, of which workspace. */
+export interface ColumnRef {
+  readonly workspace_id: string
+  readonly column_id: string
+}
+
+const optionsMax = 200
+const selects: readonly ColumnType[] = ['select', 'multi_select']
+
+export function requireOptions(type: ColumnType, options: readonly Option[]): void {
+  if (options.length > 0 && !selects.includes(type)) {
+    throw new Refusal(`Only columns of the types ${selects.join(' and ')} have options.`)
+  }
+  if (options.length > optionsMax) throw new Refusal(`A column has at most ${optionsMax} options.`)
+  for (const option of options) requireOption(option)
+  const values = options.map(({ value }) => value)
+  const twice = values.find((value, at) => values.indexOf(value) !== at)
+  if (twice !== undefined) throw new Refusal(`The option ${quote(twice)} is there twice.`)
+}
+
+function requireOption({ value, color }: Option): void {
+  if (isBlank(value) || !isSound(value) || lengthOf(value) > 200) {
+    throw new Refusal('An option is a text of 1 to 200 characters.')
+  }
+  if (color && !/^(#[0-9a-f]{6}|[a-z]{1,20})$/i.test(color)) {
+    throw new Refusal(`${quote(color)} is not a colour: a name such as blue, or #3366ff.`)
+  }
+}
+
+/** At the end; one that was deleted comes back, at the end too. */
+export async function putOption(
+  tx: Tx,
+  { workspace_id, column_id, value, color = null }: Option & ColumnRef,
+): Promise<void> {
+  await tx.run(sql`
+    insert into column_options (workspace_id, column_id, value, color, position)
+    select ${workspace_id}, ${column_id}, ${value}, ${color},
+      coalesce((select max(position) + 1 from column_options where column_id = ${column_id}), 0)
+    on conflict (column_id, value) do update
+      set deleted_at = null, color = excluded.color, position = excluded.position`)
+}
+
+export async function addOption(
+  app: App,
+  actor: Actor,
+  { value, color, ...column }: Option & ColumnRef,
+): Promise<Option> {
+  requireOption({ value, color })
+  return app.db.transaction(async (tx) => {
+    const known = (await lockOptions(tx, column)).filter(({ deleted }) => !deleted)
+    if (known.some((option) => option.value === value)) {
+      throw new Refusal(`There is an option ${quote(value)} already.`)
+    }
+    if (known.length >= optionsMax) throw new Refusal(`A column has at most ${optionsMax} options.`)
+    await putOption(tx, { ...column, value, color })
+    await note(app, tx, actor, { ...column, action: 'added', detail: { value, color: color ?? null } })
+    return { value, color: color ?? null }
+  })
+}
+
+export interface OptionChange extends ColumnRef {
+  readonly value: string
+  readonly name?: string | undefined
+  readonly color?: string | undefined
+  /** Its place among the options, from 1 on. */
+  readonly place?: number | undefined
+}
+
+/**
+ * A new name is a new option in the old one's place, and values follow some at a time. Until the last one has, the old
+ * name can be read and not set; cut off, the same change again goes on.
+ */
+export async function updateOption(app: App, actor: Actor, change: OptionChange): Promise<Option> {
+  const { value, name = value, color, place, ...column } = change
+  requireOption({ value: name, color })
+  const renamed = name !== value
+  const option = await app.db.transaction(async (tx) => {
+    const known = await lockOptions(tx, column)
+    const old = known.find((each) => each.value === value)
+    const target = known.find((each) => each.value === name && !each.deleted)
+    // A deleted one can only go on becoming another.
+    if (!old || (old.deleted && !(renamed && target))) throw unknownOption(value)
+    if (renamed && target && !old.deleted) throw new Refusal(`There is an option ${quote(name)} already.`)
+    if (renamed && !target) await replace(tx, column, { old, name })
+    await tx.run(sql`
+      update column_options set color = coalesce(${color ?? null}, color)
+      where column_id = ${column.column_id} and value = ${name}`)
+    if (place !== undefined) await putAt(tx, column.column_id, { value: name, place })
+    const detail = { value, name, color: color ?? null, place: place ?? null }
+    await note(app, tx, actor, { ...column, action: 'updated', detail })
+    return { value: name, color: color ?? target?.color ?? old.color }
+  })
+  if (renamed) await renameValues(app.db, column.column_id, { value, name })
+  return option
+}
+
+async function replace(
+  tx: Tx,
+  { workspace_id, column_id }: ColumnRef,
+  { old, name }: { old: Row; name: string },
+): Promise<void> {
+  await tx.run(sql`
+    insert into column_options (workspace_id, column_id, value, color, position)
+    select ${workspace_id}, ${column_id}, ${name}, color, position
+    from column_options where column_id = ${column_id} and value = ${old.value}
+    on conflict (column_id, value) do update
+      set deleted_at = null, color = excluded.color, position = excluded.position`)
+  await tx.run(sql`
+    update column_options set deleted_at = domain_now() where column_id = ${column_id} and value = ${old.value}`)
+}
+
+/** A value that has both names keeps one of them. */
+async function renameValues(
+  db: Database,
+  column_id: string,
+  { value, name }: { value: string; name: string },
+): Promise<void> {
+  await revalue(
+    db,
+    (keys) => sql`
+      update column_values v set value = case when v.value @> array[${name}::text]
+        then array_remove(v.value, ${value}) else array_replace(v.value, ${value}, ${name}) end
+      from (${keys(column_id, sql`and value @> array[${value}::text]`)}) chosen
+      where v.column_id = ${column_id} and v.account_id = chosen.account_id and v.chat_id = chosen.chat_id`,
+  )
+  await db.run(sql`
+    delete from column_options o where o.column_id = ${column_id} and o.value = ${value} and o.deleted_at is not null
+      and not exists (select from column_values v where v.column_id = o.column_id and v.value @> array[o.value])`)
+}
+
+const revaluedMax = 2_000
+
+/** Changes values some at a time, each lot by itself: nobody waits long for a row. Returns how many. */
+export async function revalue(
+  db: Database,
+  change: (keys: (column_id: string, where?: Sql) => Sql) => Sql,
+): Promise<number> {
+  const keys = (column_id: string, where = sql``) => sql`
+    select account_id, chat_id from column_values where column_id = ${column_id} ${where}
+    order by account_id, chat_id limit ${revaluedMax} for update`
+  let total = 0
+  for (let some = revaluedMax; some === revaluedMax; total += some) some = await db.run(change(keys))
+  return total
+}
+
+async function putAt(
+  tx: Tx,
+  column_id: string,
+  { value, place }: { value: string; place: number },
+): Promise<void> {
+  await tx.run(sql`
+    update column_options o set position = ordered.place
+    from (
+      select value, row_number() over (order by case when value = ${value} then ${place} * 2 - 1 else rank * 2 end) - 1
+        as place
+      from (
+        select value, row_number() over (partition by value = ${value} order by position, value)::int as rank
+        from column_options where column_id = ${column_id} and deleted_at is null) ranked) ordered
+    where o.column_id = ${column_id} and o.value = ordered.value`)
+}
+
+/** What chats have of it stays readable; nobody can set it any more. */
+export async function deleteOption(
+  app: App,
+  actor: Actor,
+  { value, ...column }: ColumnRef & { value: string },
+): Promise<{ value: string }> {
+  return app.db.transaction(async (tx) => {
+    await lockOptions(tx, column)
+    const gone = await tx.run(sql`
+      update column_options set deleted_at = domain_now()
+      where column_id = ${column.column_id} and value = ${value} and deleted_at is null`)
+    if (gone === 0) throw unknownOption(value)
+    await note(app, tx, actor, { ...column, action: 'deleted', detail: { value } })
+    return { value }
+  })
+}
+
+/** Whoever sets a value holds the column's row too: no value gets a name that is on its way out. */
+async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Promise<Row[]> {
+  const column = isUuid(column_id)
+    ? await tx.maybe<{ type: ColumnType }>(sql`
+        select type from columns where workspace_id = ${workspace_id} and id = ${column_id} for update`)
+    : undefined
+  if (!column) {
+    throw new Refusal(`There is no column ${quote(column_id)}. \`parley column list\` names them.`)
+  }
+  if (!selects.includes(column.type)) {
+    throw new Refusal(`Only columns of the types ${selects.join(' and ')} have options.`)
+  }
+  return tx.rows<Row>(sql`
+    select value, color, deleted_at is not null as deleted from column_options where column_id = ${column_id}`)
+}
+
+function note(
+  app: App,
+  tx: Tx,
+  actor: Actor,
+  {
+    workspace_id,
+    column_id,
+    action,
+    detail,
+  }: ColumnRef & { action: string; detail: Readonly<Record<string, unknown>> },
+): Promise<void> {
+  return record(app, tx, actor, { action: `option.${action}`, target: column_id, workspace_id, detail })
+}
+
+function unknownOption(value: string): Refusal {
+  return new Refusal(`The column has no option ${quote(value)}. \`parley column list\` names them.`)
+}

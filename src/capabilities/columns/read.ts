@@ -1,0 +1,97 @@
+/** The values of columns: all of them in one stream, or a page at a time. */
+import type { App } from '../../app.ts'
+import type { Account, Caller } from '../../contract.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
+import { type Batch, pageText, streamText } from '../../lib/page.ts'
+import { Json, Stream } from '../../route.ts'
+import { listColumns } from './columns.ts'
+
+export interface ColumnQuery {
+  readonly account_id?: string | undefined
+  readonly cursor?: string | undefined
+  readonly limit?: number | undefined
+}
+
+export const valuesMax = 1_000
+/** Values may be long: so many fit into a few megabytes. */
+const batchSize = 1_000
+
+export async function readColumns(
+  app: App,
+  caller: Caller,
+  accounts: readonly Account[],
+  query: ColumnQuery,
+): Promise<Json | Stream> {
+  const { cursor, limit = cursor === undefined ? undefined : valuesMax } = query
+  const columns = JSON.stringify(await listColumns(app.db, caller.workspace_id))
+  if (limit === undefined) {
+    const read = (account_id: string, after: readonly string[] | undefined) =>
+      app.db.maybe<Batch>(valueBatch(account_id, after, batchSize))
+    return Stream.begin(
+      streamText(`{"columns":${columns},"values":[`, accounts, {
+        size: batchSize,
+        read,
+        tail: '],"next_cursor":null,"has_more":false}',
+      }),
+    )
+  }
+  const after = readColumnCursor(app, caller, query)
+  const rows = await app.db.rows<Row>(valuePage(accounts, { after, limit: limit + 1 }))
+  const page = pageText('values', rows, {
+    limit,
+    cursor: ({ account_id, chat_id, column_id }) =>
+      makeCursor(app.secrets, scopeOf(caller, query), [account_id, chat_id, column_id]),
+  })
+  return new Json(`{"columns":${columns},${page.slice(1)}`)
+}
+
+interface Row {
+  readonly item: string
+  readonly account_id: string
+  readonly chat_id: string
+  readonly column_id: string
+}
+
+export function readColumnCursor(app: App, caller: Caller, query: ColumnQuery): Position | undefined {
+  if (query.cursor === undefined) return undefined
+  return readCursor(app.secrets, scopeOf(caller, query), query.cursor)
+}
+
+function scopeOf({ workspace_id }: Caller, { account_id }: ColumnQuery): CursorScope {
+  return { workspace_id, operation: 'get_columns', filters: { account_id } }
+}
+
+const item = sql`cross join lateral (
+  select v.account_id, 'platform:chat:' || v.chat_id as chat_id, v.column_id, v.value) item`
+
+export function valueBatch(account_id: string, after: readonly string[] | undefined, size: number): Sql {
+  const beyond = after ? sql`and (v.chat_id, v.column_id) > (${after[0]}::bigint, ${after[1]}::uuid)` : sql``
+  return sql`
+    with batch as materialized (
+      select v.chat_id, v.column_id, row_to_json(item)::text as item
+      from column_values v ${item}
+      where v.account_id = ${account_id} ${beyond}
+      order by v.chat_id, v.column_id limit ${size})
+    select (select string_agg(item, ',') from batch) as items, (select count(*)::int from batch) as count,
+      array[chat_id::text, column_id::text] as last
+    from batch order by chat_id desc, column_id desc limit 1`
+}
+
+function valuePage(
+  accounts: readonly Account[],
+  { after, limit }: { after: Position | undefined; limit: number },
+): Sql {
+  const [account_id, chat_id, column_id] = after ?? []
+  const beyond = after
+    ? sql`and (v.account_id, v.chat_id, v.column_id) > (${account_id}::text, ${chat_id}::bigint, ${column_id}::uuid)`
+    : sql``
+  return sql`
+    select page.* from unnest(${accounts.map(({ id }) => id)}::text[]) as a (id)
+    cross join lateral (
+      select v.account_id, v.chat_id, v.column_id, row_to_json(item)::text as item
+      from column_values v ${item}
+      where v.account_id = a.id ${beyond}
+      order by v.account_id, v.chat_id, v.column_id limit ${limit}) page
+    order by account_id, chat_id, column_id limit ${limit}`
+}

@@ -1,0 +1,58 @@
+/** What a value of each type of column may be. Pure. */
+import { parseTime } from '../../lib/shapes.ts'
+import { isBlank, lengthOf, quote } from '../../lib/text.ts'
+
+export const columnTypes = ['select', 'multi_select', 'text', 'number', 'date', 'checkbox', 'url'] as const
+export type ColumnType = (typeof columnTypes)[number]
+
+export const textMax = 2_000
+export const urlMax = 2_048
+
+/** What is wrong with the value, continuing "value …"; undefined when nothing is. An empty one clears. */
+export function findProblem(
+  type: ColumnType,
+  value: readonly string[],
+  options: readonly string[],
+): string | undefined {
+  if (value.length === 0) return undefined
+  if (type === 'multi_select') {
+    const twice = value.find((each, at) => value.indexOf(each) !== at)
+    if (twice !== undefined) return `names ${quote(twice)} twice`
+    const unknown = value.find((each) => !options.includes(each))
+    return unknown === undefined ? undefined : notAnOption(unknown)
+  }
+  const [one = '', another] = value
+  if (another !== undefined) return `must have one item, because the column's type is ${type}`
+  return type === 'select' ? (options.includes(one) ? undefined : notAnOption(one)) : rules[type](one)
+}
+
+function notAnOption(value: string): string {
+  return `must be an option of the column; ${quote(value)} is none`
+}
+
+const rules: Record<Exclude<ColumnType, 'select' | 'multi_select'>, (text: string) => string | undefined> = {
+  text: (text) =>
+    isBlank(text) || lengthOf(text) > textMax
+      ? `must be a text of 1 to ${textMax} characters; an empty array clears`
+      : undefined,
+  number: (text) =>
+    isCanonical(text) ? undefined : 'must be a number in its shortest form, such as -3, 0 or 12.5',
+  date: (text) =>
+    /^\d{4}-\d\d-\d\d$/.test(text) && parseTime(text) ? undefined : 'must be a date, such as 2027-01-31',
+  checkbox: (text) => (text === 'true' || text === 'false' ? undefined : 'must be "true" or "false"'),
+  url: (text) =>
+    isWebAddress(text)
+      ? undefined
+      : `must be an address that begins with http:// or https://, of at most ${urlMax} characters`,
+}
+
+/** One number has one form, so that equal values are equal texts: no exponent, no plus, no zeros to leave out. */
+function isCanonical(text: string): boolean {
+  return /^(0|-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,17})\.\d{0,17}[1-9])$/.test(text)
+}
+
+function isWebAddress(text: string): boolean {
+  if (text.length > urlMax || !/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) || !URL.canParse(text)) return false
+  const { username, password } = new URL(text)
+  return username === '' && password === ''
+}

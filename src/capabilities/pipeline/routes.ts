@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { ok, type Route, route } from '../../route.ts'
+import { moveChat } from './pipeline.ts'
+import { placementsMax, readPipeline, readPipelineCursor } from './read.ts'
+
+const stage_key = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(64, 'must have at most 64 characters')
+  .meta({ openapi: { type: 'string', minLength: 1, maxLength: 64 } })
+
+export const routes: readonly Route[] = [
+  route({
+    name: 'get_pipeline',
+    method: 'GET',
+    path: '/pipeline',
+    summary: 'The stages, and which chat is in which',
+    description:
+      'A chat without a placement is in the stage `new`. Without `limit` everything comes in one answer, however long; ' +
+      'with `limit` and `cursor` it comes in pages.',
+    scopes: ['read', 'write'],
+    gates: ['pipeline'],
+    account: 'optional',
+    effect: 'read',
+    query: z.object({ cursor, limit: pageLimit(placementsMax) }),
+    check: (app, caller, { query }) => void readPipelineCursor(app, caller, query),
+    errors: ['invalid_cursor'],
+    response: z.object({
+      stages: z.array(
+        z.object({ key: z.string(), label: z.string(), terminal: z.boolean(), hidden: z.boolean() }),
+      ),
+      placements: z.array(z.object({ account_id: z.string(), chat_id: z.string(), stage_key: z.string() })),
+      next_cursor: z.string().nullable(),
+      has_more: z.boolean(),
+    }),
+    example: {
+      response: {
+        stages: [
+          { key: 'new', label: 'New', terminal: false, hidden: false },
+          { key: 'won', label: 'Won', terminal: true, hidden: false },
+        ],
+        placements: [
+          { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', chat_id: 'platform:chat:42', stage_key: 'won' },
+        ],
+        next_cursor: null,
+        has_more: false,
+      },
+    },
+    handle: async (app, { caller, accounts, query }) => ok(await readPipeline(app, caller, accounts, query)),
+  }),
+  route({
+    name: 'move_chat',
+    method: 'POST',
+    path: '/pipeline/move',
+    summary: 'Puts a chat into a stage',
+    description:
+      'Safe to repeat: a chat that is there already stays, and `changed` is false. A real change is told in the event ' +
+      '`pipeline.moved`, with the stage before and who moved it.',
+    scopes: ['write'],
+    gates: ['pipeline'],
+    account: 'extended',
+    effect: 'local',
+    body: z.strictObject({ account_id: accountId.optional(), chat_id: chatId, stage_key }),
+    errors: ['invalid_stage', 'chat_not_found'],
+    response: z.object({
+      ok: z.literal(true),
+      message: z.string(),
+      account_id: z.string(),
+      chat_id: z.string(),
+      stage_key: z.string(),
+      changed: z.boolean(),
+    }),
+    example: {
+      body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', chat_id: 'platform:chat:42', stage_key: 'new' },
+      response: {
+        ok: true,
+        message: 'The chat was moved.',
+        account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+        chat_id: 'platform:chat:42',
+        stage_key: 'new',
+        changed: true,
+      },
+    },
+    handle: async (_, tx, { caller, accounts, body }) => {
+      const { changed, ...placement } = await moveChat(tx, caller, accounts, body)
+      const message = changed ? 'The chat was moved.' : 'The chat was there already.'
+      return ok({ ok: true, message, ...placement, changed })
+    },
+  }),
+]

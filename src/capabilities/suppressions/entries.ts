@@ -1,0 +1,36 @@
+/** What an entry of the list is: one kind of identity in one form. Pure. */
+import { quote } from '../../lib/text.ts'
+import { parseIdentifier } from '../../platform/identifier.ts'
+
+export const kinds = ['platform_id', 'username', 'phone'] as const
+export type Kind = (typeof kinds)[number]
+
+export interface Entry {
+  readonly kind: Kind
+  readonly value: string
+}
+
+/** A phone number is its digits, however it is written. */
+export function phoneDigits(phone: string): string {
+  return phone.replaceAll(/\D/g, '')
+}
+
+/** The one form of an identity, or a sentence on why it is none. */
+export function toEntry(kind: Kind, given: string): Entry | string {
+  const text = given.trim()
+  if (kind === 'platform_id') {
+    const fits = /^[1-9]\d{0,18}$/.test(text) && BigInt(text) < 2n ** 63n
+    return fits ? { kind, value: text } : `${quote(given)} is not a platform id: a positive whole number.`
+  }
+  if (kind === 'phone') {
+    const value = phoneDigits(text)
+    const fits = /^[+\d\s().-]+$/.test(text) && /^\d{7,15}$/.test(value)
+    return fits
+      ? { kind, value }
+      : `${quote(given)} is not a phone number: 7 to 15 digits with the country's code.`
+  }
+  const parsed = parseIdentifier(text)
+  return typeof parsed === 'object' && parsed.kind === 'username'
+    ? { kind, value: parsed.value.toLowerCase() }
+    : `${quote(given)} is not a username: 3 to 32 letters, digits and underscores, a letter first.`
+}

@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { readConfig } from '../../config.ts'
+import { isOptOut } from './opt-out.ts'
+
+const words = (text?: string) =>
+  readConfig(text === undefined ? {} : { PARLEY_OPT_OUT_WORDS: text }).opt_out_words
+
+describe('asking to stop', () => {
+  test('is a message that is nothing else, however it is written', () => {
+    for (const text of [
+      'STOP',
+      'Stop!',
+      '  stop. ',
+      'stop 🙏',
+      'Unsubscribe',
+      'opt-out',
+      'Désabonner',
+      'desabonner',
+      'СТОП',
+      'Відписатися!',
+      '退订',
+      '配信停止',
+      'إلغاء الاشتراك',
+      'Please stop.',
+    ]) {
+      expect(isOptOut(words(), text), text).toBe(true)
+    }
+    for (const text of [
+      '',
+      '!',
+      '🛑',
+      'Do not stop',
+      'stop by tomorrow',
+      'nonstop',
+      'bus stop',
+      'stops',
+      'unsubscribed from the other list',
+      `${'stop '.repeat(60)}`,
+    ]) {
+      expect(isOptOut(words(), text), text).toBe(false)
+    }
+  })
+
+  test('is configured: other words, more words, none', () => {
+    expect(isOptOut(words('halt, no more'), 'No more!')).toBe(true)
+    expect(isOptOut(words('halt'), 'stop')).toBe(false)
+    expect(isOptOut(words('+halt'), 'stop')).toBe(true)
+    expect(isOptOut(words('+halt'), 'Halt')).toBe(true)
+    expect(words('none')).toEqual([])
+    expect(isOptOut(words('!!!, 🛑'), '')).toBe(false)
+  })
+})

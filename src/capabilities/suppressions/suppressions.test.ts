@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../../../test/harness/process.ts'
+import type { Tenant } from '../../../test/harness/service.ts'
+import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
+import { sql } from '../../db/sql.ts'
+import {
+  addSuppression,
+  exportSuppressions,
+  findSuppressed,
+  importSuppressions,
+  listSuppressions,
+  removeSuppression,
+} from './suppressions.ts'
+
+let workplace: Workplace
+let own: Tenant
+let other: Tenant
+let account_id: string
+let serial = 0
+
+beforeAll(async () => {
+  workplace = await openWorkplace({ env: { PARLEY_START_CHAT_PER_MINUTE: '1000' } })
+  own = await workplace.service.tenant('Own')
+  other = await workplace.service.tenant('Other')
+  await workplace.work()
+  account_id = await workplace.connected(own)
+})
+afterAll(() => workplace.close())
+
+const app = () => workplace.service.app
+const list = (workspace_id = own.workspace_id) => listSuppressions(app().db, workspace_id)
+const add = (given: object, workspace_id = own.workspace_id) =>
+  addSuppression(app(), 'cli:ana', { workspace_id, ...given })
+const importText = (text: string, workspace_id = own.workspace_id) =>
+  importSuppressions(app(), 'cli:ana', { workspace_id, text })
+
+function start(identifier: string) {
+  return workplace.service.post('/chats/start', {
+    key: own.key,
+    body: { account_id, identifier },
+    headers: { 'idempotency-key': `start-${serial++}` },
+  })
+}
+
+describe('POST /chats/start', () => {
+  test('409 for a username, a phone number and a platform id on the list, and 200 once it is off', async () => {
+    const { world } = workplace.sandbox
+    world.addPerson({ name: 'Ada', username: 'ada_suppressed' })
+    world.addPerson({ name: 'Bo', username: 'bo_suppressed', phone: '+49 170 1234567' })
+    const cyd = world.addPerson({ name: 'Cyd', username: 'cyd_suppressed' })
+    const given = {
+      ada_suppressed: { username: '@Ada_Suppressed' },
+      bo_suppressed: { phone: '+49 (170) 123-4567' },
+      cyd_suppressed: { platform_id: String(cyd.person_id) },
+    }
+    for (const [username, identity] of Object.entries(given)) {
+      expect(await add(identity)).toMatchObject({ added: true })
+      expect(await add(identity)).toMatchObject({ added: false })
+      // Another workspace's list is another list.
+      expect((await list(other.workspace_id)).length).toBe(0)
+      expect(await start(username), username).toMatchObject({
+        status: 409,
+        body: { code: 'identity_suppressed' },
+      })
+      const removed = { workspace_id: own.workspace_id, ...identity }
+      expect(await removeSuppression(app(), 'cli:ana', removed)).toMatchObject({ removed: true })
+      expect(await removeSuppression(app(), 'cli:ana', removed)).toMatchObject({ removed: false })
+      expect(await start(username), username).toMatchObject({ status: 200 })
+    }
+  })
+
+  test('503 while the list cannot be read, and nothing is looked up', async () => {
+    await app().db.run(sql`alter table suppressions rename to suppressions_away`)
+    try {
+      expect(await start('ada_suppressed')).toMatchObject({
+        status: 503,
+        body: { code: 'suppression_unavailable' },
+      })
+    } finally {
+      await app().db.run(sql`alter table suppressions_away rename to suppressions`)
+    }
+  })
+})
+
+describe('a message that asks to stop', () => {
+  const untilListed = (value: string) =>
+    until(`${value} is on the list`, 5_000, async () => (await list()).find((each) => each.value === value))
+
+  test('puts its sender on the list, with the message as evidence, in the same transaction', async () => {
+    const person = workplace.person('Dee')
+    const message_id = workplace.write(account_id, person, ' Stop! ')
+    expect(await untilListed(String(person))).toMatchObject({
+      kind: 'platform_id',
+      source: 'opt_out',
+      evidence: {
+        account_id,
+        chat_id: `platform:chat:${person}`,
+        message_id,
+        text: ' Stop! ',
+        timestamp: expect.stringMatching(/Z$/),
+      },
+    })
+    expect(await findSuppressed(app().db, own.workspace_id, { id: String(person) })).toBe(true)
+    expect(await findSuppressed(app().db, other.workspace_id, { id: String(person) })).toBe(false)
+    workplace.write(account_id, person, 'STOP')
+    const marker = workplace.person('Marker')
+    workplace.write(account_id, marker, 'unsubscribe')
+    await untilListed(String(marker))
+    const { evidence } = await untilListed(String(person))
+    expect(evidence.message_id).toBe(message_id)
+  })
+
+  test('is not one that only contains the word, our own, or one in a group', async () => {
+    const person = workplace.person('Eve')
+    workplace.write(account_id, person, 'We stop at noon, see you then')
+    const last = workplace.person('Last')
+    workplace.write(account_id, last, 'стоп')
+    await untilListed(String(last))
+    expect((await list()).map(({ value }) => value)).not.toContain(String(person))
+  })
+})
+
+describe('the list as a file', () => {
+  test('every row that is skipped is named with its reason; the rest is added', async () => {
+    const { workspace_id } = await workplace.service.tenant('Import')
+    await add({ phone: '+491701234567' }, workspace_id)
+    const text = [
+      'name,Username,phone,platform_id',
+      'Ada,@Ada_L,,',
+      'Bo,,+49 170 1234567,',
+      'Cyd,cyd_c,(030) 555-0101,77',
+      'Dee,x,,',
+      'Eve,,12,',
+      'Fay,,,0',
+      'Gus,,,',
+      'Ada again,ADA_L,,',
+      '"quoted, name",https://t.me/quoted_one,,',
+    ].join('\r\n')
+    expect(await importText(text, workspace_id)).toEqual({
+      added: 5,
+      skipped: [
+        { line: 3, reason: 'It is on the list already.' },
+        { line: 5, reason: expect.stringContaining('"x" is not a username') },
+        { line: 6, reason: expect.stringContaining('"12" is not a phone number') },
+        { line: 7, reason: expect.stringContaining('"0" is not a platform id') },
+        { line: 8, reason: 'It has no platform_id, no username, no phone.' },
+        { line: 9, reason: 'It is on line 2 already.' },
+      ],
+    })
+    expect((await list(workspace_id)).map(({ kind, value, source }) => [kind, value, source])).toEqual([
+      ['phone', '0305550101', 'import'],
+      ['phone', '491701234567', 'operator'],
+      ['platform_id', '77', 'import'],
+      ['username', 'ada_l', 'import'],
+      ['username', 'cyd_c', 'import'],
+      ['username', 'quoted_one', 'import'],
+    ])
+  })
+
+  test('what is exported is imported again, by another workspace too', async () => {
+    const [from, to] = [await workplace.service.tenant('From'), await workplace.service.tenant('To')]
+    const rows = Array.from({ length: 2_500 }, (_, at) => `user_${at}`).join('\n')
+    expect(await importText(`username\n${rows}`, from.workspace_id)).toEqual({ added: 2_500, skipped: [] })
+    const text = await exportSuppressions(app().db, from.workspace_id)
+    expect(text.split('\r\n').slice(0, 2)).toEqual([
+      'kind,value,source,created_at,evidence',
+      expect.stringMatching(/^username,user_0,import,\d{4}-.*Z,\{\}$/),
+    ])
+    expect(await importText(text, to.workspace_id)).toEqual({ added: 2_500, skipped: [] })
+    const again = await importText(text, to.workspace_id)
+    expect(again.added).toBe(0)
+    expect(again.skipped).toHaveLength(2_500)
+    const bad = await importText('kind,value\nemail,a@b.example\nphone,\n', to.workspace_id)
+    expect(bad).toMatchObject({ added: 0, skipped: [{ line: 2 }, { line: 3 }] })
+  })
+
+  test('a file without names of columns is refused whole, and so is an identity that is none', async () => {
+    await expect(importText('ada\nbo\n')).rejects.toThrow('Nothing was imported')
+    await expect(importText('')).rejects.toThrow('must name the columns')
+    for (const given of [{}, { username: 'a_b_c', phone: '+491701234567' }]) {
+      await expect(add(given)).rejects.toThrow('exactly one')
+    }
+    await expect(add({ platform_id: '9223372036854775808' })).rejects.toThrow('not a platform id')
+    await expect(add({ phone: 'call me 1234567' })).rejects.toThrow('not a phone number')
+  })
+})

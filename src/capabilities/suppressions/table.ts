@@ -1,0 +1,53 @@
+/** The list as a table: what a file's rows mean, and what is wrong with those that mean nothing. Pure. */
+import { type CsvRow, parseCsv } from '../../lib/csv.ts'
+import { Refusal } from '../../lib/errors.ts'
+import { quote } from '../../lib/text.ts'
+import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
+
+export interface Skipped {
+  readonly line: number
+  readonly reason: string
+}
+
+export interface Found {
+  readonly line: number
+  readonly entry: Entry
+}
+
+/** The first row names the columns: `kind` and `value`, or one for each kind of identity. Others are left alone. */
+export function* readTable(text: string): Generator<Found | Skipped> {
+  const rows = parseCsv(text)
+  const head = rows.next()
+  const names = head.done ? [] : head.value.cells.map((cell) => cell.trim().toLowerCase())
+  const read = names.includes('kind') && names.includes('value') ? readPair : readColumns
+  if (read === readColumns && !names.some((name) => kinds.includes(name as Kind))) {
+    throw new Refusal(
+      `The first line must name the columns: kind and value, or any of ${kinds.join(', ')}. Nothing was imported.`,
+    )
+  }
+  for (const row of rows) yield* read(names, row)
+}
+
+function* readPair(names: readonly string[], { line, cells }: CsvRow): Generator<Found | Skipped> {
+  const kind = cells[names.indexOf('kind')]?.trim().toLowerCase() ?? ''
+  const value = cells[names.indexOf('value')] ?? ''
+  if (kinds.includes(kind as Kind)) yield toFound(line, kind as Kind, value)
+  else yield { line, reason: `${quote(kind)} is not a kind: one of ${kinds.join(', ')}.` }
+}
+
+/** Each identity of the row is an entry of its own. */
+function* readColumns(names: readonly string[], { line, cells }: CsvRow): Generator<Found | Skipped> {
+  let empty = true
+  for (const [at, name] of names.entries()) {
+    const value = cells[at] ?? ''
+    if (!kinds.includes(name as Kind) || value.trim() === '') continue
+    empty = false
+    yield toFound(line, name as Kind, value)
+  }
+  if (empty) yield { line, reason: `It has no ${kinds.join(', no ')}.` }
+}
+
+function toFound(line: number, kind: Kind, value: string): Found | Skipped {
+  const entry = toEntry(kind, value)
+  return typeof entry === 'string' ? { line, reason: entry } : { line, entry }
+}

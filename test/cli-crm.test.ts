@@ -1,0 +1,132 @@
+/** The verbs of the CRM as an operator types them. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runParley } from './harness/process.ts'
+import { openService, type Service, type Tenant } from './harness/service.ts'
+import { testSecret } from './harness/worker.ts'
+
+let service: Service
+let own: Tenant
+let home: string
+
+beforeAll(async () => {
+  service = await openService()
+  own = await service.tenant('Own')
+  home = await mkdtemp(join(tmpdir(), 'parley-crm-'))
+})
+afterAll(async () => {
+  await service.close()
+  await rm(home, { recursive: true, force: true })
+})
+
+/** Every command is a process of its own, and a busy machine starts few of them a second. */
+const patient = { timeout: 120_000 }
+
+const run = (...args: readonly string[]) =>
+  runParley(args, { DATABASE_URL: service.database.url, PARLEY_SECRET: testSecret })
+
+async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
+  const { code, stdout, stderr } = await run(...args, '--workspace', own.workspace_id, '--json')
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout) as T
+}
+
+async function refused(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(...args)
+  expect([code, stdout]).toEqual([1, ''])
+  return stderr
+}
+
+describe('parley stage', () => {
+  test('create, update, list, delete', patient, async () => {
+    expect(await json('stage', 'create', '--key', 'won', '--label', 'Won', '--terminal')).toEqual({
+      key: 'won',
+      label: 'Won',
+      terminal: true,
+      hidden: false,
+    })
+    await json('stage', 'create', '--key', 'lost', '--label', 'Lost', '--hidden')
+    await json('stage', 'update', 'lost', '--no-hidden', '--place', '1', '--label', 'Gone')
+    const stages = await json<object[]>('stage', 'list')
+    expect(stages).toMatchObject([
+      { key: 'lost', label: 'Gone', hidden: false },
+      { key: 'new' },
+      { key: 'won' },
+    ])
+    expect(await json('stage', 'delete', 'won')).toEqual({ key: 'won', moved: 0 })
+    expect(await refused('stage', 'delete', 'new', '--workspace', own.workspace_id)).toContain(
+      'cannot be deleted',
+    )
+    expect(await refused('stage', 'list', '--workspace', 'nope')).toContain('There is no workspace "nope"')
+  })
+})
+
+describe('parley column', () => {
+  test('create, options, list, delete', patient, async () => {
+    const { id } = await json<{ id: string }>(
+      'column',
+      'create',
+      '--name',
+      'Plan',
+      '--type',
+      'select',
+      '--options',
+      'a,b',
+    )
+    await json('column', 'option', 'add', id, 'c', '--color', 'blue')
+    await json('column', 'option', 'update', id, 'a', '--name', 'A', '--place', '3')
+    await json('column', 'option', 'delete', id, 'b')
+    await json('column', 'update', id, '--name', 'Tariff')
+    expect(await json('column', 'list')).toEqual([
+      {
+        id,
+        name: 'Tariff',
+        type: 'select',
+        options: [
+          { value: 'c', color: 'blue' },
+          { value: 'A', color: null },
+        ],
+      },
+    ])
+    expect(await json('column', 'delete', id)).toEqual({ id, values: 0 })
+    const { code } = await run(
+      'column',
+      'create',
+      '--workspace',
+      own.workspace_id,
+      '--name',
+      'x',
+      '--type',
+      'blob',
+    )
+    expect(code).toBe(2)
+  })
+})
+
+describe('parley suppress', () => {
+  test('add, import, list, export, remove', patient, async () => {
+    expect(await json('suppress', 'add', '--phone', '+49 170 1234567')).toEqual({
+      kind: 'phone',
+      value: '491701234567',
+      added: true,
+    })
+    const file = join(home, 'list.csv')
+    await writeFile(file, 'username\nada_l\nx\n')
+    expect(await json('suppress', 'import', file)).toMatchObject({ added: 1, skipped: [{ line: 3 }] })
+    expect(await json('suppress', 'list')).toHaveLength(2)
+    const { stdout } = await run('suppress', 'export', '--workspace', own.workspace_id)
+    expect(stdout).toMatch(
+      /^kind,value,.*\r\nphone,491701234567,operator,.*\r\nusername,ada_l,import,.*\r\n$/,
+    )
+    const copy = join(home, 'copy.csv')
+    await json('suppress', 'export', copy)
+    expect(await readFile(copy, 'utf8')).toBe(stdout)
+    expect(await json('suppress', 'remove', '--username', '@ADA_L')).toMatchObject({ removed: true })
+    expect(await refused('suppress', 'add', '--workspace', own.workspace_id)).toContain('exactly one')
+    expect(
+      await refused('suppress', 'import', join(home, 'none'), '--workspace', own.workspace_id),
+    ).toContain('ENOENT')
+  })
+})

@@ -1,0 +1,84 @@
+/** Answers that are too long to be held: what becomes of them when the reader leaves, dawdles, or the database goes. */
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from '../src/db/sql.ts'
+import { openService, type Service, type Tenant } from './harness/service.ts'
+
+const count = 120_000
+let service: Service
+let own: Tenant
+
+beforeAll(async () => {
+  service = await openService({ env: { PARLEY_POOL_SIZE: '2' } })
+  own = await service.tenant('Long')
+  const account_id = await service.account(own.workspace_id)
+  for (let from = 1; from <= count; from += 10_000) {
+    await service.app.db.run(sql`
+      insert into chats (account_id, chat_id, workspace_id, kind, placed_at)
+      select ${account_id}, n, ${own.workspace_id}, 'private', now()
+      from generate_series(${from}::int, ${from + 9_999}::int) n`)
+  }
+})
+afterAll(() => service.close())
+
+const open = () =>
+  fetch(`${service.url}/api/v1/pipeline`, { headers: { authorization: `Bearer ${own.key}` } })
+const alive = async () => (await service.get('/chats?account_id=none', { key: own.key })).status
+
+describe('GET /pipeline without limit', () => {
+  test('200 whole, with the headers of every answer', async () => {
+    const response = await open()
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(response.headers.get('x-ratelimit-limit')).toBeTruthy()
+    expect(response.headers.get('content-length')).toBeNull()
+    const { placements } = (await response.json()) as { placements: unknown[] }
+    expect(placements).toHaveLength(count)
+  })
+
+  test('200 to HEAD, without a body', async () => {
+    const response = await fetch(`${service.url}/api/v1/pipeline`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${own.key}` },
+    })
+    expect([response.status, await response.text()]).toEqual([200, ''])
+  })
+
+  test('readers that dawdle hold no connection of the database, and one that leaves leaves nothing behind', async () => {
+    // Twice as many as the pool has; none of them reads on.
+    const sockets = Array.from({ length: 4 }, () => {
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+      socket.pause()
+      socket.write(
+        `GET /api/v1/pipeline HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${own.key}\r\n\r\n`,
+      )
+      return socket
+    })
+    await sleep(1_000)
+    expect(service.app.db.pool.idleCount).toBe(service.app.db.pool.totalCount)
+    expect(await alive()).toBe(403)
+    for (const socket of sockets) socket.destroy()
+    await sleep(300)
+    expect(service.log.filter((line) => line.includes('nobody foresaw'))).toEqual([])
+    expect(await alive()).toBe(403)
+  })
+
+  test('an answer that cannot be finished does not look finished', async () => {
+    const response = await open()
+    const reader = response.body?.getReader()
+    await reader?.read()
+    await service.app.db.run(sql`alter table chats rename to chats_away`)
+    try {
+      const rest = async () => {
+        while (!(await reader?.read())?.done) {
+          // Reads on.
+        }
+      }
+      await expect(rest()).rejects.toThrow()
+      expect(await open()).toMatchObject({ status: 503 })
+    } finally {
+      await service.app.db.run(sql`alter table chats_away rename to chats`)
+    }
+    expect(await alive()).toBe(403)
+  })
+})
