@@ -13,7 +13,8 @@ export interface PipelineQuery {
 }
 
 export const placementsMax = 1_000
-const batchSize = 5_000
+/** So much of a text is taken back at once; several times as much and the server grows by megabytes it need not have. */
+const batchSize = 500
 
 export async function readPipeline(
   app: App,
