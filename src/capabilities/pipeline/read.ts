@@ -76,7 +76,7 @@ export function placementBatch(account_id: string, after: readonly string[] | un
     having count(*) > 0`
 }
 
-function placementPage(
+export function placementPage(
   accounts: readonly Account[],
   { after, limit }: { after: Position | undefined; limit: number },
 ): Sql {
