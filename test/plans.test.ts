@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chatPage } from '../src/capabilities/chats/read.ts'
 import { contactPage } from '../src/capabilities/contacts/read.ts'
 import { messagePage } from '../src/capabilities/messages/read.ts'
+import { placementBatch, placementPage } from '../src/capabilities/pipeline/read.ts'
 import type { Account } from '../src/contract.ts'
 import { type Sql, sql } from '../src/db/sql.ts'
 import { openService, type Service } from './harness/service.ts'
@@ -33,8 +34,9 @@ afterAll(() => service.close())
 async function fill(account_id: string, workspace_id: string): Promise<void> {
   const { db } = service.app
   await db.run(sql`
-    insert into chats (account_id, chat_id, workspace_id, kind, name, last_message_at)
-    select ${account_id}, n, ${workspace_id}, 'private', 'Person ' || n, now() - n * interval '1 minute'
+    insert into chats (account_id, chat_id, workspace_id, kind, name, last_message_at, placed_at)
+    select ${account_id}, n, ${workspace_id}, 'private', 'Person ' || n, now() - n * interval '1 minute',
+      case when n % 2 = 0 then now() end
     from generate_series(1, ${chats}::int) n`)
   await db.run(sql`
     insert into contacts (account_id, provider_id, workspace_id, name, sort_name)
@@ -88,6 +90,13 @@ describe.each([
     ],
     ['messages', 'messages_history', () => messagePage(chosen()[0]?.id ?? '', '3', { limit })],
     ['contacts', 'contacts_name', () => contactPage(chosen(), { limit })],
+    ['placements', 'chats_placed', () => placementPage(chosen(), { after: undefined, limit })],
+    [
+      'placements, far down',
+      'chats_placed',
+      () => placementPage(chosen(), { after: [chosen()[0]?.id ?? '', '2000'], limit }),
+    ],
+    ['a batch of placements', 'chats_placed', () => placementBatch(chosen()[0]?.id ?? '', ['2000'], limit)],
   ])('%s: a range of %s, and nothing more is read or sorted than a page', async (_name, index, statement) => {
     const nodes = await nodesOf(statement())
     const scans = nodes.filter(

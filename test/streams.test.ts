@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../src/db/sql.ts'
+import { until } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
 const count = 120_000
@@ -54,10 +55,14 @@ describe('GET /pipeline without limit', () => {
       )
       return socket
     })
-    await sleep(1_000)
-    expect(service.app.db.pool.idleCount).toBe(service.app.db.pool.totalCount)
-    expect(await alive()).toBe(403)
-    for (const socket of sockets) socket.destroy()
+    try {
+      const { pool } = service.app.db
+      await sleep(500)
+      await until('nothing is asked any more', 20_000, async () => pool.idleCount === pool.totalCount)
+      expect(await alive()).toBe(403)
+    } finally {
+      for (const socket of sockets) socket.destroy()
+    }
     await sleep(300)
     expect(service.log.filter((line) => line.includes('nobody foresaw'))).toEqual([])
     expect(await alive()).toBe(403)

@@ -335,11 +335,13 @@ create table memberships (
 
 create table message_counts (
   workspace_id uuid not null,
+  span text not null,
   at timestamp with time zone not null,
   account_id text not null,
   received bigint not null default 0,
   sent bigint not null default 0,
-  PRIMARY KEY (workspace_id, at, account_id)
+  CHECK ((span = ANY (ARRAY['all'::text, 'day'::text, 'quarter'::text]))),
+  PRIMARY KEY (workspace_id, span, at, account_id)
 );
 
 create table messages (

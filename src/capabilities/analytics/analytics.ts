@@ -17,8 +17,8 @@ export async function readAnalytics(app: App, caller: Caller, period: Period): P
 }
 
 /**
- * The days are the workspace's: its midnight, so many days ago. Counts are kept by quarter of an hour, which the
- * midnights of all time zones fall between; all of them together are kept at '-infinity'.
+ * The days are the workspace's: its midnight, so many days ago. Every midnight of every time zone falls between two
+ * quarters of an hour: up to the next midnight UTC the quarters are counted, from there on the days.
  */
 export function analytics(workspace_id: string, period: Period): Sql {
   const back = days[period]
@@ -27,30 +27,40 @@ export function analytics(workspace_id: string, period: Period): Sql {
       ? sql`null::timestamptz`
       : sql`(date_trunc('day', domain_now() at time zone w.timezone) - make_interval(days => ${back - 1}))
           at time zone w.timezone`
-  const counted = back === null ? sql`c.at = '-infinity'` : sql`c.at >= span.since`
-  const created = back === null ? sql`` : sql`and created_at >= span.since`
+  const written =
+    back === null
+      ? sql`select received, sent from message_counts where workspace_id = ${workspace_id} and span = 'all'`
+      : sql`select c.received, c.sent from period p, message_counts c
+          where c.workspace_id = ${workspace_id} and c.span = 'day' and c.at >= p.midnight
+        union all
+        select c.received, c.sent from period p, message_counts c
+          where c.workspace_id = ${workspace_id} and c.span = 'quarter' and c.at >= p.since and c.at < p.midnight`
+  const counted = back === null ? sql`c.at = '-infinity'` : sql`c.at >= p.since`
+  const created = back === null ? sql`` : sql`and created_at >= p.since`
   return sql`
-    with span as materialized (
-      select ${since} as since, domain_now() as until from workspaces w where w.id = ${workspace_id}),
+    with period as materialized (
+      select since, until, date_bin('1 day', since + interval '1 day' - interval '1 microsecond', '2000-01-01 00:00Z')
+        as midnight
+      from (
+        select ${since} as since, domain_now() as until from workspaces w where w.id = ${workspace_id}) p),
     written as (
-      select coalesce(sum(received), 0) as received, coalesce(sum(sent), 0) as sent
-      from span, message_counts c where c.workspace_id = ${workspace_id} and ${counted}),
+      select coalesce(sum(received), 0) as received, coalesce(sum(sent), 0) as sent from (${written}) c),
     submitted as (
       select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed,
         coalesce(sum(ambiguous), 0) as ambiguous, coalesce(sum(reached), 0) as reached,
         coalesce(sum(replied), 0) as replied
-      from span, campaign_counts c where c.workspace_id = ${workspace_id} and ${counted}),
+      from period p, campaign_counts c where c.workspace_id = ${workspace_id} and ${counted}),
     started as (
-      select count(*) as campaigns from span, campaigns
+      select count(*) as campaigns from period p, campaigns
       where workspace_id = ${workspace_id} and kind <> 'legacy' ${created})
-    select json_build_object('period', ${period}::text, 'from', wire_time(span.since), 'to', wire_time(span.until),
+    select json_build_object('period', ${period}::text, 'from', wire_time(p.since), 'to', wire_time(p.until),
       'messages', json_build_object('received', written.received, 'sent', written.sent),
       'campaign_sends', json_build_object('sent', submitted.sent, 'failed', submitted.failed,
         'ambiguous', submitted.ambiguous),
       'totals', json_build_object('campaigns', started.campaigns, 'sent', submitted.sent, 'failed', submitted.failed,
         'replies', submitted.replied, 'reply_rate', ${rate(sql`submitted`)}),
       'campaigns', ${recentCampaigns(workspace_id)})::text as text
-    from span, written, submitted, started`
+    from period p, written, submitted, started`
 }
 
 /** Of those who were reached, how many answered. */

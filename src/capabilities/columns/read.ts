@@ -14,8 +14,8 @@ export interface ColumnQuery {
 }
 
 export const valuesMax = 1_000
-/** Values may be long: so many fit into a few megabytes. */
-const batchSize = 1_000
+/** Values may be long, and short texts are forgotten sooner: see the placements. */
+const batchSize = 250
 
 export async function readColumns(
   app: App,

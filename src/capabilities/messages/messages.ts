@@ -98,16 +98,18 @@ function countMessages(tx: Tx, { account_id, workspace_id }: Owner, seen: readon
   if (seen.length === 0) return
   const messages = seen.map(({ message }) => message)
   tx.atCommit(sql`
-    insert into message_counts as c (workspace_id, at, account_id, received, sent)
-    select ${workspace_id}, coalesce(quarter, '-infinity'), ${account_id}, count(*) filter (where not is_sender),
+    insert into message_counts as c (workspace_id, span, at, account_id, received, sent)
+    select ${workspace_id}, case when grouping(day) = 0 then 'day' when grouping(quarter) = 0 then 'quarter' else 'all' end,
+      coalesce(day, quarter, '-infinity'), ${account_id}, count(*) filter (where not is_sender),
       count(*) filter (where is_sender)
     from (
-      select date_bin('15 minutes', sent_at, '2000-01-01 00:00Z') as quarter, is_sender
+      select is_sender, date_bin('1 day', sent_at, '2000-01-01 00:00Z') as day,
+        date_bin('15 minutes', sent_at, '2000-01-01 00:00Z') as quarter
       from unnest(${messages.map(({ timestamp }) => timestamp)}::timestamptz[],
         ${messages.map(({ is_sender }) => is_sender)}::boolean[]) as given (sent_at, is_sender)) stored
-    group by grouping sets ((), (quarter))
-    order by 2
-    on conflict (workspace_id, at, account_id) do update
+    group by grouping sets ((), (day), (quarter))
+    order by 2, 3
+    on conflict (workspace_id, span, at, account_id) do update
       set received = c.received + excluded.received, sent = c.sent + excluded.sent`)
 }
 

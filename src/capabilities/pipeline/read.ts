@@ -13,7 +13,8 @@ export interface PipelineQuery {
 }
 
 export const placementsMax = 1_000
-const batchSize = 5_000
+/** So much of a text is taken back at once; several times as much and the server grows by megabytes it need not have. */
+const batchSize = 500
 
 export async function readPipeline(
   app: App,
@@ -75,7 +76,7 @@ export function placementBatch(account_id: string, after: readonly string[] | un
     having count(*) > 0`
 }
 
-function placementPage(
+export function placementPage(
   accounts: readonly Account[],
   { after, limit }: { after: Position | undefined; limit: number },
 ): Sql {

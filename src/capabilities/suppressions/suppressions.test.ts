@@ -3,6 +3,7 @@ import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
+import { writeMessage } from '../../platform/sandbox/person-acts.ts'
 import {
   addSuppression,
   exportSuppressions,
@@ -113,10 +114,24 @@ describe('a message that asks to stop', () => {
   test('is not one that only contains the word, our own, or one in a group', async () => {
     const person = workplace.person('Eve')
     workplace.write(account_id, person, 'We stop at noon, see you then')
-    const last = workplace.person('Last')
-    workplace.write(account_id, last, 'стоп')
-    await untilListed(String(last))
-    expect((await list()).map(({ value }) => value)).not.toContain(String(person))
+    const { world } = workplace.sandbox
+    const chat_id = world.addGroup({ account_id, name: 'Team', members: [person] })
+    writeMessage(world, { account_id, person_id: person, chat_id, text: 'Stop' })
+    const marker = async (name: string) => {
+      const id = workplace.person(name)
+      workplace.write(account_id, id, 'стоп')
+      await untilListed(String(id))
+    }
+    await marker('First')
+    const ours = await workplace.service.post('/messages', {
+      key: own.key,
+      body: { account_id, chat_id: `platform:chat:${person}`, text: 'Stop' },
+      headers: { 'idempotency-key': `ours-${serial++}` },
+    })
+    expect(ours.status).toBe(200)
+    await marker('Last')
+    const values = (await list()).map(({ value }) => value)
+    for (const id of [person, chat_id]) expect(values).not.toContain(String(id))
   })
 })
 

@@ -5,22 +5,27 @@ alter table chats add column placed_at timestamptz;
 update chats set placed_at = domain_now() where stage_key <> 'new';
 create index chats_placed on chats (account_id, chat_id) where placed_at is not null;
 
--- Messages counted as they are stored, by quarter of an hour, of which the days of every time zone are made; and all of
--- them at '-infinity'. Without a key to accounts, which every writer would lock.
+-- Messages counted as they are stored: all of them, by day (UTC) and by quarter of an hour. Any stretch that begins at a
+-- midnight somewhere is some quarters and then days. Without a key to accounts, which every writer would lock.
 create table message_counts (
   workspace_id uuid not null,
+  span text not null check (span in ('all', 'day', 'quarter')),
+  -- When it begins; '-infinity' for all.
   at timestamptz not null,
   account_id text not null,
   received bigint not null default 0,
   sent bigint not null default 0,
-  primary key (workspace_id, at, account_id)
+  primary key (workspace_id, span, at, account_id)
 );
-insert into message_counts (workspace_id, at, account_id, received, sent)
-select workspace_id, coalesce(date_bin('15 minutes', sent_at, '2000-01-01 00:00Z'), '-infinity'), account_id,
-  count(*) filter (where not is_sender), count(*) filter (where is_sender)
-from messages
-group by grouping sets ((workspace_id, account_id, date_bin('15 minutes', sent_at, '2000-01-01 00:00Z')),
-  (workspace_id, account_id));
+insert into message_counts (workspace_id, span, at, account_id, received, sent)
+select workspace_id, case when grouping(day) = 0 then 'day' when grouping(quarter) = 0 then 'quarter' else 'all' end,
+  coalesce(day, quarter, '-infinity'), account_id, count(*) filter (where not is_sender),
+  count(*) filter (where is_sender)
+from (
+  select workspace_id, account_id, is_sender, date_bin('1 day', sent_at, '2000-01-01 00:00Z') as day,
+    date_bin('15 minutes', sent_at, '2000-01-01 00:00Z') as quarter
+  from messages) stored
+group by grouping sets ((workspace_id, account_id), (workspace_id, account_id, day), (workspace_id, account_id, quarter));
 
 create table campaigns (
   id uuid primary key,
@@ -77,7 +82,7 @@ create table campaign_recipients (
 );
 create index campaign_recipients_campaign on campaign_recipients (campaign_id, id);
 
--- What came of a campaign's messages, by quarter of an hour and all together, as above. `reached`: recipients with a first message that
+-- What came of a campaign's messages, by quarter of an hour, and all together at '-infinity'. `reached`: recipients with a first message that
 -- the platform accepted; `replied`: those who answered.
 create table campaign_counts (
   workspace_id uuid not null,
