@@ -1,6 +1,7 @@
 /** The command line. Exit codes: 0 done, 1 refused with a sentence, 2 wrong usage. */
 import { Command, CommanderError } from 'commander'
 import { addAdminVerbs } from './cli/admin.ts'
+import { addCrmVerbs } from './cli/crm.ts'
 import { addGenerateVerb } from './cli/generate.ts'
 import { addMigrateVerb } from './cli/migrate.ts'
 import { addRunVerbs } from './cli/run.ts'
@@ -32,6 +33,7 @@ addRunVerbs(program)
 addSandboxVerb(program)
 addMigrateVerb(program)
 addAdminVerbs(program)
+addCrmVerbs(program)
 addGenerateVerb(program)
 
 try {

@@ -15,7 +15,6 @@ import {
 import { gates, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import type { PlatformName } from '../platform/port.ts'
-import { addCrmVerbs } from './crm.ts'
 import { date, list, noun, verb } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
@@ -25,7 +24,6 @@ export function addAdminVerbs(program: Command): void {
   addAccounts(noun(program, 'account', 'messaging accounts of a workspace'))
   addGates(noun(program, 'gate', `what is switched on: ${gates.join(', ')}`))
   addAllowlists(noun(program, 'allow', 'who may use campaigns: users and workspaces'))
-  addCrmVerbs(program)
   addOperations(noun(program, 'operation', 'the ledger of what was sent, and what nobody knows'))
   addDispatch(noun(program, 'dispatch', 'the switch that stops all sending'))
   addAudit(noun(program, 'audit', 'the log of every change by an operator'))
