@@ -146,7 +146,7 @@ describe('GET /analytics', () => {
         const some = Array.from({ length: 5 }, (__, n) =>
           messageOf(Math.floor(at / 2) * 5 + n + 1, new Date(now.getTime() - n * 7_200_000), true),
         )
-        return store(owner, some)
+        return store(owner, at % 2 ? some : some.reverse())
       }),
     )
     expect((await read(tenant, 'all')).messages).toEqual({ received: 0, sent: 50 })

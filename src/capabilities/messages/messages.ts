@@ -42,7 +42,7 @@ export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[])
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns}, announced)
-    select ${valuesOf(owner)}, announce from ${unnestSeen(owner, seen)}
+    select ${valuesOf(owner)}, announce from ${unnestSeen(owner, seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
       where m.deleted_at is null and ((excluded.announced and not m.announced)
@@ -67,7 +67,7 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns})
-    select ${valuesOf(owner)} from ${unnestSeen(owner, seen)}
+    select ${valuesOf(owner)} from ${unnestSeen(owner, seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments,
         tokens = excluded.tokens
@@ -86,6 +86,9 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
   )
   return among(seen, stored)
 }
+
+/** History comes newest first and updates oldest first: two that store the same messages must not wait in a circle. */
+const inOrder = sql`order by chat_id, id`
 
 /** A row that nobody has changed has no transaction that did. */
 const isNew = sql`(m.xmax = 0)`
