@@ -40,7 +40,7 @@ const atOnceMax = 4
 /** Files pass through this process in pieces; few at a time, so that its memory stays small. */
 const filesAtOnceMax = 2
 const retryMs = { first: 100, most: 3_000 } as const
-const uncrossedMs = 250
+const uncrossedMs = 500
 /** A statement that is wrong does not become right: then the sweep says that nobody knows. */
 const triesMax = 5
 /** A process that stops waits this long for what it has submitted. */
@@ -122,8 +122,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     const size = operation.file_id === null ? 'text' : 'file'
     const kind = kindOf(operation)
     if (!kind) return settleQueued(app.db, operation.id, { reason: 'unknown_kind' })
-    // What asks the platform before the boundary must be welcome there, too.
-    if (kind.asks(operation) && (await settleUncrossed(app.db, held, operation.id))) return
+    if (kind.asks(operation) && !(await mayAsk(operation, held))) return
     const prepared = await within(prepareMsMax[size], prepare(kind, operation, { held, session }))
     if (prepared?.kind !== 'accepted') return settleUnprepared(operation, held, prepared)
     const attempt = { id: operation.id, token: randomUUID() }
@@ -152,6 +151,14 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     }
   }
 
+  /** What asks the platform before the boundary must be ours to ask and welcome there, too. */
+  async function mayAsk({ id }: Operation, held: Held): Promise<boolean> {
+    if (await settleUncrossed(app.db, held, id)) return false
+    if (await holdsLease(app.db, held.owner, held)) return true
+    await sleep(uncrossedMs)
+    return false
+  }
+
   /** What fails here has cost nothing; the caller may try again. */
   async function prepare(kind: Kind, operation: Operation, { held, session }: Driven): ReturnType<Prepare> {
     try {
@@ -176,7 +183,8 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
       return settleQueued(app.db, id, { detail: reason })
     }
     // A session that was closed because the account is somebody else's by now: it is theirs to do.
-    if (outcome?.kind === 'not_written' && !(await holdsLease(app.db, held.owner, held))) return
+    const lost = outcome === undefined || outcome.kind === 'not_written' || outcome.kind === 'unknown'
+    if (lost && !(await holdsLease(app.db, held.owner, held))) return
     if (outcome?.kind === 'flood_wait') await noteFloodWait(held, id, outcome.retry_after_seconds)
     const detail = outcome?.kind === 'forbidden' ? outcome.detail : (outcome?.kind ?? 'timeout')
     await settleQueued(app.db, id, { detail })
