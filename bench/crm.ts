@@ -12,9 +12,9 @@ import { setGates } from '../src/capabilities/gates/gates.ts'
 import { addStages } from '../src/capabilities/pipeline/pipeline.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
-import { benchDirectory, embeddedConnection, openBench, requireData } from './data.ts'
+import { benchDirectory, openBench, requireData } from './data.ts'
 import { number, quantile, row, verdict } from './harness.ts'
-import { load, makeReader, rssOf, start, stop } from './load.ts'
+import { connectionTo, load, makeReader, rssOf, start, stop } from './load.ts'
 
 const { values } = parseArgs({ options: { scale: { type: 'string', default: '1' } } })
 const rounds = 5
@@ -85,7 +85,7 @@ async function fill(app: OpenApp, id: string): Promise<void> {
 }
 
 async function streaming(): Promise<void> {
-  const client = new pg.Client(embeddedConnection())
+  const client = new pg.Client(connectionTo(benchDirectory))
   client.on('error', () => {})
   await client.connect()
   // A server that has just started grows whatever it does.
@@ -158,7 +158,7 @@ async function copy(client: pg.Client): Promise<number> {
 
 /** The data ends on a day of the past: on that day its last week is as full as any. */
 async function onItsLastDay(work: () => Promise<void>): Promise<void> {
-  const client = new pg.Client(embeddedConnection())
+  const client = new pg.Client(connectionTo(benchDirectory))
   client.on('error', () => {})
   await client.connect()
   try {

@@ -2,8 +2,6 @@
  * A large workspace to measure on: 10 accounts, 1,000,000 chats, 5,000,000 messages in several languages, and 200
  * other workspaces in the same tables. Made once with COPY and kept in its own data directory.
  */
-import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
 import { createKey } from '../src/capabilities/keys/keys.ts'
@@ -27,13 +25,6 @@ export async function openBench(overrides: Partial<Config> = {}): Promise<OpenAp
   const config = { ...readConfig({ PARLEY_POOL_SIZE: '16' }), ...overrides }
   const log = makeLogger('silent')
   return openApp({ config, data_dir: benchDirectory, log, claim: 'service', operations: routes })
-}
-
-/** How a process of its own reaches the database that the service has opened. */
-export function embeddedConnection(): { host: string; user: string; password: string; database: string } {
-  const directory = resolve(benchDirectory)
-  const password = readFileSync(join(directory, 'postgres.password'), 'utf8').trim()
-  return { host: join(directory, 'socket'), user: 'parley', password, database: 'postgres' }
 }
 
 export interface Size {

@@ -1,5 +1,5 @@
 /** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
-import { forgetOperations, type Operation, sweep } from '../access/ledger/boundary.ts'
+import { forgetOperations, listOpen, sweep } from '../access/ledger/boundary.ts'
 import { forgetFiles } from '../access/ledger/files.ts'
 import { noteFlood } from '../access/ledger/hosts.ts'
 import {
@@ -89,10 +89,13 @@ export function observeLoop(driven: () => ReadonlyMap<string, Driven>): Loop {
     async step(app) {
       const accounts = driven()
       if (accounts.size === 0) return false
-      for (const row of await listUnproven(app.db, [...accounts.keys()])) {
-        const account = accounts.get(row.account_id)
-        if (account) await lookFor(app, account, row)
-      }
+      const rows = await listUnproven(app.db, [...accounts.keys()])
+      // One account that does not answer holds up its own look-ups only.
+      const looks = [...Map.groupBy(rows, ({ account_id }) => account_id)].map(async ([account_id, own]) => {
+        const account = accounts.get(account_id)
+        if (account) for (const row of own) await lookFor(app, account, row)
+      })
+      await Promise.all(looks)
       return false
     },
   }
@@ -179,15 +182,4 @@ async function replay(app: App, directory: string, file: JournalFile, ledger: Le
     }
   }
   return told
-}
-
-/** Found by their tokens: a row that was put back may have another id. */
-function listOpen(
-  db: Db,
-  tokens: readonly string[],
-): Promise<(Operation & { attempt_token: string; told_as: string })[]> {
-  return db.rows(sql`
-    select id, workspace_id, account_id, kind, idempotency_key, fingerprint, chat_id::text, payload, file_id,
-      random_id::text, attempt_token, coalesce(told_as, id) as told_as
-    from operations where attempt_token = any(${tokens}::uuid[]) and state in ('submitting', 'ambiguous')`)
 }

@@ -37,14 +37,28 @@ export interface Attempt {
   readonly token: string
 }
 
+const executable = sql`o.id, o.workspace_id, o.account_id, o.kind, o.idempotency_key, o.fingerprint, o.chat_id::text,
+  o.payload, o.file_id, o.random_id::text`
+
 /** What waits for these accounts, the oldest first. */
 export function listQueued(db: Db, account_ids: readonly string[]): Promise<Operation[]> {
   return db.rows<Operation>(sql`
     select q.* from unnest(${account_ids}::text[]) as a (id) cross join lateral (
-      select o.id, o.workspace_id, o.account_id, o.kind, o.idempotency_key, o.fingerprint, o.chat_id::text,
-        o.payload, o.file_id, o.random_id::text
-      from operations o where o.account_id = a.id and o.state = 'queued'
+      select ${executable} from operations o where o.account_id = a.id and o.state = 'queued'
       order by o.created_at, o.id limit 32) q`)
+}
+
+export interface OpenAttempt extends Operation {
+  readonly attempt_token: string
+  /** What the operation is called in answers. */
+  readonly told_as: string
+}
+
+/** Attempts nobody knows the end of, by their tokens: a row that was put back may have another id. */
+export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt[]> {
+  return db.rows<OpenAttempt>(sql`
+    select ${executable}, o.attempt_token, coalesce(o.told_as, o.id) as told_as from operations o
+    where o.attempt_token = any(${tokens}::uuid[]) and o.state in ('submitting', 'ambiguous')`)
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The columns a team hangs on its chats, and the values in them. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
+import { placesWith } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError, Refusal } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
@@ -149,14 +150,10 @@ async function putAt(
   workspace_id: string,
   { id, place }: { id: string; place: number },
 ): Promise<void> {
+  const items = sql`select id as item, position from columns where workspace_id = ${workspace_id}`
   await tx.run(sql`
-    update columns c set position = ordered.place
-    from (
-      select id, row_number() over (order by case when id = ${id} then ${place} * 2 - 1 else rank * 2 end) - 1 as place
-      from (
-        select id, row_number() over (partition by id = ${id} order by position, id)::int as rank
-        from columns where workspace_id = ${workspace_id}) ranked) ordered
-    where c.workspace_id = ${workspace_id} and c.id = ordered.id`)
+    update columns c set position = p.place from (${placesWith(items, { item: id, place })}) p
+    where c.workspace_id = ${workspace_id} and c.id = p.item`)
 }
 
 /** With its values: those that are there go some at a time, those that come meanwhile with the column. */

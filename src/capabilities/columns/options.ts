@@ -1,5 +1,6 @@
 /** The options of select columns: added, renamed, recoloured, put in order, and deleted without touching values. */
 import type { App } from '../../app.ts'
+import { placesWith } from '../../db/places.ts'
 import { type Database, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
@@ -168,15 +169,11 @@ async function putAt(
   column_id: string,
   { value, place }: { value: string; place: number },
 ): Promise<void> {
+  const items = sql`
+    select value as item, position from column_options where column_id = ${column_id} and deleted_at is null`
   await tx.run(sql`
-    update column_options o set position = ordered.place
-    from (
-      select value, row_number() over (order by case when value = ${value} then ${place} * 2 - 1 else rank * 2 end) - 1
-        as place
-      from (
-        select value, row_number() over (partition by value = ${value} order by position, value)::int as rank
-        from column_options where column_id = ${column_id} and deleted_at is null) ranked) ordered
-    where o.column_id = ${column_id} and o.value = ordered.value`)
+    update column_options o set position = p.place from (${placesWith(items, { item: value, place })}) p
+    where o.column_id = ${column_id} and o.value = p.item`)
 }
 
 /** What chats have of it stays readable; nobody can set it any more. */

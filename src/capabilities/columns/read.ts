@@ -65,7 +65,7 @@ function scopeOf({ workspace_id }: Caller, { account_id }: ColumnQuery): CursorS
 const item = sql`cross join lateral (
   select v.account_id, 'platform:chat:' || v.chat_id as chat_id, v.column_id, v.value) item`
 
-export function valueBatch(account_id: string, after: readonly string[] | undefined, size: number): Sql {
+function valueBatch(account_id: string, after: readonly string[] | undefined, size: number): Sql {
   const beyond = after ? sql`and (v.chat_id, v.column_id) > (${after[0]}::bigint, ${after[1]}::uuid)` : sql``
   return sql`
     with batch as materialized (

@@ -6,7 +6,7 @@ export const columnTypes = ['select', 'multi_select', 'text', 'number', 'date', 
 export type ColumnType = (typeof columnTypes)[number]
 
 export const textMax = 2_000
-export const urlMax = 2_048
+const urlMax = 2_048
 
 /** What is wrong with the value, continuing "value …"; undefined when nothing is. An empty one clears. */
 export function findProblem(

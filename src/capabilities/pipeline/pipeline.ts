@@ -1,6 +1,7 @@
 /** The stages that chats move through, and moving them. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
+import { placesWith } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { emit, type NewEvent } from '../../events/emit.ts'
 import { ApiError, Refusal } from '../../lib/errors.ts'
@@ -149,20 +150,15 @@ export async function updateStage(app: App, actor: Actor, change: StageChange): 
   })
 }
 
-/** Counts the others, and squeezes the one in before the one that had its place. */
 async function putAt(
   tx: Tx,
   workspace_id: string,
   { key, place }: { key: string; place: number },
 ): Promise<void> {
+  const items = sql`select key as item, position from stages where workspace_id = ${workspace_id}`
   await tx.run(sql`
-    update stages s set position = ordered.place
-    from (
-      select key, row_number() over (order by case when key = ${key} then ${place} * 2 - 1 else rank * 2 end) - 1 as place
-      from (
-        select key, row_number() over (partition by key = ${key} order by position, key)::int as rank
-        from stages where workspace_id = ${workspace_id}) ranked) ordered
-    where s.workspace_id = ${workspace_id} and s.key = ordered.key`)
+    update stages s set position = p.place from (${placesWith(items, { item: key, place })}) p
+    where s.workspace_id = ${workspace_id} and s.key = p.item`)
 }
 
 const emptiedMax = 1_000

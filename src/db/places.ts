@@ -1,0 +1,11 @@
+/** The order that people give to lists: one thing squeezed in before the one that has its place. */
+import { type Sql, sql } from './sql.ts'
+
+/** New places, from 0 on, of `items` (a selection of `item` and `position`), where one of them goes to `place`. */
+export function placesWith(items: Sql, { item, place }: { item: string; place: number }): Sql {
+  return sql`
+    select item, row_number() over (order by case when item = ${item} then ${place} * 2 - 1 else rank * 2 end) - 1 as place
+    from (
+      select item, row_number() over (partition by item = ${item} order by position, item)::int as rank
+      from (${items}) items) ranked`
+}
