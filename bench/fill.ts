@@ -4,7 +4,8 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Database, sql } from '../src/db/sql.ts'
-import type { CopyJob } from './processes/copy.ts'
+import type { CopyJob, Share } from './processes/copy.ts'
+import type { ListJob } from './processes/list.ts'
 import { bar } from './progress.ts'
 
 export interface Load {
@@ -24,6 +25,7 @@ export async function load(db: Database, { rows, tables, from }: Load): Promise<
     }
     await inLanes('vacuum', names, (name) => run(db, [`vacuum analyze ${name}`]))
     await inLanes('indexes', indexes, (statements) => run(db, statements))
+    if (names.includes('messages')) await list(db)
   })
 }
 
@@ -48,23 +50,52 @@ async function inHaste(db: Database, work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** As many threads as there are cores, each with its share. */
-async function copy(
+function copy(
   db: Database,
   job: Pick<CopyJob, 'rows' | 'table' | 'from'>,
   tick: (by: number) => void,
 ): Promise<void> {
+  return inThreads('copy.ts', (share) => ({ ...connectionOf(db), ...job, ...share }) satisfies CopyJob, tick)
+}
+
+/** What searches read. */
+async function list(db: Database): Promise<void> {
+  await run(db, [
+    `insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
+      select account_id, sent_at, chat_id, id, workspace_id from messages where deleted_at is null`,
+    'analyze search_pending',
+  ])
+  const { total } = await db.one<{ total: number }>(sql`select count(*)::int as total from search_pending`)
+  await bar('lists', total, (tick) =>
+    inThreads('list.ts', (share) => ({ ...connectionOf(db), ...share }) satisfies ListJob, tick),
+  )
+  await run(db, [
+    'vacuum analyze search_lists',
+    'vacuum analyze search_pending',
+    'vacuum analyze search_segments',
+  ])
+}
+
+function connectionOf(db: Database) {
   const { host, user, password, database } = db.pool.options
+  return { connection: { host, user, password, database } }
+}
+
+/** As many threads as there are cores, each with its share. */
+async function inThreads(
+  file: string,
+  jobOf: (share: Share) => unknown,
+  tick: (by: number) => void,
+): Promise<void> {
   const parts = availableParallelism()
   await Promise.all(
     Array.from({ length: parts }, async (_, part) => {
-      const workerData = { connection: { host, user, password, database }, ...job, part, parts }
-      const worker = new Worker(join(import.meta.dirname, 'processes', 'copy.ts'), {
-        workerData: workerData satisfies CopyJob,
+      const worker = new Worker(join(import.meta.dirname, 'processes', file), {
+        workerData: jobOf({ part, parts }),
       })
       worker.on('message', tick)
       const [code] = await once(worker, 'exit')
-      if (code !== 0) throw new Error(`A thread that copies ${job.table} ended with ${code}.`)
+      if (code !== 0) throw new Error(`A thread of ${file} ended with ${code}.`)
     }),
   )
 }

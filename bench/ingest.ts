@@ -2,7 +2,6 @@
 import { claimAccounts, type Lease } from '../src/access/ledger/hosts.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
-import { messageTokens } from '../src/lib/tokens-message.ts'
 import type { Message, Update } from '../src/platform/port.ts'
 import { ingest } from '../src/worker/ingest.ts'
 import { fsyncMs, makeAccounts, number, row, verdict, withInstance } from './harness.ts'
@@ -64,25 +63,15 @@ await withInstance(async (app, data_dir) => {
   async function insertBare(account_id: string): Promise<void> {
     for (let batch = 0; batch < batches; batch++) {
       const made = messages(batch)
-      const tokens = made.map(({ chat, message }) => {
-        const sent_at = Date.parse(message.timestamp)
-        return messageTokens({
-          account_id,
-          chat_id: String(chat),
-          sender_id: null,
-          sent_at,
-          text: message.text,
-        })
-      })
       await app.db.transaction(async (tx) => {
         await tx.run(sql`
           insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments,
-            announced, tokens)
-          select ${account_id}, chat_id, id, ${workspace_id}, text, false, chat_id, sent_at, '[]', true, tokens
+            announced)
+          select ${account_id}, chat_id, id, ${workspace_id}, text, false, chat_id, sent_at, '[]', true
           from unnest(${made.map(({ chat }) => chat)}::bigint[], ${made.map(({ message }) => message.id)}::bigint[],
             ${made.map(({ message }) => message.text)}::text[],
-            ${made.map(({ message }) => message.timestamp)}::timestamptz[], ${tokens}::tsvector[])
-            as m (chat_id, id, text, sent_at, tokens)`)
+            ${made.map(({ message }) => message.timestamp)}::timestamptz[])
+            as m (chat_id, id, text, sent_at)`)
         await tx.run(sql`
           insert into outbox (workspace_id, type, occurred_at, data)
           select ${workspace_id}, 'message.received', at, data

@@ -3,7 +3,6 @@
  * make them, each its share.
  */
 import { normalise, tokenise, toTsvector } from '../src/lib/tokens.ts'
-import { messageTokens } from '../src/lib/tokens-message.ts'
 import type { Share } from './processes/copy.ts'
 import { seeded, sentence } from './texts.ts'
 
@@ -20,8 +19,7 @@ export const columns: Record<Table, string> = {
   contacts: 'account_id, provider_id, workspace_id, name, username, sort_name, name_tokens',
   chats: `account_id, chat_id, workspace_id, kind, name, username, participants, last_message_id, last_message_text,
     last_message_at, unread_count`,
-  messages: `account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, tokens,
-    announced`,
+  messages: `account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, attachments, announced`,
 }
 
 const newest = Date.UTC(2026, 10, 1)
@@ -116,7 +114,6 @@ function messageRow(tenant: Tenant, chat: number, round: number): string {
     chat_id,
     new Date(sent_at).toISOString(),
     '[]',
-    messageTokens({ account_id, chat_id, sender_id: chat_id, sent_at, text }),
     'f',
   ])
 }

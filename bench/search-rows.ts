@@ -1,5 +1,4 @@
 /** What search is measured on. The rows lie in the table chat by chat, and what is close in time is far apart. */
-import { messageTokens } from '../src/lib/tokens-message.ts'
 import type { Share } from './processes/copy.ts'
 import { type Random, seeded } from './texts.ts'
 
@@ -11,7 +10,7 @@ export interface World {
 
 export const columns = {
   chats: 'account_id, chat_id, workspace_id, kind, name',
-  messages: 'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, tokens',
+  messages: 'account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at',
 }
 
 const newest = Date.UTC(2026, 10, 1)
@@ -71,9 +70,8 @@ function messageRow({ ids, workspace_id, perAccount }: World, at: number, id: nu
   const age = random()
   const sent_at = newest - Math.floor(age * yearMs)
   const text = sentence(random, age)
-  const tokens = messageTokens({ account_id, chat_id, sender_id: chat_id, sent_at, text })
   const time = new Date(sent_at).toISOString()
-  return `${account_id}\t${chat_id}\t${id}\t${workspace_id}\t${text}\tf\t${chat_id}\t${time}\t${tokens}\n`
+  return `${account_id}\t${chat_id}\t${id}\t${workspace_id}\t${text}\tf\t${chat_id}\t${time}\n`
 }
 
 /** The first chat of each account is a long one. */

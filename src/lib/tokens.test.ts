@@ -10,7 +10,6 @@ import {
   toTsquery,
   toTsvector,
 } from './tokens.ts'
-import { messageTokens, scopeOf, seasonAt, seasonOf, termQuery } from './tokens-message.ts'
 import { parseQuery } from './tokens-query.ts'
 
 const words = (text: string) => tokenise(text).map(({ word }) => word)
@@ -164,48 +163,4 @@ describe('parseQuery', () => {
 test('prefixTerms: every word is the beginning of one', () => {
   expect(prefixTerms(' Anna  Lind ').map((term) => toTsquery(term))).toEqual(["'anna':*", "'lind':*"])
   expect(prefixTerms('?!')).toEqual([])
-})
-
-describe('messageTokens', () => {
-  const sent_at = Date.UTC(2026, 0, 5, 12)
-  const placed = {
-    workspace_id: 'w1',
-    account_id: 'acc_1',
-    chat_id: '42',
-    sender_id: '42',
-    sent_at,
-    text: 'Hi hi you',
-  }
-  const season = seasonOf('acc_1', seasonAt(sent_at))
-
-  test('every lexeme begins with the account and the season, or stands for some hours of the account', () => {
-    const scope = scopeOf('acc_1')
-    const literal = messageTokens(placed)
-    for (const lexeme of literal.split(' ')) {
-      expect(lexeme.slice(1)).toMatch(new RegExp(`^(${scope}[0-9a-f]{3}[^0-9]|@[0-9a-z]+')`))
-    }
-    expect(literal).toContain(`'${season}hi':1,2 '${season}you':3`)
-    expect(scopeOf('acc_2')).not.toBe(scope)
-  })
-
-  test('the sender is told in groups only', () => {
-    expect(messageTokens(placed)).not.toContain('~')
-    expect(messageTokens({ ...placed, chat_id: '-7' })).toContain(`'${season}~42'`)
-  })
-
-  test('words that follow each other are told as pairs, and asked for as pairs', () => {
-    const stored = messageTokens({ ...placed, text: 'one two three 東京都' })
-    const phrase = termQuery(season, termOf('two three', { prefix: false }))
-    expect(phrase).toMatch(/^\('\S+\+\w+' & \('\S+two' <-> '\S+three'\)\)$/)
-    for (const [lexeme] of phrase.matchAll(/'[^']+'/g)) expect(stored).toContain(lexeme)
-    // What may go on, and parts of a run, make none.
-    expect(termQuery(season, termOf('two thr', { prefix: true }))).not.toContain('+')
-    expect(termQuery(season, termOf('東京都', { prefix: false }))).not.toContain('+')
-  })
-
-  test('whatever the text, it fits into a tsvector', () => {
-    for (const text of ['漢'.repeat(100_000), `${'Ⱥ'.repeat(64)} `.repeat(10_000), 'ab '.repeat(100_000)]) {
-      expect(Buffer.byteLength(messageTokens({ ...placed, text }))).toBeLessThan(1_000_000)
-    }
-  })
 })

@@ -146,22 +146,22 @@ class Reader {
   }
 }
 
-/** Lexemes with their positions, as `tsvector` reads them; `scope` begins each of them. */
-export function toTsvector(tokens: readonly Token[], scope = ''): string {
+/** Lexemes with their positions, as `tsvector` reads them. */
+export function toTsvector(tokens: readonly Token[]): string {
   const positions = new Map<string, string>()
   for (const [at, { word }] of tokens.entries()) {
     const before = positions.get(word)
     positions.set(word, before === undefined ? String(at + 1) : `${before},${at + 1}`)
   }
   let literal = ''
-  for (const [word, at] of positions) literal += `${quoteLexeme(scope + word)}:${at} `
+  for (const [word, at] of positions) literal += `${quoteLexeme(word)}:${at} `
   return literal.trimEnd()
 }
 
 const special = /['\\]/
 
 /** So that nothing in it is read as an operator. */
-export function quoteLexeme(lexeme: string): string {
+function quoteLexeme(lexeme: string): string {
   if (!special.test(lexeme)) return `'${lexeme}'`
   return `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
@@ -185,9 +185,20 @@ export function termOf(text: string, { prefix }: { prefix: boolean }): Term {
   }))
 }
 
+export function standsAt(tokens: readonly Token[], at: number, term: Term): boolean {
+  return term.every(({ word, prefix }, next) => {
+    const token = tokens[at + next]?.word
+    return prefix ? token?.startsWith(word) : token === word
+  })
+}
+
+export function standsIn(tokens: readonly Token[], term: Term): boolean {
+  return tokens.some((_, at) => standsAt(tokens, at, term))
+}
+
 /** The term in the syntax of `tsquery`. */
-export function toTsquery(term: Term, scope = ''): string {
-  const lexemes = term.map(({ word, prefix }) => `${quoteLexeme(scope + word)}${prefix ? ':*' : ''}`)
+export function toTsquery(term: Term): string {
+  const lexemes = term.map(({ word, prefix }) => `${quoteLexeme(word)}${prefix ? ':*' : ''}`)
   return lexemes.length === 1 ? lexemes.join('') : `(${lexemes.join(' <-> ')})`
 }
 

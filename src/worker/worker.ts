@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
-import { renewTokens, settleTokens } from '../capabilities/messages/messages.ts'
+import { findPending, listPending, mergeSegments } from '../capabilities/search/segments.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -19,8 +19,7 @@ const beatMs = 2_000
 const tidyMs = 60_000
 /** What comes meanwhile goes together. Under load it rests in proportion: those who emit need the server, too. */
 const sequencerRest = { leastMs: 10, timesItsWork: 4 }
-const settleMs = 1_000
-const renewMs = 60_000
+const listMs = 1_000
 
 export interface WorkerOptions {
   readonly platforms: Platforms
@@ -31,7 +30,7 @@ export interface WorkerOptions {
 export async function startWorker(app: App, { platforms, directory }: WorkerOptions): Promise<Running> {
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
-  const always = [tidy, settle, renew, sequencer, sweepLoop(), forgetLoop()]
+  const always = [tidy, list, sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
   const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
@@ -105,22 +104,17 @@ export const sequencer: Loop = {
   },
 }
 
-/** Keeps searches quick while messages come in. */
-const settle: Loop = {
-  name: 'settle',
-  restMs: settleMs,
+/** Puts messages into the lists that searches read, and keeps these few. */
+const list: Loop = {
+  name: 'list',
+  restMs: listMs,
   async step({ db }) {
-    await settleTokens(db)
-    return false
-  },
-}
-
-/** After an upgrade that changed what messages are found by. */
-const renew: Loop = {
-  name: 'renew',
-  restMs: renewMs,
-  async step({ db }) {
-    return (await renewTokens(db)) > 0
+    const owners = await findPending(db)
+    for (const owner of owners) {
+      await listPending(db, owner)
+      while (await mergeSegments(db, owner));
+    }
+    return owners.length > 0
   },
 }
 

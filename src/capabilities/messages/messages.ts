@@ -1,8 +1,7 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import type { Owner } from '../../contract.ts'
-import { type Database, type Db, sql, type Tx } from '../../db/sql.ts'
+import { sql, type Tx } from '../../db/sql.ts'
 import { chatPrefix } from '../../lib/shapes.ts'
-import { messageTokens } from '../../lib/tokens-message.ts'
 import type { Attachment, Message, Sent } from '../../platform/port.ts'
 
 export interface Seen {
@@ -42,7 +41,7 @@ export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[])
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns}, announced)
-    select ${valuesOf(owner)}, announce from ${unnestSeen(owner, seen)} ${inOrder}
+    select ${valuesOf(owner)}, announce from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
       where m.deleted_at is null and ((excluded.announced and not m.announced)
@@ -67,10 +66,9 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns})
-    select ${valuesOf(owner)} from ${unnestSeen(owner, seen)} ${inOrder}
+    select ${valuesOf(owner)} from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
-      set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments,
-        tokens = excluded.tokens
+      set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments
       where m.deleted_at is null
         and coalesce(m.edited_at, '-infinity') <= coalesce(excluded.edited_at, '-infinity')
         and (m.edited_at, m.text, m.attachments)
@@ -117,14 +115,14 @@ function countMessages(tx: Tx, { account_id, workspace_id }: Owner, seen: readon
 }
 
 const columns = sql`account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, edited_at,
-  attachments, random_id, tokens`
+  attachments, random_id`
 
 function valuesOf({ account_id, workspace_id }: Owner) {
   return sql`${account_id}, chat_id, id, ${workspace_id}, text, is_sender, sender_id, sent_at, edited_at,
-    attachments, random_id, tokens::tsvector`
+    attachments, random_id`
 }
 
-function unnestSeen(owner: Owner, seen: readonly Seen[]) {
+function unnestSeen(seen: readonly Seen[]) {
   const messages = seen.map(({ message }) => message)
   return sql`unnest(${seen.map(({ chat_id }) => chat_id)}::bigint[], ${messages.map(({ id }) => id)}::bigint[],
       ${messages.map(({ text }) => text)}::text[], ${messages.map(({ is_sender }) => is_sender)}::boolean[],
@@ -133,13 +131,8 @@ function unnestSeen(owner: Owner, seen: readonly Seen[]) {
       ${messages.map(({ edited_at }) => edited_at)}::timestamptz[],
       ${messages.map(({ attachments }) => JSON.stringify(attachments))}::jsonb[],
       ${messages.map(({ random_id }) => random_id)}::bigint[],
-      ${seen.map(({ announce }) => announce)}::boolean[], ${seen.map((each) => tokensOf(owner, each))}::text[])
-      as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce, tokens)`
-}
-
-function tokensOf({ account_id }: Owner, { chat_id, message }: Seen): string {
-  const { sender_id, timestamp, text } = message
-  return messageTokens({ account_id, chat_id, sender_id, sent_at: Date.parse(timestamp), text })
+      ${seen.map(({ announce }) => announce)}::boolean[])
+      as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce)`
 }
 
 function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
@@ -190,20 +183,12 @@ export async function deleteMessages(
       select ${owner.account_id}, id, coalesce(chat_id, 0), ${owner.workspace_id} from named
       on conflict do nothing),
     gone as (
-      update messages m set deleted_at = domain_now(), text = '', attachments = '[]', tokens = ''
+      update messages m set deleted_at = domain_now(), text = '', attachments = '[]'
       from named n
       where m.account_id = ${owner.account_id} and m.id = n.id and m.deleted_at is null
         and (m.chat_id = n.chat_id or (n.chat_id is null and m.chat_id > -1000000000000))
       returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
-}
-
-/**
- * New words wait in a list before they are sorted into the index, many at once; every search reads the list. It is cut
- * short while it grows, and emptied here when it does not.
- */
-export async function settleTokens(db: Db): Promise<void> {
-  await db.run(sql`select gin_clean_pending_list('messages_tokens')`)
 }
 
 /** What the platform accepted, as a message of ours. */
@@ -240,33 +225,4 @@ export function sentReply(
     message_id,
     timestamp: new Date(at).toISOString(),
   }
-}
-
-interface Unrenewed {
-  readonly account_id: string
-  readonly chat_id: string
-  readonly id: string
-  readonly sender_id: string | null
-  readonly sent_at: Date
-  readonly text: string
-}
-
-/** So many at a time: nobody waits long for a row that is being renewed. */
-const renewedMax = 500
-
-/** Some messages that were stored with tokens of an older form get those of today. Returns how many. */
-export function renewTokens(db: Database): Promise<number> {
-  return db.transaction(async (tx) => {
-    const old = await tx.rows<Unrenewed>(sql`
-      select account_id, chat_id, id, sender_id, sent_at, text from messages
-      where tokens_format < 2 and deleted_at is null
-      order by account_id, sent_at desc limit ${renewedMax} for update skip locked`)
-    if (old.length === 0) return 0
-    const tokens = old.map((row) => messageTokens({ ...row, sent_at: row.sent_at.getTime() }))
-    return tx.run(sql`
-      update messages m set tokens = given.tokens::tsvector, tokens_format = 2
-      from unnest(${old.map(({ account_id }) => account_id)}::text[], ${old.map(({ chat_id }) => chat_id)}::bigint[],
-        ${old.map(({ id }) => id)}::bigint[], ${tokens}::text[]) as given (account_id, chat_id, id, tokens)
-      where m.account_id = given.account_id and m.chat_id = given.chat_id and m.id = given.id`)
-  })
 }

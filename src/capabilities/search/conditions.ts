@@ -1,19 +1,9 @@
-/** What a message has to be, put together from the words, the people and the chat that were asked for. */
+/** What a message has to be, put together from the words, the people, the chat and the times that were asked for. */
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
-import { prefixTerms, quoteLexeme, type Term, toTsquery } from '../../lib/tokens.ts'
-import {
-  chatLexeme,
-  isBeginning,
-  seasonAt,
-  seasonOf,
-  senderLexeme,
-  stretchAt,
-  stretchLexeme,
-  termQuery,
-} from '../../lib/tokens-message.ts'
+import { prefixTerms, standsIn, type Term, tokenise, toTsquery } from '../../lib/tokens.ts'
 import { parseQuery } from '../../lib/tokens-query.ts'
-import { isShort, type Window } from './plan.ts'
+import { chatMark, isGroup, type Look, lookForMark, lookForWord, pairMark, senderMark } from './listing.ts'
 
 export interface Words {
   readonly all: readonly Term[]
@@ -63,121 +53,102 @@ function refusal(detail: string): ApiError {
 
 /** What is asked for. */
 export interface Condition {
-  readonly account_ids: readonly string[]
   readonly words: Words
   /** By account the numbers of those who have the names. */
-  readonly people: ReadonlyMap<string, readonly string[]> | undefined
+  readonly people: ReadonlyMap<string, ReadonlySet<string>> | undefined
+  /** The number of the only chat to look in. */
   readonly chat_id: string | undefined
+  /** From `from` until before `until`, in milliseconds since 1970. */
+  readonly from: number
+  readonly until: number
 }
 
-/** Stands for account and season in a condition that is to hold for any; people of all accounts together will do. */
-export const anySeason = '%'
-
-export function toTemplate(condition: Condition): string | null {
-  return toQuery(condition, anySeason, [...(condition.people?.values() ?? [])].flat())
+/** Nothing but times: these need no lists. */
+export function isTimeOnly({ words, people }: Condition): boolean {
+  return words.all.length === 0 && words.any.length === 0 && people === undefined
 }
 
-/** Everything but account and time, as `tsquery`; null when there is nothing else. */
-function toQuery(
-  { words, people, chat_id }: Condition,
-  season: string,
-  ids: readonly string[],
-): string | null {
-  const spell = (term: Term) => termQuery(season, term)
-  const parts = [
-    ...words.all.map(spell),
-    ...words.none.map((term) => `!${toTsquery(term, season)}`),
-    ...(words.any.length > 0 ? [anyOf(words.any.map((terms) => `(${terms.map(spell).join(' & ')})`))] : []),
-    ...(people?.size ? [anyOf(ids.flatMap((id) => personLexemes(season, id).map(quoteLexeme)))] : []),
-  ]
-  if (parts.length === 0) return null
-  if (chat_id !== undefined) parts.push(quoteLexeme(chatLexeme(season, chat_id)))
-  return parts.join(' & ')
+export interface Candidate {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly sender_id: string | null
+  readonly sent_at: Date
+  readonly text: string
+}
+
+/** By the message itself. */
+export function isMatch({ words, people, chat_id, from, until }: Condition, message: Candidate): boolean {
+  const at = message.sent_at.getTime()
+  if (at < from || at >= until || (chat_id !== undefined && message.chat_id !== chat_id)) return false
+  const named = people?.get(message.account_id)
+  if (
+    people &&
+    !(named?.has(message.chat_id) || (isGroup(message.chat_id) && named?.has(message.sender_id ?? '')))
+  ) {
+    return false
+  }
+  const tokens = tokenise(message.text)
+  const has = (term: Term) => standsIn(tokens, term)
+  return (
+    words.all.every(has) &&
+    !words.none.some(has) &&
+    (words.any.length === 0 || words.any.some((terms) => terms.every(has)))
+  )
+}
+
+/** What to look up in the lists of an account. */
+export interface Plan {
+  /** A message must be in each of these: in all lists of one of the alternatives. */
+  readonly groups: readonly (readonly (readonly Look[])[])[]
+  /** And in none of these. */
+  readonly none: readonly (readonly Look[])[]
+  /** The lists say too little: what they have in common has to be looked at. */
+  readonly check: boolean
+}
+
+export function planFor(account_id: string, condition: Condition): Plan {
+  const { words, people, chat_id } = condition
+  const exactNone = words.none.filter(isExact)
+  return {
+    groups: [
+      ...words.all.map((term) => [looksFor(term)]),
+      ...(words.any.length > 0 ? [words.any.map((terms) => terms.flatMap(looksFor))] : []),
+      ...(people ? [[...(people.get(account_id) ?? [])].flatMap(looksForPerson)] : []),
+      ...(chat_id === undefined ? [] : [[[lookForMark(chatMark(chat_id))]]]),
+    ],
+    none: exactNone.map(looksFor),
+    check:
+      exactNone.length < words.none.length ||
+      ![...words.all, ...words.any.flat()].every(isExact) ||
+      isFraction(condition.from) ||
+      isFraction(condition.until),
+  }
+}
+
+/** Lists know seconds. */
+function isFraction(at: number): boolean {
+  return at % 1000 !== 0
+}
+
+/** Two words that stand together have a list; more of them may stand apart, two by two. */
+function isExact(term: Term): boolean {
+  return term.length === 1 || (term.length === 2 && !term[1]?.prefix)
+}
+
+function looksFor(term: Term): Look[] {
+  const [first] = term
+  if (!first) return []
+  const looks = term.length === 1 ? [lookForWord(first)] : []
+  for (const [at, { word }] of term.entries()) {
+    const next = term[at + 1]
+    if (next?.prefix) looks.push(lookForWord({ word, prefix: false }), lookForWord(next))
+    else if (next) looks.push(lookForMark(pairMark(word, next.word)))
+  }
+  return looks
 }
 
 /** A person's private chat has the person's number. */
-function personLexemes(season: string, id: string): string[] {
-  const chat = chatLexeme(season, id)
-  return id.startsWith('-') ? [chat] : [chat, senderLexeme(season, id)]
-}
-
-function anyOf(alternatives: readonly string[]): string {
-  return `(${alternatives.join(' | ')})`
-}
-
-/** So many lexemes at once: the effort of telling which of them matter grows with their square. */
-const lexemesMax = 32
-
-/** What to look up in the index, and what to check of the messages that it finds. */
-export interface Query {
-  readonly query: string | null
-  readonly check: string | null
-}
-
-/** The condition in a window, as one or several queries that share accounts and seasons among them. */
-export function queriesWithin(condition: Condition, window: Window, open?: Words): Query[] {
-  const short = isShort(window, condition.account_ids.length)
-  const parts = condition.account_ids.flatMap((id) =>
-    short ? byHours(condition, id, window, open) : bySeasons(condition, id, window, open),
-  )
-  const lexemes = Math.max(...parts.map(({ query }) => lexemesIn(query)))
-  return chunks(parts, Math.max(1, Math.floor(lexemesMax / lexemes))).map((some) => ({
-    query: some.map(({ query }) => `(${query})`).join(' | '),
-    check: open ? some.map(({ check }) => `(${check})`).join(' | ') : null,
-  }))
-}
-
-/** One query a season. */
-function bySeasons(condition: Condition, id: string, window: Window, open: Words | undefined): Query[] {
-  const people = condition.people?.get(id) ?? []
-  const checked = open && { ...condition, words: open, people: undefined, chat_id: undefined }
-  return range(seasonAt(window.from), seasonAt(window.until - 1)).map((number) => {
-    const season = seasonOf(id, number)
-    return {
-      query: toQuery(condition, season, people),
-      check: checked ? toQuery(checked, season, people) : null,
-    }
-  })
-}
-
-/** The same in a few hours. */
-function byHours(condition: Condition, id: string, window: Window, open: Words | undefined): Query[] {
-  const seasons = bySeasons(condition, id, window, open)
-  const query = anyOf(seasons.map((each) => `(${each.query})`))
-  const check = open ? anyOf(seasons.map((each) => `(${each.check})`)) : null
-  return [{ query: `${query} & ${anyOf(hoursIn(condition, id, window).map(quoteLexeme))}`, check }]
-}
-
-/** Where possible the hours of messages with a word that begins like one of the wanted. */
-function hoursIn({ words }: Condition, id: string, { from, until }: Window): string[] {
-  const [longest] = words.all
-    .flat()
-    .filter(({ word, prefix }) => !prefix || isBeginning(word))
-    .sort((a, b) => b.word.length - a.word.length)
-  return range(stretchAt(from), stretchAt(until - 1)).map((stretch) =>
-    stretchLexeme(id, stretch, longest?.word),
-  )
-}
-
-function range(first: number, last: number): number[] {
-  return Array.from({ length: last - first + 1 }, (_, at) => first + at)
-}
-
-function chunks<T>(values: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(values.length / size) }, (_, at) =>
-    values.slice(at * size, (at + 1) * size),
-  )
-}
-
-function lexemesIn(query: string | null): number {
-  return (query ?? '').split("'").length / 2
-}
-
-/** Terms that may go on, apart from the others: all words that begin like them have to be put together first. */
-export function splitOpen(words: Words): { closed: Words; open: Words } | undefined {
-  const isOpen = (term: Term) => term.some(({ prefix }) => prefix)
-  const closed = words.all.filter((term) => !isOpen(term))
-  const open = words.all.filter(isOpen)
-  if (open.length === 0 || closed.length === 0) return undefined
-  return { closed: { ...words, all: closed }, open: { all: open, none: [], any: [] } }
+function looksForPerson(id: string): Look[][] {
+  const chat = [lookForMark(chatMark(id))]
+  return isGroup(id) ? [chat] : [chat, [lookForMark(senderMark(id))]]
 }

@@ -1,5 +1,5 @@
 /** The part of a text around what was looked for, as it was written. Pure. */
-import { type Term, type Token, tokenise } from '../../lib/tokens.ts'
+import { standsAt, type Term, type Token, tokenise } from '../../lib/tokens.ts'
 
 /** Characters, the marks where it was cut included. */
 export const excerptMax = 200
@@ -24,13 +24,6 @@ export function excerptOf(text: string, terms: readonly Term[]): string {
 /** Where the first of the terms begins. */
 function firstMatch(tokens: readonly Token[], terms: readonly Term[]): number | undefined {
   return tokens.find((_, at) => terms.some((term) => standsAt(tokens, at, term)))?.start
-}
-
-function standsAt(tokens: readonly Token[], at: number, term: Term): boolean {
-  return term.every(({ word, prefix }, next) => {
-    const token = tokens[at + next]?.word
-    return prefix ? token?.startsWith(word) : token === word
-  })
 }
 
 const space = /\s/u

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import type { App } from '../../app.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { messageTokens } from '../../lib/tokens-message.ts'
 import { searchMessages } from './search.ts'
+import { listPending, mergeSegments } from './segments.ts'
 
 const perAccount = 12_000
 const newest = Date.UTC(2026, 9, 1)
@@ -67,13 +67,19 @@ async function insert(workspace_id: string, made: readonly Row[]): Promise<void>
   for (let at = 0; at < made.length; at += 2000) {
     const some = made.slice(at, at + 2000)
     await service.app.db.run(sql`
-      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, tokens)
-      select account_id, chat_id, id, ${workspace_id}, text, false, sent_at, tokens
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+      select account_id, chat_id, id, ${workspace_id}, text, false, sent_at
       from unnest(${some.map(({ account_id }) => account_id)}::text[], ${some.map(({ chat_id }) => chat_id)}::bigint[],
         ${some.map(({ id }) => id)}::bigint[], ${some.map(({ text }) => text)}::text[],
-        ${some.map(({ sent_at }) => new Date(sent_at))}::timestamptz[],
-        ${some.map((row) => messageTokens({ ...row, sender_id: null }))}::tsvector[])
-        as m (account_id, chat_id, id, text, sent_at, tokens)`)
+        ${some.map(({ sent_at }) => new Date(sent_at))}::timestamptz[])
+        as m (account_id, chat_id, id, text, sent_at)`)
+    // Several segments, some of them merged.
+    for (const account_id of new Set(some.map((row) => row.account_id))) {
+      await listPending(service.app.db, { account_id, workspace_id })
+    }
+  }
+  for (const account_id of new Set(made.map((row) => row.account_id))) {
+    await mergeSegments(service.app.db, { account_id, workspace_id })
   }
   await service.app.db.run(sql`
     insert into chats (account_id, chat_id, workspace_id, kind, name)

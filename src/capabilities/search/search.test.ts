@@ -5,8 +5,9 @@ import { sql } from '../../db/sql.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 import { storeChats } from '../chats/chats.ts'
 import { storeContacts } from '../contacts/contacts.ts'
-import { deleteMessages, renewTokens, storeEdits, storeMessages } from '../messages/messages.ts'
+import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
 import { contextMax, excerptMax, excerptOf } from './excerpt.ts'
+import { listPending, mergeSegments } from './segments.ts'
 
 let service: Service
 let own: Tenant

@@ -1,8 +1,7 @@
-/** The statements of a search. Each begins with an account, in the index. */
-import { type Db, type Sql, sql } from '../../db/sql.ts'
-import { scopeOf } from '../../lib/tokens-message.ts'
-import { anySeason, type Query } from './conditions.ts'
-import type { Sample, Window } from './plan.ts'
+/** The statements of a search. Each begins with an account, in an index. */
+import { type Db, sql } from '../../db/sql.ts'
+import { positionOf, secondOf } from '../../lib/postings.ts'
+import type { Piece, Pieces } from './evaluate.ts'
 
 /** Where to look: whole accounts, or one chat of one account. */
 export interface Place {
@@ -11,141 +10,171 @@ export interface Place {
   readonly chat_id: string | undefined
 }
 
-/** What to look for, in any season, as `tsquery`; null: everything. */
-export interface Wanted {
-  readonly query: string | null
-  /** The parts of it that may go on, and those that may not, where it has both. */
-  readonly open: string | null
-  readonly closed: string | null
+export interface Times {
+  /** From `from` until before `until`, in milliseconds since 1970. */
+  readonly from: number
+  readonly until: number
 }
 
-export interface Surveyed extends Sample {
+export interface Ends {
   readonly account_id: string
-  /** Of the whole account, whatever is searched for. */
-  readonly first_at: Date | null
-  readonly last_at: Date | null
-  /** Some of its messages have tokens of an older form, and are not found yet. */
-  readonly unrenewed: boolean
+  readonly oldest_at: Date | null
+  readonly newest_at: Date | null
 }
 
-/** The ends of each account's messages, and how many of the newest in question match. */
-export function survey(
-  db: Db,
-  { account_ids, chat_id }: Place,
-  { wanted, bounds, each }: { wanted: Wanted; bounds: Window; each: number },
-): Promise<Surveyed[]> {
-  const here = sql`m.account_id = a.id and m.deleted_at is null ${inChat(chat_id)}
-    and m.sent_at >= ${new Date(bounds.from)} and m.sent_at < ${new Date(bounds.until)}`
-  return db.rows<Surveyed>(sql`
-    select a.id as account_id, newest.sent_at as newest_at, sample.*,
-      (select m.sent_at from messages m where ${here} order by m.sent_at, m.id limit 1) as oldest_at,
+/** The first and the last message of each account. */
+export function findEnds(db: Db, account_ids: readonly string[]): Promise<Ends[]> {
+  return db.rows<Ends>(sql`
+    select a.id as account_id,
       (select m.sent_at from messages m where m.account_id = a.id and m.deleted_at is null
-        order by m.sent_at desc, m.id desc limit 1) as last_at,
+        order by m.sent_at, m.id limit 1) as oldest_at,
       (select m.sent_at from messages m where m.account_id = a.id and m.deleted_at is null
-        order by m.sent_at, m.id limit 1) as first_at,
-      exists (select from messages m where m.account_id = a.id and m.tokens_format < 2 and m.deleted_at is null)
-        as unrenewed
-    from unnest(${account_ids}::text[], ${account_ids.map(scopeOf)}::text[]) as a (id, scope)
-    left join lateral (
-      select m.sent_at, ${inSeasons(wanted.query)} as query, ${inSeasons(wanted.open)} as open,
-        ${inSeasons(wanted.closed)} as closed
-      from messages m where ${here} order by m.sent_at desc, m.id desc limit 1) newest on true
-    cross join lateral (
-      select count(*)::int as seen, (count(*) filter (where ${wanted.query}::text is null or tokens @@ newest.query))::int as hits,
-        (count(*) filter (where tokens @@ newest.open))::int as open_hits,
-        (count(*) filter (where tokens @@ newest.closed))::int as closed_hits, min(sent_at) as since
-      from (select m.sent_at, m.tokens from messages m where ${here}
-        order by m.sent_at desc, m.id desc limit ${each}) m) sample`)
+        order by m.sent_at desc, m.id desc limit 1) as newest_at
+    from unnest(${account_ids}::text[]) as a (id)`)
 }
 
-/** What is wanted in the season of this message, or in the one before (lib/tokens-message.ts). */
-function inSeasons(template: string | null): Sql {
-  const now = sql`floor(extract(epoch from m.sent_at) / 4194304)::int`
-  const inSeason = (number: Sql) =>
-    sql`replace(${template}::text, ${anySeason}, a.scope || lpad(to_hex(least(4095, greatest(0, ${number}))), 3, '0'))::tsquery`
-  return sql`${inSeason(now)} || ${inSeason(sql`${now} - 1`)}`
-}
-
-function inChat(chat_id: string | undefined): Sql {
-  return chat_id === undefined ? sql`` : sql`and m.chat_id = ${chat_id}`
-}
-
+/** A message, with everything that decides whether it matches, and everything that is shown of it. */
 export interface Found {
   readonly account_id: string
   readonly chat_id: string
-  readonly message_id: string
-  readonly text: string
+  readonly id: string
+  readonly listing: number
+  readonly sender_id: string | null
   readonly is_sender: boolean
   readonly sent_at: Date
-  readonly chat_name: string
+  readonly text: string
 }
 
-/** One thing to look up: for which window (by its place in the list), what, and when. */
-export interface Probe extends Query {
-  readonly place: number
-  readonly window: Window
+const shown = sql`m.account_id, m.chat_id, m.id, m.listing, m.sender_id, m.is_sender, m.sent_at, m.text`
+
+export function positionIn({ chat_id, id, listing, sent_at }: Stale): number {
+  return positionOf({ chat_id, id, listing, sent_at: sent_at.getTime() })
 }
 
-export interface Lookup {
-  /** By place, the newest first. */
-  readonly probes: readonly Probe[]
-  /** `index`: by the words. `time`: through the messages in order of time, where most of them match. */
-  readonly by: 'index' | 'time'
-  /** How many to find. */
-  readonly count: number
-  readonly limit: number
+/** What no list has yet, the newest of each account, at most `each`. */
+export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<Found[]> {
+  return db.rows<Found>(sql`
+    select ${shown} from unnest(${account_ids}::text[]) as a (id)
+    cross join lateral (
+      select p.account_id, p.chat_id, p.id from search_pending p where p.account_id = a.id
+      order by p.sent_at desc limit ${each}) p
+    cross join lateral (
+      select * from messages m where m.account_id = p.account_id and m.chat_id = p.chat_id and m.id = p.id
+        and m.deleted_at is null offset 0) m`)
 }
 
-export interface LookedUp {
-  /** The newest of those that were found in windows that were looked through to their end. */
-  readonly page: readonly Found[]
-  /** How many were found. */
-  readonly total: number
-  /** The last window that anything was found in: if `total` is `count`, there may be more in it. */
-  readonly place: number
+export type Stale = Pick<Found, 'account_id' | 'chat_id' | 'id' | 'listing' | 'sent_at'>
+
+/** What lists have still, although it is not so any more. */
+export function readStale(db: Db, account_ids: readonly string[]): Promise<Stale[]> {
+  return db.rows<Stale>(sql`
+    select account_id, chat_id, id, listing, sent_at from search_stale where account_id = any(${account_ids})`)
 }
 
-/** Looks through the windows, newest first, until `count` are found: nothing is fetched beyond that. */
-export async function lookUp(db: Db, place: Place, { probes, by, count, limit }: Lookup): Promise<LookedUp> {
-  // As JSON, because the planner then expects the same of any number of probes, and keeps its plan.
-  const given = probes.map(({ place: at, query, check, window: { from, until } }) => {
-    return { place: at, query, check_query: check, from_at: new Date(from), until_at: new Date(until) }
-  })
-  const rows = await db.rows<Found & Omit<LookedUp, 'page'>>(sql`
-    with found as materialized (
-      select p.place, m.* from json_to_recordset(${JSON.stringify(given)}::json)
-        as p (place int, query tsquery, check_query tsquery, from_at timestamptz, until_at timestamptz)
-      cross join lateral (${by === 'index' ? byIndex : byTime(place)}) m
-      where m.account_id = any(${place.account_ids}) and m.sent_at >= p.from_at and m.sent_at < p.until_at
-      limit ${count}),
-    counted as (select count(*)::int as total, coalesce(max(place), 0) as place from found),
-    page as (
-      select f.* from found f, counted where counted.total < ${count} or f.place < counted.place
-      order by f.sent_at desc, f.id desc, f.chat_id, f.account_id limit ${limit})
-    select p.account_id, p.chat_id, p.id as message_id, m.text, m.is_sender, m.sent_at, coalesce(c.name, '') as chat_name,
-      counted.total, counted.place
-    from counted
-    left join page p on true
-    left join messages m on m.ctid = p.ctid
-    left join chats c on c.account_id = p.account_id and c.chat_id = p.chat_id
-    order by p.sent_at desc, p.id desc, p.chat_id, p.account_id`)
-  const { total, place: last } = rows[0] ?? { total: 0, place: 0 }
-  return { page: rows.filter(({ account_id }) => account_id !== null), total, place: last }
+/** A name of lists to read, or all from `low` to `high`; of one account, or of all. */
+export interface Asked {
+  readonly name: string
+  readonly account_id: string | null
+  readonly low: string
+  readonly high: string
 }
 
-/** `offset 0` keeps the account out of it: the words name it already, and two indexes would be read for one. */
-const byIndex = sql`
-  select m.ctid, m.account_id, m.chat_id, m.id, m.sent_at from messages m
-  where m.tokens @@ p.query and (p.check_query is null or m.tokens @@ p.check_query) offset 0`
+export interface SegmentRead {
+  readonly account_id: string
+  readonly pieces: Pieces
+}
 
-function byTime({ account_ids, chat_id }: Place): Sql {
-  return sql`
-    select t.ctid, t.account_id, t.chat_id, t.id, t.sent_at from (
-      select m.ctid, m.account_id, m.chat_id, m.id, m.sent_at, m.tokens from messages m
-      where m.account_id = any(${account_ids}) and m.deleted_at is null ${inChat(chat_id)}
-        and m.sent_at >= p.from_at and m.sent_at < p.until_at
-      offset 0) t
-    where p.query is null or t.tokens @@ p.query`
+/** The beginnings of the lists, as many bytes of each as `depth` says. */
+export async function readLists(
+  db: Db,
+  { account_ids }: Place,
+  { asked, times, depth }: { asked: readonly Asked[]; times: Times; depth: number },
+): Promise<SegmentRead[]> {
+  const names = [...new Set(asked.map(({ name }) => name))]
+  const rows = await db.rows<{ segment_id: string; account_id: string; place: number; lists: Buffer }>(sql`
+    select s.id as segment_id, s.account_id, a.place, string_agg(
+      int4send(octet_length(l.list)) || int4send(least(octet_length(l.list), ${depth}::int))
+        || substring(l.list from 1 for ${depth}::int), '') as lists
+    from search_segments s
+    cross join unnest(${asked.map(({ name }) => names.indexOf(name))}::int[],
+      ${asked.map(({ account_id }) => account_id)}::text[], ${asked.map(({ low }) => low)}::text[],
+      ${asked.map(({ high }) => high)}::text[]) as a (place, account_id, low, high)
+    cross join lateral (
+      select list from search_lists where segment_id = s.id and word >= a.low and word <= a.high offset 0) l
+    where s.account_id = any(${account_ids}) and (a.account_id is null or a.account_id = s.account_id)
+      and s.newest_at >= ${new Date(times.from)} and s.oldest_at < ${new Date(times.until)}
+    group by s.id, s.account_id, a.place`)
+  return [...Map.groupBy(rows, ({ segment_id }) => segment_id).values()].map((some) => ({
+    account_id: some[0]?.account_id ?? '',
+    pieces: new Map(some.map(({ place, lists }) => [names[place] ?? '', toPieces(lists)])),
+  }))
+}
+
+function toPieces(lists: Buffer): Piece[] {
+  const pieces: Piece[] = []
+  for (let at = 0; at < lists.length; ) {
+    const length = lists.readInt32BE(at)
+    const read = lists.readInt32BE(at + 4)
+    at += 8
+    pieces.push({ bytes: lists.subarray(at, at + read), cut: read < length })
+    at += read
+  }
+  return pieces
+}
+
+export interface Spot {
+  readonly account_id: string
+  readonly position: number
+}
+
+/** The messages at these positions, and others of the same seconds. */
+export function readAt(db: Db, spots: readonly Spot[]): Promise<Found[]> {
+  const seconds = [...new Set(spots.map(({ account_id, position }) => `${secondOf(position)} ${account_id}`))]
+  const split = seconds.map((key) => key.split(' '))
+  return db.rows<Found>(sql`
+    select ${shown} from unnest(${split.map(([second]) => second)}::bigint[], ${split.map(([, id]) => id)}::text[])
+      as s (second, account_id)
+    cross join lateral (
+      select * from messages m where m.account_id = s.account_id and m.deleted_at is null
+        and m.sent_at >= to_timestamp(s.second) and m.sent_at < to_timestamp(s.second + 1) offset 0) m`)
+}
+
+/** The newest in these times, and how many there are, at most `count`. */
+export async function readTimes(
+  db: Db,
+  { account_ids, chat_id }: Place,
+  { times, count, limit }: { times: Times; count: number; limit: number },
+): Promise<{ page: Found[]; total: number }> {
+  const here = sql`m.account_id = a.id and m.deleted_at is null ${chat_id === undefined ? sql`` : sql`and m.chat_id = ${chat_id}`}
+    and m.sent_at >= ${new Date(times.from)} and m.sent_at < ${new Date(times.until)}`
+  const [page, { total }] = await Promise.all([
+    db.rows<Found>(sql`
+      select ${shown} from unnest(${account_ids}::text[]) as a (id)
+      cross join lateral (
+        select * from messages m where ${here} order by m.sent_at desc, m.id desc limit ${limit}) m
+      order by m.sent_at desc, m.id desc, m.chat_id, m.account_id limit ${limit}`),
+    db.one<{ total: number }>(sql`
+      select count(*)::int as total from (
+        select from unnest(${account_ids}::text[]) as a (id)
+        cross join lateral (
+          select from messages m where ${here} order by m.sent_at desc, m.id desc limit ${count}) m
+        limit ${count}) m`),
+  ])
+  return { page, total }
+}
+
+/** The names of these chats, by account and number. */
+export async function readChatNames(db: Db, found: readonly Found[]): Promise<ReadonlyMap<string, string>> {
+  const places = [...new Set(found.map(chatKey))].map((key) => key.split(' '))
+  const rows = await db.rows<Pick<Found, 'account_id' | 'chat_id'> & { name: string }>(sql`
+    select c.account_id, c.chat_id, c.name
+    from unnest(${places.map(([id]) => id)}::text[], ${places.map(([, id]) => id)}::bigint[]) as p (account_id, chat_id)
+    join chats c on c.account_id = p.account_id and c.chat_id = p.chat_id`)
+  return new Map(rows.map((row) => [chatKey(row), row.name]))
+}
+
+export function chatKey({ account_id, chat_id }: Pick<Found, 'account_id' | 'chat_id'>): string {
+  return `${account_id} ${chat_id}`
 }
 
 /** People, and chats that are no person's, by the words of their names: the most recently active first. */

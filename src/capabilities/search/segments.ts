@@ -1,0 +1,211 @@
+/**
+ * Keeps the lists that searches read. New messages become a segment, many at once; segments of about the same size
+ * become a larger one, so that there are few. Any number of processes may do this side by side: each locks what it works on.
+ */
+import type { Owner } from '../../contract.ts'
+import { type Database, type Db, sql, type Tx } from '../../db/sql.ts'
+import {
+  decodeList,
+  decodeTagged,
+  encodeList,
+  type List,
+  mergeLists,
+  type Position,
+  positionOf,
+} from '../../lib/postings.ts'
+import { isMarkList, type Listed, listMessages } from './listing.ts'
+
+/** Fewer wait for others, so long: searches read them one by one. */
+const waiting = { messages: 64, seconds: 15 }
+/** So many at once, which bounds the memory it takes. */
+const batchMax = 20_000
+
+/** Accounts with enough to list, or with something that has waited long enough. */
+export async function findPending(db: Db): Promise<Owner[]> {
+  return db.rows<Owner>(sql`
+    with recursive waiting (account_id, workspace_id) as (
+      (select account_id, workspace_id from search_pending order by account_id limit 1)
+      union all
+      select n.account_id, n.workspace_id from waiting s cross join lateral (
+        select p.account_id, p.workspace_id from search_pending p
+        where p.account_id > s.account_id order by p.account_id limit 1) n)
+    select s.account_id, s.workspace_id from waiting s cross join lateral (
+      select count(*) as messages, min(since) as since from (
+        select since from search_pending p where p.account_id = s.account_id limit ${waiting.messages}) p) p
+    where p.messages >= ${waiting.messages} or p.since < clock_timestamp() - make_interval(secs => ${waiting.seconds})`)
+}
+
+interface Row extends Omit<Listed, 'sent_at'> {
+  readonly sent_at: Date
+}
+
+/** Makes a segment of what is pending in the account, newest first. Returns how many were pending. */
+export function listPending(db: Database, owner: Owner): Promise<number> {
+  return db.transaction(async (tx) => {
+    // Locked first and read then: an edit that comes in between waits, and lists its message anew.
+    const taken = await tx.rows<{ chat_id: string; id: string }>(sql`
+      delete from search_pending where ctid = any(array(
+        select ctid from search_pending where account_id = ${owner.account_id}
+        order by sent_at desc limit ${batchMax} for update skip locked))
+      returning chat_id, id`)
+    if (taken.length === 0) return 0
+    const rows = await tx.rows<Row>(sql`
+      select m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing
+      from unnest(${taken.map(({ chat_id }) => chat_id)}::bigint[], ${taken.map(({ id }) => id)}::bigint[])
+        as taken (chat_id, id)
+      cross join lateral (
+        select * from messages m where m.account_id = ${owner.account_id} and m.chat_id = taken.chat_id
+          and m.id = taken.id and m.deleted_at is null offset 0) m`)
+    const messages = rows.map((row) => ({ ...row, sent_at: row.sent_at.getTime() }))
+    if (messages.length === 0) return taken.length
+    const times = messages.map(({ sent_at }) => sent_at)
+    const segment = await addSegment(tx, owner, {
+      messages: messages.length,
+      oldest_at: new Date(times.reduce((a, b) => Math.min(a, b))),
+      newest_at: new Date(times.reduce((a, b) => Math.max(a, b))),
+    })
+    await addLists(tx, segment, listMessages(messages))
+    return taken.length
+  })
+}
+
+interface Segment {
+  readonly messages: number
+  readonly oldest_at: Date
+  readonly newest_at: Date
+}
+
+async function addSegment(tx: Tx, { account_id, workspace_id }: Owner, segment: Segment): Promise<string> {
+  const { id } = await tx.one<{ id: string }>(sql`
+    insert into search_segments (account_id, workspace_id, messages, oldest_at, newest_at)
+    values (${account_id}, ${workspace_id}, ${segment.messages}, ${segment.oldest_at}, ${segment.newest_at})
+    returning id`)
+  return id
+}
+
+/** So many bytes of lists travel in one statement. */
+const bytesMax = 1_000_000
+
+async function addLists(tx: Tx, segment_id: string, lists: ReadonlyMap<string, List>): Promise<void> {
+  let words: string[] = []
+  let encoded: Buffer[] = []
+  let bytes = 0
+  const flush = () =>
+    tx.run(sql`
+      insert into search_lists (segment_id, word, list)
+      select ${segment_id}, word, list from unnest(${words}::text[], ${encoded}::bytea[]) as l (word, list)`)
+  for (const [word, list] of lists) {
+    if (list.positions.length === 0) continue
+    const buffer = encodeList(list)
+    words.push(word)
+    encoded.push(buffer)
+    bytes += buffer.length + 32
+    if (bytes < bytesMax) continue
+    await flush()
+    words = []
+    encoded = []
+    bytes = 0
+  }
+  if (words.length > 0) await flush()
+}
+
+interface Kept extends Segment {
+  readonly id: string
+}
+
+/** Accounts with so many segments of about the same size get one of them. */
+const segmentsMax = 8
+/** So many stale places, and one in so many, are worth a merge of everything. */
+const stale = { least: 1000, oneIn: 10 }
+
+/** What to merge; undefined: nothing. */
+export function chooseSegments<T extends Pick<Segment, 'messages'>>(
+  segments: readonly T[],
+  staleCount: number,
+): readonly T[] | undefined {
+  const total = segments.reduce((sum, { messages }) => sum + messages, 0)
+  if (staleCount >= Math.max(stale.least, total / stale.oneIn)) return segments
+  const classes = Map.groupBy(segments, ({ messages }) =>
+    Math.floor(Math.log(messages) / Math.log(segmentsMax)),
+  )
+  return [...classes.values()].find((some) => some.length >= segmentsMax)
+}
+
+/** Makes one segment of several, if there are enough. True: there was something to do. */
+export function mergeSegments(db: Database, owner: Owner): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    // Before the segments: what is stale in one of them is in one that is seen.
+    const places = await tx.rows<StaleRow>(sql`
+      select chat_id, id, sent_at, listing from search_stale where account_id = ${owner.account_id}`)
+    const segments = await tx.rows<Kept>(sql`
+      select id, messages, oldest_at, newest_at from search_segments where account_id = ${owner.account_id}
+      order by id for update skip locked`)
+    const chosen = chooseSegments(segments, places.length)
+    if (!chosen || chosen.length === 0) return false
+    const gone = new Set(places.map((place) => positionOf({ ...place, sent_at: place.sent_at.getTime() })))
+    const merged = await addSegment(tx, owner, {
+      messages: chosen.reduce((sum, { messages }) => sum + messages, 0),
+      oldest_at: new Date(Math.min(...chosen.map(({ oldest_at }) => oldest_at.getTime()))),
+      newest_at: new Date(Math.max(...chosen.map(({ newest_at }) => newest_at.getTime()))),
+    })
+    await copyLists(tx, chosen, { merged, gone })
+    await tx.run(sql`delete from search_segments where id = any(${chosen.map(({ id }) => id)}::bigint[])`)
+    await forgetStale(tx, owner, { places, merged })
+    return true
+  })
+}
+
+interface StaleRow {
+  readonly chat_id: string
+  readonly id: string
+  readonly sent_at: Date
+  readonly listing: number
+}
+
+const wordsAtOnce = 400
+
+/** Word by word, in pieces: the words of the largest segment say how far each of them goes. */
+async function copyLists(
+  tx: Tx,
+  segments: readonly Kept[],
+  { merged, gone }: { merged: string; gone: ReadonlySet<Position> },
+): Promise<void> {
+  const largest = segments.reduce((a, b) => (b.messages > a.messages ? b : a))
+  const ids = segments.map(({ id }) => id)
+  const keep = (position: Position) => !gone.has(position)
+  for (let after = ''; ; ) {
+    const { until } = await tx.one<{ until: string | null }>(sql`
+      select max(word) filter (where place = ${wordsAtOnce}) as until from (
+        select word, row_number() over (order by word) as place from (
+          select word from search_lists where segment_id = ${largest.id} and word > ${after}
+          order by word limit ${wordsAtOnce}) w) w`)
+    const rows = await tx.rows<{ word: string; lists: Buffer[] }>(sql`
+      select word, array_agg(list) as lists from search_lists
+      where segment_id = any(${ids}::bigint[]) and word > ${after} and (${until}::text is null or word <= ${until})
+      group by word`)
+    const lists = new Map(rows.map(({ word, lists }) => [word, mergeLists(lists.map(decoderOf(word)), keep)]))
+    await addLists(tx, merged, lists)
+    if (until === null) return
+    after = until
+  }
+}
+
+function decoderOf(word: string): (bytes: Buffer) => List {
+  return isMarkList(word) ? decodeTagged : (bytes) => ({ positions: decodeList(bytes) })
+}
+
+/** Only if no segment from before is left, which may hold it: what came since does not. */
+async function forgetStale(
+  tx: Tx,
+  { account_id }: Owner,
+  { places, merged }: { places: readonly StaleRow[]; merged: string },
+): Promise<void> {
+  if (places.length === 0) return
+  await tx.run(sql`
+    delete from search_stale s using unnest(${places.map(({ chat_id }) => chat_id)}::bigint[],
+      ${places.map(({ id }) => id)}::bigint[], ${places.map(({ sent_at }) => sent_at)}::timestamptz[],
+      ${places.map(({ listing }) => listing)}::smallint[]) as p (chat_id, id, sent_at, listing)
+    where s.account_id = ${account_id} and s.chat_id = p.chat_id and s.id = p.id and s.sent_at = p.sent_at
+      and s.listing = p.listing
+      and not exists (select from search_segments g where g.account_id = ${account_id} and g.id < ${merged})`)
+}

@@ -1,0 +1,87 @@
+-- What messages are found by is kept in lists of our own (capabilities/search): one for each word of an account in a
+-- segment of its messages, newest first. What is not in a segment yet is pending; what was edited or deleted since it
+-- was listed is stale there until segments are merged.
+
+create table search_segments (
+  id bigint generated always as identity primary key,
+  account_id text not null,
+  workspace_id uuid not null,
+  messages integer not null check (messages >= 0),
+  oldest_at timestamptz not null,
+  newest_at timestamptz not null,
+  foreign key (workspace_id, account_id) references accounts (workspace_id, id)
+);
+create index search_segments_account on search_segments (account_id);
+
+-- Whose it is says the segment. `external`: the beginning of a list can be read without the rest.
+create table search_lists (
+  segment_id bigint not null references search_segments on delete cascade,
+  word text collate "C" not null,
+  list bytea not null,
+  primary key (segment_id, word)
+);
+alter table search_lists alter column list set storage external;
+
+create table search_pending (
+  account_id text not null,
+  sent_at timestamptz not null,
+  chat_id bigint not null,
+  id bigint not null,
+  workspace_id uuid not null,
+  since timestamptz not null default clock_timestamp(),
+  primary key (account_id, sent_at, chat_id, id)
+);
+
+create table search_stale (
+  account_id text not null,
+  sent_at timestamptz not null,
+  chat_id bigint not null,
+  id bigint not null,
+  -- Which listing of the message it is: each has a place of its own in the lists.
+  listing smallint not null,
+  workspace_id uuid not null,
+  primary key (account_id, sent_at, chat_id, id, listing)
+);
+
+drop index messages_unrenewed;
+drop index messages_tokens;
+alter table messages drop column tokens_format, drop column tokens, add column listing smallint not null default 0;
+
+insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
+select account_id, sent_at, chat_id, id, workspace_id from messages where deleted_at is null;
+
+create function list_new_messages() returns trigger language plpgsql as $$
+begin
+  insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
+  select account_id, sent_at, chat_id, id, workspace_id from added where deleted_at is null;
+  return null;
+end $$;
+create trigger messages_added after insert on messages referencing new table as added
+  for each statement execute function list_new_messages();
+
+-- A message that is pending is listed as it will be then, once. Whoever lists it locks it there, so that this waits.
+create function list_changed_message() returns trigger language plpgsql as $$
+declare
+  was_listed boolean;
+begin
+  new.listing := (old.listing + 1) % 32768;
+  if new.deleted_at is null then
+    insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
+    values (new.account_id, new.sent_at, new.chat_id, new.id, new.workspace_id)
+    on conflict (account_id, sent_at, chat_id, id) do update set workspace_id = excluded.workspace_id
+    returning (xmax = 0) into was_listed;
+  else
+    delete from search_pending
+    where account_id = old.account_id and sent_at = old.sent_at and chat_id = old.chat_id and id = old.id;
+    was_listed := not found;
+  end if;
+  if was_listed then
+    insert into search_stale (account_id, sent_at, chat_id, id, listing, workspace_id)
+    values (old.account_id, old.sent_at, old.chat_id, old.id, old.listing, old.workspace_id)
+    on conflict do nothing;
+  end if;
+  return new;
+end $$;
+create trigger messages_changed before update on messages for each row
+  when (old.deleted_at is null and (new.deleted_at is not null or new.text is distinct from old.text))
+  execute function list_changed_message();

@@ -1,0 +1,217 @@
+/**
+ * Lists of the messages that have a word, as the database keeps them: the newest first, each as the distance to the one
+ * before, so that the beginning of a list is a list as well. Pure.
+ */
+
+/** Where a message stands among those of its account: the later, the higher. No two listings share one, but by chance. */
+export type Position = number
+
+const perSecond = 2 ** 20
+/** Above every position, and still a whole number to JavaScript. */
+const top = 2 ** 52
+
+export interface Listing {
+  readonly chat_id: string
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly sent_at: number
+  /** An edit lists the message anew, in another place. */
+  readonly listing: number
+}
+
+export function positionOf({ chat_id, id, sent_at, listing }: Listing): Position {
+  return secondAt(sent_at) * perSecond + (hash(`${chat_id} ${id} ${listing}`) % perSecond)
+}
+
+/** The second it was sent in, since 1970. */
+export function secondOf(position: Position): number {
+  return Math.floor(position / perSecond)
+}
+
+/** What was sent from then on stands there or above. */
+export function positionAt(at: number): Position {
+  return secondAt(at) * perSecond
+}
+
+function secondAt(at: number): number {
+  return Math.min(2 ** 32 - 1, Math.max(0, Math.floor(at / 1000)))
+}
+
+/** FNV-1a, mixed, because its lower bits alone are used, too. */
+export function hash(text: string, seed = 2_166_136_261): number {
+  let folded = seed
+  for (let at = 0; at < text.length; at++) folded = Math.imul(folded ^ text.charCodeAt(at), 16_777_619)
+  const mixed = Math.imul(folded ^ (folded >>> 16), 0x45d9f3b)
+  return (mixed ^ (mixed >>> 16)) >>> 0
+}
+
+/** The newest first. Where several things share a list, each position has the tag of its thing. */
+export interface List {
+  readonly positions: ArrayLike<Position>
+  readonly tags?: ArrayLike<number> | undefined
+}
+
+const tagBytes = 3
+export const tagMax = 2 ** 24
+/** The longest distance takes eight bytes of seven bits. */
+const distanceBytes = 8
+
+export function encodeList({ positions, tags }: List): Buffer {
+  const bytes = Buffer.allocUnsafe(positions.length * (distanceBytes + (tags ? tagBytes : 0)))
+  let end = 0
+  let before = top
+  for (let at = 0; at < positions.length; at++) {
+    const position = positions[at] ?? 0
+    let distance = before - position
+    before = position
+    for (; distance >= 128; distance = Math.floor(distance / 128)) bytes[end++] = 128 | (distance % 128)
+    bytes[end++] = distance
+    if (tags) end = bytes.writeUIntLE(tags[at] ?? 0, end, tagBytes)
+  }
+  return bytes.subarray(0, end)
+}
+
+/** What was cut off in the middle of an entry is left out. */
+export function decodeList(bytes: Uint8Array): Float64Array {
+  const positions = new Float64Array(bytes.length)
+  let count = 0
+  let before = top
+  let distance = 0
+  let scale = 1
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    distance += (byte & 127) * scale
+    if (byte >= 128) {
+      scale *= 128
+      continue
+    }
+    before -= distance
+    positions[count++] = before
+    distance = 0
+    scale = 1
+  }
+  return positions.subarray(0, count)
+}
+
+export function decodeTagged(bytes: Uint8Array): { positions: Float64Array; tags: Uint32Array } {
+  const most = Math.ceil(bytes.length / (1 + tagBytes))
+  const positions = new Float64Array(most)
+  const tags = new Uint32Array(most)
+  let count = 0
+  let before = top
+  for (let at = 0; at < bytes.length; ) {
+    let distance = 0
+    let scale = 1
+    let byte = 0
+    do {
+      byte = bytes[at++] as number
+      distance += (byte & 127) * scale
+      scale *= 128
+    } while (byte >= 128 && at < bytes.length)
+    if (byte >= 128 || at + tagBytes > bytes.length) break
+    before -= distance
+    positions[count] = before
+    tags[count++] =
+      (bytes[at] as number) | ((bytes[at + 1] as number) << 8) | ((bytes[at + 2] as number) << 16)
+    at += tagBytes
+  }
+  return { positions: positions.subarray(0, count), tags: tags.subarray(0, count) }
+}
+
+/** Several lists as one, without what is not to be kept. */
+export function mergeLists(lists: readonly List[], keep: (position: Position) => boolean): List {
+  const positions: number[] = []
+  const tags: number[] = []
+  const tagged = lists.some((list) => list.tags)
+  const next = lists.map(() => 0)
+  for (;;) {
+    let newest = -1
+    let from = 0
+    for (let at = 0; at < lists.length; at++) {
+      const position = lists[at]?.positions[next[at] as number]
+      if (position !== undefined && position > newest) {
+        newest = position
+        from = at
+      }
+    }
+    if (newest < 0) return { positions, tags: tagged ? tags : undefined }
+    const at = next[from] as number
+    next[from] = at + 1
+    if (!keep(newest)) continue
+    positions.push(newest)
+    if (tagged) tags.push(lists[from]?.tags?.[at] ?? 0)
+  }
+}
+
+/** How many of these are at `least` or above. */
+export function countFrom(positions: Float64Array, least: Position): number {
+  let low = 0
+  let high = positions.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((positions[middle] as number) >= least) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** All of them, each once. */
+export function unite(lists: readonly Float64Array[]): Float64Array {
+  const [first] = lists
+  if (!first) return new Float64Array()
+  if (lists.length === 1) return first
+  const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0))
+  let end = 0
+  for (const list of lists) {
+    all.set(list, end)
+    end += list.length
+  }
+  all.sort().reverse()
+  let count = 0
+  for (const position of all) {
+    if (count === 0 || position !== all[count - 1]) all[count++] = position
+  }
+  return all.subarray(0, count)
+}
+
+/** Those that are in one of the lists; or, with `without`, in none. */
+export function select(
+  positions: Float64Array,
+  lists: readonly Float64Array[],
+  { without = false } = {},
+): Float64Array {
+  const found = new Uint8Array(positions.length)
+  for (const list of lists) mark(found, positions, list)
+  const wanted = without ? 0 : 1
+  return positions.filter((_, at) => found[at] === wanted)
+}
+
+/** Goes through the shorter one and looks for each in the rest of the longer. */
+function mark(found: Uint8Array, positions: Float64Array, list: Float64Array): void {
+  const swapped = list.length < positions.length
+  const short = swapped ? list : positions
+  const long = swapped ? positions : list
+  let from = 0
+  for (let at = 0; at < short.length && from < long.length; at++) {
+    const position = short[at] as number
+    from = seek(long, from, position)
+    if (long[from] === position) found[swapped ? from : at] = 1
+  }
+}
+
+/** The first place from there on that holds this position or a lower one, in steps that double. */
+function seek(positions: Float64Array, from: number, position: Position): number {
+  let step = 1
+  let low = from
+  while (low + step < positions.length && (positions[low + step] as number) > position) {
+    low += step
+    step *= 2
+  }
+  let high = Math.min(positions.length, low + step + 1)
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((positions[middle] as number) > position) low = middle + 1
+    else high = middle
+  }
+  return low
+}
