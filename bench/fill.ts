@@ -59,7 +59,7 @@ function copy(
 }
 
 /** What searches read. */
-async function list(db: Database): Promise<void> {
+export async function list(db: Database): Promise<void> {
   await run(db, [
     `insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
       select account_id, sent_at, chat_id, id, workspace_id from messages where deleted_at is null`,

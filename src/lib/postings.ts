@@ -37,12 +37,18 @@ function secondAt(at: number): number {
   return Math.min(2 ** 32 - 1, Math.max(0, Math.floor(at / 1000)))
 }
 
-/** FNV-1a, mixed, because its lower bits alone are used, too. */
+/** FNV-1a, mixed. Another seed makes another hash. */
 export function hash(text: string, seed = 2_166_136_261): number {
   let folded = seed
   for (let at = 0; at < text.length; at++) folded = Math.imul(folded ^ text.charCodeAt(at), 16_777_619)
-  const mixed = Math.imul(folded ^ (folded >>> 16), 0x45d9f3b)
-  return (mixed ^ (mixed >>> 16)) >>> 0
+  return mix(folded)
+}
+
+/** Because the lower bits alone are used, too. */
+export function mix(hashed: number): number {
+  const once = Math.imul(hashed ^ (hashed >>> 16), 0x45d9f3b)
+  const twice = Math.imul(once ^ (once >>> 15), 0x45d9f3b)
+  return (twice ^ (twice >>> 16)) >>> 0
 }
 
 /** The newest first. Where several things share a list, each position has the tag of its thing. */

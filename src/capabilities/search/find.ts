@@ -136,10 +136,13 @@ async function readListed(
 
 const depthMax = 2 ** 30
 
-/** In bytes. Where many lists are read, or each has to bring its part only, little of each is enough. */
+/** In bytes: what should be enough, if what is looked for is common. */
 function firstDepth(plans: ReadonlyMap<string, Plan>): number {
   const [{ groups } = { groups: [] }] = plans.values()
-  if (groups.flat(2).some(({ low, high }) => low !== high)) return 512
+  const looks = groups.flat(2)
+  if (looks.some(({ low, high }) => low !== high)) return 512
+  // Most of a list of marks is others'.
+  if (looks.some(({ tag }) => tag !== undefined)) return 16_384
   return Math.max(1024, Math.ceil(((groups.length > 1 ? 4 : 1) * 8192) / plans.size))
 }
 

@@ -13,12 +13,12 @@ import {
   type Position,
   positionOf,
 } from '../../lib/postings.ts'
-import { isMarkList, type Listed, listMessages } from './listing.ts'
+import { isMarkList, type Listed, lastWord, listMessages } from './listing.ts'
 
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
 /** So many at once, which bounds the memory it takes. */
-const batchMax = 20_000
+const batchMax = 10_000
 
 /** Accounts with enough to list, or with something that has waited long enough. */
 export async function findPending(db: Db): Promise<Owner[]> {
@@ -54,8 +54,9 @@ export function listPending(db: Database, owner: Owner): Promise<number> {
       from unnest(${taken.map(({ chat_id }) => chat_id)}::bigint[], ${taken.map(({ id }) => id)}::bigint[])
         as taken (chat_id, id)
       cross join lateral (
-        select * from messages m where m.account_id = ${owner.account_id} and m.chat_id = taken.chat_id
-          and m.id = taken.id and m.deleted_at is null offset 0) m`)
+        select * from messages m
+        where m.account_id = ${owner.account_id} and m.chat_id = taken.chat_id and m.id = taken.id offset 0) m
+      where m.deleted_at is null`)
     const messages = rows.map((row) => ({ ...row, sent_at: row.sent_at.getTime() }))
     if (messages.length === 0) return taken.length
     const times = messages.map(({ sent_at }) => sent_at)
@@ -64,7 +65,7 @@ export function listPending(db: Database, owner: Owner): Promise<number> {
       oldest_at: new Date(times.reduce((a, b) => Math.min(a, b))),
       newest_at: new Date(times.reduce((a, b) => Math.max(a, b))),
     })
-    await addLists(tx, segment, listMessages(messages))
+    await addLists(tx, segment, await listMessages(messages))
     return taken.length
   })
 }
@@ -180,8 +181,10 @@ async function copyLists(
           select word from search_lists where segment_id = ${largest.id} and word > ${after}
           order by word limit ${wordsAtOnce}) w) w`)
     const rows = await tx.rows<{ word: string; lists: Buffer[] }>(sql`
-      select word, array_agg(list) as lists from search_lists
-      where segment_id = any(${ids}::bigint[]) and word > ${after} and (${until}::text is null or word <= ${until})
+      select l.word, array_agg(l.list) as lists from unnest(${ids}::bigint[]) as s (id)
+      cross join lateral (
+        select word, list from search_lists where segment_id = s.id and word > ${after}
+          and word <= coalesce(${until}, ${lastWord}) offset 0) l
       group by word`)
     const lists = new Map(rows.map(({ word, lists }) => [word, mergeLists(lists.map(decoderOf(word)), keep)]))
     await addLists(tx, merged, lists)

@@ -59,8 +59,8 @@ export function readPending(db: Db, account_ids: readonly string[], each: number
       select p.account_id, p.chat_id, p.id from search_pending p where p.account_id = a.id
       order by p.sent_at desc limit ${each}) p
     cross join lateral (
-      select * from messages m where m.account_id = p.account_id and m.chat_id = p.chat_id and m.id = p.id
-        and m.deleted_at is null offset 0) m`)
+      select * from messages m where m.account_id = p.account_id and m.chat_id = p.chat_id and m.id = p.id offset 0) m
+    where m.deleted_at is null`)
 }
 
 export type Stale = Pick<Found, 'account_id' | 'chat_id' | 'id' | 'listing' | 'sent_at'>
@@ -71,10 +71,10 @@ export function readStale(db: Db, account_ids: readonly string[]): Promise<Stale
     select account_id, chat_id, id, listing, sent_at from search_stale where account_id = any(${account_ids})`)
 }
 
-/** A name of lists to read, or all from `low` to `high`; of one account, or of all. */
+/** Lists of an account to read, from `low` to `high`, under a name. */
 export interface Asked {
   readonly name: string
-  readonly account_id: string | null
+  readonly account_id: string
   readonly low: string
   readonly high: string
 }
@@ -91,28 +91,32 @@ export async function readLists(
   { asked, times, depth }: { asked: readonly Asked[]; times: Times; depth: number },
 ): Promise<SegmentRead[]> {
   const names = [...new Set(asked.map(({ name }) => name))]
-  const rows = await db.rows<{ segment_id: string; account_id: string; place: number; lists: Buffer }>(sql`
-    select s.id as segment_id, s.account_id, a.place, string_agg(
-      int4send(octet_length(l.list)) || int4send(least(octet_length(l.list), ${depth}::int))
-        || substring(l.list from 1 for ${depth}::int), '') as lists
+  const rows = await db.rows<{
+    segment_id: string
+    account_id: string
+    place: number
+    lists: Buffer | null
+  }>(sql`
+    select s.id as segment_id, s.account_id, a.place, l.lists
     from search_segments s
     cross join unnest(${asked.map(({ name }) => names.indexOf(name))}::int[],
       ${asked.map(({ account_id }) => account_id)}::text[], ${asked.map(({ low }) => low)}::text[],
       ${asked.map(({ high }) => high)}::text[]) as a (place, account_id, low, high)
     cross join lateral (
-      select list from search_lists where segment_id = s.id and word >= a.low and word <= a.high offset 0) l
-    where s.account_id = any(${account_ids}) and (a.account_id is null or a.account_id = s.account_id)
-      and s.newest_at >= ${new Date(times.from)} and s.oldest_at < ${new Date(times.until)}
-    group by s.id, s.account_id, a.place`)
+      select string_agg(int4send(octet_length(list)) || int4send(least(octet_length(list), ${depth}::int))
+        || substring(list from 1 for ${depth}::int), '') as lists
+      from search_lists where segment_id = s.id and word >= a.low and word <= a.high) l
+    where s.account_id = any(${account_ids}) and a.account_id = s.account_id
+      and s.newest_at >= ${new Date(times.from)} and s.oldest_at < ${new Date(times.until)}`)
   return [...Map.groupBy(rows, ({ segment_id }) => segment_id).values()].map((some) => ({
     account_id: some[0]?.account_id ?? '',
     pieces: new Map(some.map(({ place, lists }) => [names[place] ?? '', toPieces(lists)])),
   }))
 }
 
-function toPieces(lists: Buffer): Piece[] {
+function toPieces(lists: Buffer | null): Piece[] {
   const pieces: Piece[] = []
-  for (let at = 0; at < lists.length; ) {
+  for (let at = 0; lists && at < lists.length; ) {
     const length = lists.readInt32BE(at)
     const read = lists.readInt32BE(at + 4)
     at += 8

@@ -1,0 +1,238 @@
+/** However messages come, change and go, and whenever they are listed and merged: what is found is what is there. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import type { Owner } from '../../contract.ts'
+import { sql } from '../../db/sql.ts'
+import type { Message } from '../../platform/port.ts'
+import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
+import { chooseSegments, findPending, listPending, mergeSegments } from './segments.ts'
+
+let service: Service
+let own: Tenant
+
+beforeAll(async () => {
+  service = await openService({ env: { PARLEY_RATE_LIMIT: '1000000' } })
+  own = await service.tenant('Own')
+})
+afterAll(() => service.close())
+
+async function newOwner(): Promise<Owner> {
+  return { account_id: await service.account(own.workspace_id), workspace_id: own.workspace_id }
+}
+
+const start = Date.UTC(2026, 5, 1)
+
+function messageOf(id: number, text: string, edit = 0): Message {
+  return {
+    id: String(id),
+    text,
+    is_sender: false,
+    sender_id: null,
+    // Many in the same second.
+    timestamp: new Date(start + Math.floor(id / 4) * 250).toISOString(),
+    edited_at: edit === 0 ? null : new Date(start + edit * 1000).toISOString(),
+    attachments: [],
+    random_id: null,
+  }
+}
+
+function put(owner: Owner, messages: readonly Message[]): Promise<unknown> {
+  return service.app.db.transaction((tx) =>
+    storeMessages(
+      tx,
+      owner,
+      messages.map((message) => ({ chat_id: '42', message, announce: false })),
+    ),
+  )
+}
+
+function edit(owner: Owner, message: Message): Promise<unknown> {
+  return service.app.db.transaction((tx) =>
+    storeEdits(tx, owner, [{ chat_id: '42', message, announce: false }]),
+  )
+}
+
+function remove(owner: Owner, id: number): Promise<unknown> {
+  return service.app.db.transaction((tx) =>
+    deleteMessages(tx, owner, [{ chat_id: '42', message_ids: [String(id)] }]),
+  )
+}
+
+async function find({ account_id }: Owner, query: string): Promise<{ ids: number[]; count: number }> {
+  const { status, body } = await service.post('/search', {
+    key: own.key,
+    body: { query, account_id, limit: 100 },
+  })
+  expect(status).toBe(200)
+  const matches = body.matches as { message_id: string }[]
+  return { ids: matches.map(({ message_id }) => Number(message_id)), count: body.match_count as number }
+}
+
+async function countStale({ account_id }: Owner): Promise<number> {
+  const { count } = await service.app.db.one<{ count: number }>(sql`
+    select count(*)::int as count from search_stale where account_id = ${account_id}`)
+  return count
+}
+
+async function listSegments({ account_id }: Owner): Promise<number[]> {
+  const rows = await service.app.db.rows<{ messages: number }>(sql`
+    select messages from search_segments where account_id = ${account_id} order by id`)
+  return rows.map(({ messages }) => messages)
+}
+
+interface Step {
+  readonly do: 'put' | 'edit' | 'delete' | 'list' | 'merge'
+  readonly id: number
+  readonly text: string
+}
+
+const words = fc.array(fc.constantFrom('red', 'green', 'blue', 'reddish'), { minLength: 1, maxLength: 4 })
+const step: fc.Arbitrary<Step> = fc.record({
+  do: fc.constantFrom('put', 'put', 'edit', 'edit', 'delete', 'list', 'merge'),
+  id: fc.integer({ min: 1, max: 12 }),
+  text: words.map((some) => some.join(' ')),
+})
+
+const queries: Readonly<Record<string, (text: string) => boolean>> = {
+  red: (text) => /\bred/.test(text),
+  '"red"': (text) => /\bred\b/.test(text),
+  '"red green"': (text) => /\bred green\b/.test(text),
+  '"red" -blue': (text) => /\bred\b/.test(text) && !/\bblue\b/.test(text),
+  '"green" "blue" re': (text) => /\bgreen\b/.test(text) && /\bblue\b/.test(text) && /\bre/.test(text),
+  '"red green blue"': (text) => /\bred green blue\b/.test(text),
+}
+
+describe('segments', () => {
+  test('200 with what is there, after any sequence of steps', async () => {
+    const db = service.app.db
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const owner = await newOwner()
+        const texts = new Map<number, string>()
+        const deleted = new Set<number>()
+        for (const [at, one] of steps.entries()) {
+          if (one.do === 'list') await listPending(db, owner)
+          else if (one.do === 'merge') await mergeAll(owner)
+          else if (one.do === 'delete') {
+            await remove(owner, one.id)
+            if (texts.delete(one.id)) deleted.add(one.id)
+          } else if (one.do === 'put') {
+            await put(owner, [messageOf(one.id, one.text)])
+            if (!deleted.has(one.id) && !texts.has(one.id)) texts.set(one.id, one.text)
+          } else if (texts.has(one.id)) {
+            await edit(owner, messageOf(one.id, one.text, at + 1))
+            texts.set(one.id, one.text)
+          }
+        }
+        for (const [query, matches] of Object.entries(queries)) {
+          const expected = [...texts].filter(([, text]) => matches(text)).map(([number]) => number)
+          const found = await find(owner, query)
+          expect(found.ids).toEqual(expected.sort((a, b) => b - a))
+          expect(found.count).toBe(expected.length)
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  /** All segments become one, as if much was stale. */
+  async function mergeAll(owner: Owner): Promise<void> {
+    await service.app.db.run(sql`
+      insert into search_stale (account_id, sent_at, chat_id, id, listing, workspace_id)
+      select ${owner.account_id}, '2001-01-01', 999, n, 0, ${owner.workspace_id} from generate_series(1, 1000) as n
+      on conflict do nothing`)
+    await mergeSegments(service.app.db, owner)
+  }
+
+  test('what is stale is forgotten once everything was merged', async () => {
+    const owner = await newOwner()
+    await put(owner, [messageOf(1, 'red'), messageOf(2, 'red')])
+    await listPending(service.app.db, owner)
+    await edit(owner, messageOf(1, 'green', 1))
+    await remove(owner, 2)
+    expect(await countStale(owner)).toBe(2)
+    expect(await find(owner, 'red')).toEqual({ ids: [], count: 0 })
+    await listPending(service.app.db, owner)
+    expect(await listSegments(owner)).toEqual([2, 1])
+    await mergeAll(owner)
+    expect(await countStale(owner)).toBe(0)
+    expect(await listSegments(owner)).toHaveLength(1)
+    expect(await find(owner, 'red')).toEqual({ ids: [], count: 0 })
+    expect(await find(owner, 'green')).toEqual({ ids: [1], count: 1 })
+  })
+
+  test('an edit while its message is being listed waits, and is found afterwards', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    for (let round = 1; round <= 10; round++) {
+      await put(
+        owner,
+        Array.from({ length: 200 }, (_, at) => messageOf(round * 1000 + at, 'before')),
+      )
+      const number = round * 1000 + 100
+      await Promise.all([listPending(db, owner), edit(owner, messageOf(number, 'afterwards', round))])
+      expect((await find(owner, 'afterwards')).count).toBe(round)
+      expect((await find(owner, '"before"')).count).toBe(Math.min(1000, round * 199))
+    }
+  })
+
+  test('two processes list the same account side by side, each message once', async () => {
+    const owner = await newOwner()
+    await put(
+      owner,
+      Array.from({ length: 900 }, (_, at) => messageOf(at + 1, 'twice or once')),
+    )
+    const { db } = service.app
+    const listed = await Promise.all([listPending(db, owner), listPending(db, owner), listPending(db, owner)])
+    expect(listed.reduce((sum, one) => sum + one, 0)).toBe(900)
+    expect((await find(owner, 'twice')).count).toBe(900)
+  })
+
+  test('two processes merge the same account side by side', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    for (let at = 0; at < 16; at++) {
+      await put(owner, [messageOf(at + 1, 'merged')])
+      await listPending(db, owner)
+    }
+    await Promise.all([mergeSegments(db, owner), mergeSegments(db, owner)])
+    expect((await listSegments(owner)).reduce((sum, messages) => sum + messages, 0)).toBe(16)
+    expect((await find(owner, 'merged')).count).toBe(16)
+  })
+
+  test('what waits long enough is listed, be it ever so little', async () => {
+    const owner = await newOwner()
+    await put(owner, [messageOf(1, 'patience')])
+    expect(await findPending(service.app.db)).not.toContainEqual(owner)
+    await service.app.db.run(sql`
+      update search_pending set since = since - interval '1 minute' where account_id = ${owner.account_id}`)
+    expect(await findPending(service.app.db)).toContainEqual(owner)
+  })
+})
+
+describe('chooseSegments', () => {
+  const sizes = (...all: number[]) => all.map((messages) => ({ messages }))
+
+  test('eight of about the same size, and everything when much is stale', () => {
+    expect(chooseSegments(sizes(1, 2, 3, 4, 5, 6, 7), 0)).toBeUndefined()
+    expect(chooseSegments(sizes(100, 1, 2, 3, 4, 5, 6, 7, 1), 0)).toEqual(sizes(1, 2, 3, 4, 5, 6, 7, 1))
+    expect(chooseSegments(sizes(100_000, 10), 999)).toBeUndefined()
+    expect(chooseSegments(sizes(100_000, 10), 1000)).toBeUndefined()
+    expect(chooseSegments(sizes(9000, 10), 1000)).toEqual(sizes(9000, 10))
+    expect(chooseSegments([], 5000)).toEqual([])
+  })
+
+  test('however many come, few are left', () => {
+    let segments: { messages: number }[] = []
+    for (let at = 0; at < 5000; at++) {
+      segments.push({ messages: 64 })
+      for (let chosen = chooseSegments(segments, 0); chosen; chosen = chooseSegments(segments, 0)) {
+        const merged = chosen
+        segments = segments.filter((one) => !merged.includes(one))
+        segments.push({ messages: merged.reduce((sum, { messages }) => sum + messages, 0) })
+      }
+      expect(segments.length).toBeLessThan(40)
+    }
+  })
+})
