@@ -358,8 +358,7 @@ create table messages (
   attachments jsonb not null default '[]'::jsonb,
   random_id bigint,
   announced boolean not null default false,
-  tokens tsvector not null default ''::tsvector,
-  tokens_format smallint not null default 2,
+  listing smallint not null default 0,
   PRIMARY KEY (account_id, chat_id, id)
 );
 
@@ -429,6 +428,44 @@ create table schema_migrations (
   checksum text not null,
   applied_at timestamp with time zone not null default now(),
   PRIMARY KEY (version)
+);
+
+create table search_lists (
+  segment_id bigint not null,
+  word text not null,
+  list bytea not null,
+  PRIMARY KEY (segment_id, word)
+);
+
+create table search_pending (
+  account_id text not null,
+  sent_at timestamp with time zone not null,
+  chat_id bigint not null,
+  id bigint not null,
+  workspace_id uuid not null,
+  since timestamp with time zone not null default clock_timestamp(),
+  PRIMARY KEY (account_id, sent_at, chat_id, id)
+);
+
+create table search_segments (
+  id bigint not null generated always as identity,
+  account_id text not null,
+  workspace_id uuid not null,
+  messages integer not null,
+  oldest_at timestamp with time zone not null,
+  newest_at timestamp with time zone not null,
+  CHECK ((messages >= 0)),
+  PRIMARY KEY (id)
+);
+
+create table search_stale (
+  account_id text not null,
+  sent_at timestamp with time zone not null,
+  chat_id bigint not null,
+  id bigint not null,
+  listing smallint not null,
+  workspace_id uuid not null,
+  PRIMARY KEY (account_id, sent_at, chat_id, id, listing)
 );
 
 create table sessions (
@@ -539,14 +576,13 @@ CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
-CREATE INDEX messages_tokens ON public.messages USING gin (tokens) WITH (gin_pending_list_limit='256');
-CREATE INDEX messages_unrenewed ON public.messages USING btree (account_id, sent_at DESC) WHERE ((tokens_format < 2) AND (deleted_at IS NULL));
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
 CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE ((kind = ANY (ARRAY['start_chat'::text, 'set_read_state'::text])) AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
+CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 
@@ -582,6 +618,7 @@ alter table operations add FOREIGN KEY (key_id) REFERENCES keys(id);
 alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
@@ -629,6 +666,40 @@ begin
   end if;
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.list_changed_message()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  was_listed boolean;
+begin
+  new.listing := (old.listing + 1) % 32768;
+  if new.deleted_at is null then
+    insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
+    values (new.account_id, new.sent_at, new.chat_id, new.id, new.workspace_id)
+    on conflict (account_id, sent_at, chat_id, id) do update set workspace_id = excluded.workspace_id
+    returning (xmax = 0) into was_listed;
+  else
+    delete from search_pending
+    where account_id = old.account_id and sent_at = old.sent_at and chat_id = old.chat_id and id = old.id;
+    was_listed := not found;
+  end if;
+  if was_listed then
+    insert into search_stale (account_id, sent_at, chat_id, id, listing, workspace_id)
+    values (old.account_id, old.sent_at, old.chat_id, old.id, old.listing, old.workspace_id)
+    on conflict do nothing;
+  end if;
+  return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.list_new_messages()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
+  select account_id, sent_at, chat_id, id, workspace_id from added where deleted_at is null;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.raise_settings_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -657,6 +728,8 @@ CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE O
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();
+CREATE TRIGGER messages_changed BEFORE UPDATE ON public.messages FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND ((new.deleted_at IS NOT NULL) OR (new.text IS DISTINCT FROM old.text)))) EXECUTE FUNCTION list_changed_message();
 CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
 CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

@@ -33,8 +33,19 @@ export function positionAt(at: number): Position {
   return secondAt(at) * perSecond
 }
 
+const secondMax = 2 ** 32 - 1
+
+/** What is before 1970 is in the first second, what is after 2106 in the last. */
 function secondAt(at: number): number {
-  return Math.min(2 ** 32 - 1, Math.max(0, Math.floor(at / 1000)))
+  return Math.min(secondMax, Math.max(0, Math.floor(at / 1000)))
+}
+
+/** All times that are in a second, as PostgreSQL writes them. */
+export function timesOf(second: number): { from: string; until: string } {
+  return {
+    from: second === 0 ? '-infinity' : new Date(second * 1000).toISOString(),
+    until: second === secondMax ? 'infinity' : new Date((second + 1) * 1000).toISOString(),
+  }
 }
 
 /** FNV-1a, mixed. Another seed makes another hash. */

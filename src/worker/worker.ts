@@ -12,7 +12,7 @@ import { openJournal } from './journal.ts'
 import { makeLedger } from './ledger.ts'
 import { type Loop, type Running, runLoops } from './loops.ts'
 import { openMemory } from './memory.ts'
-import { countOperations } from './metrics.ts'
+import { countOperations, countUnlisted } from './metrics.ts'
 import { forgetLoop, observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
 
 const beatMs = 2_000
@@ -30,6 +30,7 @@ export interface WorkerOptions {
 export async function startWorker(app: App, { platforms, directory }: WorkerOptions): Promise<Running> {
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
+  countUnlisted(app)
   const always = [tidy, list, sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined

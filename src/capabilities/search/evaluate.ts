@@ -2,12 +2,7 @@
 import { countFrom, decodeList, decodeTagged, type Position, select, unite } from '../../lib/postings.ts'
 import type { Plan } from './conditions.ts'
 import type { Look } from './listing.ts'
-
-/** A list as it was read: perhaps only its beginning. */
-export interface Piece {
-  readonly bytes: Uint8Array
-  readonly cut: boolean
-}
+import type { Piece } from './pack.ts'
 
 /** What was read of a segment, by the names asked for (`nameOf`). */
 export type Pieces = ReadonlyMap<string, readonly Piece[]>
@@ -66,10 +61,10 @@ function read(pieces: readonly Piece[], tag: number | undefined): Lists {
   const lists: Float64Array[] = []
   let horizon = 0
   let size = 0
-  for (const { bytes, cut } of pieces) {
+  for (const { bytes, length } of pieces) {
     const { positions, tags } =
       tag === undefined ? { positions: decodeList(bytes), tags: undefined } : decodeTagged(bytes)
-    if (cut) horizon = Math.max(horizon, positions.at(-1) ?? Number.MAX_SAFE_INTEGER)
+    if (bytes.length < length) horizon = Math.max(horizon, positions.at(-1) ?? Number.MAX_SAFE_INTEGER)
     const wanted = tags ? positions.filter((_, at) => tags[at] === tag) : positions
     lists.push(wanted)
     size += wanted.length

@@ -65,7 +65,7 @@ export async function findMatches(
   const listed = await readListed(db, place, { condition, wanted, stale: toRows(stale) })
   const rows = [...listed.rows, ...fresh.map((row) => unlisted(row, listed.rows))]
   const found = await (listed.check ? checkEach : checkPage)(db, rows, { condition, wanted })
-  return { ...found, cut: found.cut || overflows(pending) }
+  return { ...found, cut: found.cut || listed.cut || overflows(pending) }
 }
 
 function toRows(messages: readonly Stale[]): Row[] {
@@ -98,6 +98,8 @@ interface Listed {
   readonly rows: readonly Row[]
   /** They have to be checked, each by itself. */
   readonly check: boolean
+  /** Lists were not read to their end, although more may be in them. */
+  readonly cut: boolean
 }
 
 /** Reads so much of the lists that the newest matches are known, and how many there are. */
@@ -119,22 +121,35 @@ async function readListed(
       ),
     )
     const horizon = Math.max(0, ...segments.map((segment) => segment.horizon))
-    if (horizon <= positionAt(condition.from)) return { rows: segments, check }
+    if (horizon <= positionAt(condition.from)) return { rows: segments, check, cut: false }
     const known = segments.map((segment) => ({
       ...segment,
       positions: segment.positions.subarray(0, countFrom(segment.positions, horizon)),
     }))
-    if (check && count(known) >= need) return { rows: known, check }
+    if (check && count(known) >= need) return { rows: known, check, cut: false }
     // Counted is what is certain to match, wherever it stands; shown is only what nothing newer is missing among.
     const total = count(segments)
-    if (!check && total >= need && count(known) >= wanted.limit) return { rows: segments, check }
+    if (!check && total >= need && count(known) >= wanted.limit) {
+      return { rows: segments, check, cut: false }
+    }
     const few = fewIn(segments)
-    if (few) return { rows: few, check: true }
+    if (few) return { rows: few, check: true, cut: false }
     depth = Math.min(depthMax, depth * Math.max(8, Math.ceil((2 * need) / Math.max(total, 1))))
+    if (bytesAt(read, depth) > bytesMax) return { rows: known, check, cut: true }
   }
 }
 
 const depthMax = 2 ** 30
+/** Of all lists together: what one search may take. */
+const bytesMax = 32_000_000
+
+function bytesAt(segments: readonly SegmentRead[], depth: number): number {
+  let bytes = 0
+  for (const { pieces } of segments) {
+    for (const { length } of [...pieces.values()].flat()) bytes += Math.min(length, depth)
+  }
+  return bytes
+}
 
 /** In bytes: what should be enough, if what is looked for is common. */
 function firstDepth(plans: ReadonlyMap<string, Plan>): number {

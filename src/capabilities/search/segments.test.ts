@@ -217,8 +217,8 @@ describe('chooseSegments', () => {
   test('eight of about the same size, and everything when much is stale', () => {
     expect(chooseSegments(sizes(1, 2, 3, 4, 5, 6, 7), 0)).toBeUndefined()
     expect(chooseSegments(sizes(100, 1, 2, 3, 4, 5, 6, 7, 1), 0)).toEqual(sizes(1, 2, 3, 4, 5, 6, 7, 1))
-    expect(chooseSegments(sizes(100_000, 10), 999)).toBeUndefined()
-    expect(chooseSegments(sizes(100_000, 10), 1000)).toBeUndefined()
+    expect(chooseSegments(sizes(9000, 10), 999)).toBeUndefined()
+    expect(chooseSegments(sizes(200_000, 10), 1000)).toBeUndefined()
     expect(chooseSegments(sizes(9000, 10), 1000)).toEqual(sizes(9000, 10))
     expect(chooseSegments([], 5000)).toEqual([])
   })

@@ -14,6 +14,7 @@ import {
   positionOf,
 } from '../../lib/postings.ts'
 import { isMarkList, type Listed, lastWord, listMessages } from './listing.ts'
+import { type Piece, packed, unpack } from './pack.ts'
 
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
@@ -33,6 +34,12 @@ export async function findPending(db: Db): Promise<Owner[]> {
       select count(*) as messages, min(since) as since from (
         select since from search_pending p where p.account_id = s.account_id limit ${waiting.messages}) p) p
     where p.messages >= ${waiting.messages} or p.since < clock_timestamp() - make_interval(secs => ${waiting.seconds})`)
+}
+
+export async function countPending(db: Db, most: number): Promise<number> {
+  const { count } = await db.one<{ count: number }>(sql`
+    select count(*)::int as count from (select from search_pending limit ${most}) p`)
+  return count
 }
 
 interface Row extends Omit<Listed, 'sent_at'> {
@@ -117,7 +124,7 @@ interface Kept extends Segment {
 /** Accounts with so many segments of about the same size get one of them. */
 const segmentsMax = 8
 /** So many stale places, and one in so many, are worth a merge of everything. */
-const stale = { least: 1000, oneIn: 10 }
+const stale = { least: 1000, oneIn: 100 }
 
 /** What to merge; undefined: nothing. */
 export function chooseSegments<T extends Pick<Segment, 'messages'>>(
@@ -150,7 +157,10 @@ export function mergeSegments(db: Database, owner: Owner): Promise<boolean> {
       newest_at: new Date(Math.max(...chosen.map(({ newest_at }) => newest_at.getTime()))),
     })
     await copyLists(tx, chosen, { merged, gone })
-    await tx.run(sql`delete from search_segments where id = any(${chosen.map(({ id }) => id)}::bigint[])`)
+    for (const { id } of chosen) {
+      await tx.run(sql`delete from search_lists where segment_id = ${id}`)
+      await tx.run(sql`delete from search_segments where id = ${id}`)
+    }
     await forgetStale(tx, owner, { places, merged })
     return true
   })
@@ -180,21 +190,25 @@ async function copyLists(
         select word, row_number() over (order by word) as place from (
           select word from search_lists where segment_id = ${largest.id} and word > ${after}
           order by word limit ${wordsAtOnce}) w) w`)
-    const rows = await tx.rows<{ word: string; lists: Buffer[] }>(sql`
-      select l.word, array_agg(l.list) as lists from unnest(${ids}::bigint[]) as s (id)
+    const rows = await tx.rows<{ word: string; lists: Buffer }>(sql`
+      select l.word, ${packed(sql`l.list`)} as lists from unnest(${ids}::bigint[]) as s (id)
       cross join lateral (
         select word, list from search_lists where segment_id = s.id and word > ${after}
           and word <= coalesce(${until}, ${lastWord}) offset 0) l
       group by word`)
-    const lists = new Map(rows.map(({ word, lists }) => [word, mergeLists(lists.map(decoderOf(word)), keep)]))
+    const lists = new Map(
+      rows.map(({ word, lists }) => [word, mergeLists(unpack(lists).map(decoderOf(word)), keep)]),
+    )
     await addLists(tx, merged, lists)
     if (until === null) return
     after = until
   }
 }
 
-function decoderOf(word: string): (bytes: Buffer) => List {
-  return isMarkList(word) ? decodeTagged : (bytes) => ({ positions: decodeList(bytes) })
+function decoderOf(word: string): (piece: Piece) => List {
+  return isMarkList(word)
+    ? ({ bytes }) => decodeTagged(bytes)
+    : ({ bytes }) => ({ positions: decodeList(bytes) })
 }
 
 /** Only if no segment from before is left, which may hold it: what came since does not. */

@@ -1,7 +1,8 @@
 /** The statements of a search. Each begins with an account, in an index. */
 import { type Db, sql } from '../../db/sql.ts'
-import { positionOf, secondOf } from '../../lib/postings.ts'
-import type { Piece, Pieces } from './evaluate.ts'
+import { positionOf, secondOf, timesOf } from '../../lib/postings.ts'
+import type { Pieces } from './evaluate.ts'
+import { packed, unpack } from './pack.ts'
 
 /** Where to look: whole accounts, or one chat of one account. */
 export interface Place {
@@ -103,27 +104,13 @@ export async function readLists(
       ${asked.map(({ account_id }) => account_id)}::text[], ${asked.map(({ low }) => low)}::text[],
       ${asked.map(({ high }) => high)}::text[]) as a (place, account_id, low, high)
     cross join lateral (
-      select string_agg(int4send(octet_length(list)) || int4send(least(octet_length(list), ${depth}::int))
-        || substring(list from 1 for ${depth}::int), '') as lists
-      from search_lists where segment_id = s.id and word >= a.low and word <= a.high) l
+      select ${packed(sql`list`, depth)} as lists from search_lists where segment_id = s.id and word >= a.low and word <= a.high) l
     where s.account_id = any(${account_ids}) and a.account_id = s.account_id
       and s.newest_at >= ${new Date(times.from)} and s.oldest_at < ${new Date(times.until)}`)
   return [...Map.groupBy(rows, ({ segment_id }) => segment_id).values()].map((some) => ({
     account_id: some[0]?.account_id ?? '',
-    pieces: new Map(some.map(({ place, lists }) => [names[place] ?? '', toPieces(lists)])),
+    pieces: new Map(some.map(({ place, lists }) => [names[place] ?? '', unpack(lists)])),
   }))
-}
-
-function toPieces(lists: Buffer | null): Piece[] {
-  const pieces: Piece[] = []
-  for (let at = 0; lists && at < lists.length; ) {
-    const length = lists.readInt32BE(at)
-    const read = lists.readInt32BE(at + 4)
-    at += 8
-    pieces.push({ bytes: lists.subarray(at, at + read), cut: read < length })
-    at += read
-  }
-  return pieces
 }
 
 export interface Spot {
@@ -133,14 +120,20 @@ export interface Spot {
 
 /** The messages at these positions, and others of the same seconds. */
 export function readAt(db: Db, spots: readonly Spot[]): Promise<Found[]> {
-  const seconds = [...new Set(spots.map(({ account_id, position }) => `${secondOf(position)} ${account_id}`))]
-  const split = seconds.map((key) => key.split(' '))
+  const seconds = new Map(
+    spots.map(({ account_id, position }) => {
+      const second = secondOf(position)
+      return [`${account_id} ${second}`, { account_id, ...timesOf(second) }]
+    }),
+  )
+  const asked = [...seconds.values()]
   return db.rows<Found>(sql`
-    select ${shown} from unnest(${split.map(([second]) => second)}::bigint[], ${split.map(([, id]) => id)}::text[])
-      as s (second, account_id)
+    select ${shown} from unnest(${asked.map(({ account_id }) => account_id)}::text[],
+      ${asked.map(({ from }) => from)}::timestamptz[], ${asked.map(({ until }) => until)}::timestamptz[])
+      as s (account_id, from_at, until_at)
     cross join lateral (
       select * from messages m where m.account_id = s.account_id and m.deleted_at is null
-        and m.sent_at >= to_timestamp(s.second) and m.sent_at < to_timestamp(s.second + 1) offset 0) m`)
+        and m.sent_at >= s.from_at and m.sent_at < s.until_at offset 0) m`)
 }
 
 /** The newest in these times, and how many there are, at most `count`. */

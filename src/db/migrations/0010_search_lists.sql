@@ -13,9 +13,10 @@ create table search_segments (
 );
 create index search_segments_account on search_segments (account_id);
 
--- Whose it is says the segment. `external`: the beginning of a list can be read without the rest.
+-- Whose it is says the segment, which comes and goes with its lists in one transaction; a key that refers to it would be
+-- checked for every word. `external`: the beginning of a list can be read without the rest.
 create table search_lists (
-  segment_id bigint not null references search_segments on delete cascade,
+  segment_id bigint not null,
   word text collate "C" not null,
   list bytea not null,
   primary key (segment_id, word)
