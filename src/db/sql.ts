@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { ApiError } from '../lib/errors.ts'
+import { copyIn, divert } from './copy.ts'
 import { watchSilence } from './silence.ts'
 
 /** A statement with its parameters. Fragments nest; nothing is ever built from strings. */
@@ -99,10 +100,14 @@ export interface Tx extends Db {
   readonly [inTransaction]: true
   /** A statement nobody here reads the answer of: it travels with COMMIT. If it fails, nothing is committed. */
   atCommit(statement: Sql): void
+  /** A `copy … to stdout` as it comes; a piece is good during the call. It takes no parameters, but may read settings. */
+  copyOut(statement: Sql, take: (bytes: Buffer) => void): Promise<void>
 }
 
 export interface Database extends Db {
   transaction<T>(work: (tx: Tx) => Promise<T> | T): Promise<T>
+  /** A `copy … from stdin`. The bytes are sent from where they lie, and are free again once it resolves. */
+  copyIn(statement: Sql, bytes: readonly Buffer[]): Promise<void>
   /** A connection of its own, for locks and notifications. */
   client(): Promise<pg.Client>
   readonly pool: pg.Pool
@@ -152,6 +157,8 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
   return {
     ...queries((statement) => withClient(pool, (client) => ask(client, statement))),
     transaction: (work) => withClient(pool, (client) => transaction(client, ask, work)),
+    copyIn: (statement, bytes) =>
+      withClient(pool, (client) => watch.answer(client, copyIn(client, statement.text, bytes))),
     async client() {
       const client = new pg.Client(settings)
       client.on('error', () => {})
@@ -209,6 +216,19 @@ function query(client: pg.ClientBase, { name, text, values }: Sql): Promise<pg.Q
   })
 }
 
+async function copyOut(
+  client: pg.PoolClient,
+  ask: Ask,
+  { statement, take }: { statement: Sql; take: (bytes: Buffer) => void },
+): Promise<void> {
+  const undo = divert((client as unknown as pg.Client).connection.stream, take)
+  try {
+    await ask(client, statement)
+  } finally {
+    undo()
+  }
+}
+
 async function transaction<T>(client: pg.PoolClient, ask: Ask, work: (tx: Tx) => Promise<T> | T): Promise<T> {
   const begun = ask(client, begin)
   begun.catch(() => {})
@@ -216,6 +236,7 @@ async function transaction<T>(client: pg.PoolClient, ask: Ask, work: (tx: Tx) =>
   const tx = {
     ...queries((statement) => ask(client, statement)),
     atCommit: (statement: Sql) => void last.push(statement),
+    copyOut: (statement: Sql, take: (bytes: Buffer) => void) => copyOut(client, ask, { statement, take }),
   }
   let result: T
   try {

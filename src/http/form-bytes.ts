@@ -1,6 +1,7 @@
 /** The bytes of a form as they arrive: asked for piece by piece, cut at its marks, counted. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
+import { release } from '../lib/memory.ts'
 
 interface Pieces {
   /** The next bytes, or undefined at the body's end. */
@@ -67,6 +68,8 @@ export class FormBytes {
   readonly #delimiter: Buffer
   /** The first boundary is found like every other, as if the body began on a new line. */
   #held: Buffer = lineEnd
+  /** What the held bytes are a part of. */
+  #piece: Buffer = lineEnd
   #left = restBytesMax + lineEnd.length
 
   constructor(pieces: Pieces, boundary: string) {
@@ -98,7 +101,7 @@ export class FormBytes {
     return this.#collect(this.#delimiter, max, refusal)
   }
 
-  /** The part's content, up to the next boundary, as it arrives. */
+  /** The part's content, up to the next boundary, as it arrives. Each piece is gone when the next is asked for. */
   stream(): AsyncGenerator<Buffer> {
     return this.#upTo(this.#delimiter)
   }
@@ -110,7 +113,7 @@ export class FormBytes {
     for await (const piece of this.#upTo(mark)) {
       size += piece.length
       if (size > most) throw most < max ? restTooLarge() : refusal()
-      pieces.push(piece)
+      pieces.push(Buffer.from(piece))
     }
     this.#spend(size)
     return Buffer.concat(pieces, size)
@@ -147,7 +150,11 @@ export class FormBytes {
   async #more(): Promise<void> {
     const piece = await this.#pieces.next()
     if (!piece) throw invalid('The form ends before its last boundary.')
-    this.#held = this.#held.length > 0 ? Buffer.concat([this.#held, piece]) : piece
+    const held = this.#held.length > 0 ? Buffer.concat([this.#held, piece]) : piece
+    if (held !== piece) release(piece)
+    release(this.#piece)
+    this.#piece = held
+    this.#held = held
   }
 
   #spend(size: number): void {

@@ -161,6 +161,7 @@ export type Identifier =
   | { readonly kind: 'id'; readonly value: string }
 
 export interface Upload extends Attachment {
+  /** Each is gone when the next is asked for. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 

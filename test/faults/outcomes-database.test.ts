@@ -96,10 +96,12 @@ describe('what else the database does', () => {
     const crowds = await Promise.all(
       wanted.map((one) => Promise.all(Array.from({ length: 12 }, () => scene.ask(one)))),
     )
-    for (const answers of crowds) {
-      expect(answers.filter((asked) => say(asked) === '200')).toHaveLength(1)
-      for (const asked of answers)
-        expect(['200', '200 replayed', '409 operation_in_progress']).toContain(say(asked))
+    // On a busy machine some wait too long for a connection, and are told that nothing was done.
+    const allowed = ['200', '200 replayed', '409 operation_in_progress', '503 store_unavailable']
+    for (const [at, answers] of crowds.entries()) {
+      for (const asked of answers) expect(allowed).toContain(say(asked))
+      const repeat = await scene.ask(wanted[at] as (typeof wanted)[number])
+      expect([...answers, repeat].filter((asked) => say(asked) === '200')).toHaveLength(1)
     }
     expect(await scene.judge()).toEqual([])
   })

@@ -41,7 +41,7 @@ async function link(file_id: string, state: string, minutes: number | null = nul
 
 async function readAll(file_id: string): Promise<Buffer[]> {
   const chunks: Buffer[] = []
-  for await (const chunk of readChunks(db, file_id)) chunks.push(chunk)
+  for await (const chunk of readChunks(db, file_id)) chunks.push(Buffer.from(chunk))
   return chunks
 }
 
@@ -51,15 +51,34 @@ async function stored(): Promise<string[]> {
 }
 
 describe('storeChunk and readChunks', () => {
-  test('the bytes come back in order, whole and in small pieces', async () => {
+  test('the bytes come back in order, chunk by chunk', async () => {
     const file_id = newId()
     const other = await storeFile({ chunks: 2 })
     const chunks = [randomBytes(chunkBytes), randomBytes(chunkBytes), Buffer.from([0, 255, 0])]
     for (const [n, bytes] of chunks.entries()) await storeChunk(db, { file_id, workspace_id, n, bytes })
-    const read = await readAll(file_id)
-    expect(Math.max(...read.map(({ length }) => length))).toBeLessThan(chunkBytes)
-    expect(Buffer.concat(read).equals(Buffer.concat(chunks))).toBe(true)
+    expect(await readAll(file_id)).toEqual(chunks)
     expect((await readAll(other)).map(String)).toEqual(['chunk 0', 'chunk 1'])
+  })
+
+  test('a chunk is gone when the next is asked for: whoever kept it has nothing, rather than something else', async () => {
+    const file_id = newId()
+    const bytes = randomBytes(chunkBytes)
+    await storeChunk(db, { file_id, workspace_id, n: 0, bytes })
+    const kept: Buffer[] = []
+    for await (const chunk of readChunks(db, file_id)) {
+      expect(chunk.equals(bytes)).toBe(true)
+      kept.push(chunk)
+    }
+    expect(kept.map(({ length }) => length)).toEqual([0])
+  })
+
+  test('many at once, in and out, each get their own bytes', async () => {
+    const files = Array.from({ length: 12 }, () => ({ file_id: newId(), bytes: randomBytes(chunkBytes) }))
+    await Promise.all(files.map((file) => storeChunk(db, { ...file, workspace_id, n: 0 })))
+    const read = await Promise.all(files.map(({ file_id }) => readAll(file_id)))
+    expect(read.map(([first], at) => first?.equals(files[at]?.bytes ?? Buffer.alloc(0)))).toEqual(
+      files.map(() => true),
+    )
   })
 
   test('a file that is not there has no bytes', async () => {
@@ -68,19 +87,60 @@ describe('storeChunk and readChunks', () => {
 
   test('its own commit is not flushed, and only its own', async () => {
     const setting = sql`select current_setting('synchronous_commit') as value`
-    await db.transaction(async (tx) => {
-      await storeChunk(tx, { file_id: newId(), workspace_id, n: 0, bytes: Buffer.from('x') })
-      expect(await tx.one(setting)).toEqual({ value: 'off' })
-    })
+    await db.run(sql`create table commits (value text)`)
+    await db.run(sql`
+      create function note_commit() returns trigger language plpgsql as $$
+      begin
+        insert into commits values (current_setting('synchronous_commit'));
+        return null;
+      end $$`)
+    await db.run(
+      sql`create trigger commits after insert on file_chunks for each row execute function note_commit()`,
+    )
     for (let round = 0; round < 8; round++) await storeFile()
+    expect(await db.rows(sql`select distinct value from commits`)).toEqual([{ value: 'off' }])
+    await db.run(sql`drop trigger commits on file_chunks`)
     const after = await Promise.all([1, 2, 3, 4].map(() => db.one(setting)))
     expect(after).toEqual(Array(4).fill({ value: 'on' }))
+  })
+
+  test('a connection that ends in the middle stores nothing, and the next one does', async () => {
+    await db.run(sql`
+      create function end_here() returns trigger language plpgsql as $$
+      begin
+        perform pg_terminate_backend(pg_backend_pid());
+        return null;
+      end $$`)
+    await db.run(
+      sql`create trigger ends after insert on file_chunks for each row execute function end_here()`,
+    )
+    const chunk = { file_id: newId(), workspace_id, n: 0, bytes: randomBytes(chunkBytes) }
+    await expect(storeChunk(db, chunk)).rejects.toMatchObject({ code: 'store_unavailable' })
+    await db.run(sql`drop trigger ends on file_chunks`)
+    expect(await stored()).toEqual([])
+    await storeChunk(db, chunk)
+    expect(await readAll(chunk.file_id)).toEqual([chunk.bytes])
+  })
+
+  test('what the database refuses to read is refused, and the connection is whole', async () => {
+    const one = openDatabase({ connectionString: copy.url }, { pool_size: 1 })
+    const file_id = await storeFile()
+    await db.transaction(async (tx) => {
+      await tx.run(sql`lock table file_chunks in access exclusive mode`)
+      await expect(readChunks(one, file_id).next()).rejects.toMatchObject({ code: 'store_unavailable' })
+    })
+    const { value } = await readChunks(one, file_id).next()
+    expect(String(value)).toBe('chunk 0')
+    await one.close()
   })
 
   test('the same chunk twice is a bug, not a second chunk', async () => {
     const chunk = { file_id: newId(), workspace_id, n: 0, bytes: Buffer.from('x') }
     await storeChunk(db, chunk)
     await expect(storeChunk(db, chunk)).rejects.toMatchObject({ code: '23505' })
+    // The connection is whole.
+    for (let n = 1; n < 9; n++) await storeChunk(db, { ...chunk, n })
+    expect(await readAll(chunk.file_id)).toHaveLength(9)
   })
 })
 

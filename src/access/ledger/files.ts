@@ -1,5 +1,6 @@
 /** Attachments on their way: stored in chunks while they arrive, gone when their operation no longer needs them. */
-import { type Db, sql } from '../../db/sql.ts'
+import { type Database, type Db, sql } from '../../db/sql.ts'
+import { release } from '../../lib/memory.ts'
 
 export const chunkBytes = 256 * 1024
 /** As much as one call forgets: deleting a thousand chunks stays well within a statement's time. */
@@ -11,23 +12,33 @@ export interface Chunk {
   readonly bytes: Buffer
 }
 
-/**
- * Stored while it arrives; nobody is told of it before the operation's own commit, so its commit need not be flushed.
- * It stands alone: inside a transaction it would leave that transaction's commit unflushed too.
- */
-export async function storeChunk(
-  db: Db,
-  { file_id, workspace_id, n, bytes }: Chunk & { workspace_id: string },
-): Promise<void> {
-  await oneOf(storingMax, () =>
-    db.run(sql`
-    with unflushed as (select set_config('synchronous_commit', 'off', true))
-    insert into file_chunks (file_id, n, workspace_id, bytes)
-    select ${file_id}::uuid, ${n}::integer, ${workspace_id}::uuid, ${bytes}::bytea from unflushed`),
-  )
+/** Stored while it arrives; nobody is told of it before the operation's own commit, so its commit need not be flushed. */
+export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: string }): Promise<void> {
+  const statement = sql`
+    set local synchronous_commit = off;
+    copy file_chunks (file_id, n, workspace_id, bytes) from stdin (format binary)`
+  await oneOf(storingMax, () => db.copyIn(statement, [copyHead, rowOf(chunk), chunk.bytes, copyTail]))
 }
 
-/** So many chunks of all uploads are on their way to the database at once; the others' callers wait with their bytes. */
+/** How a copy begins: signature, flags, no extension. */
+const copyHead = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
+const copyTail = Buffer.from([0xff, 0xff])
+
+/** A row of four fields, each after its length, up to the bytes of the last one. */
+function rowOf({ file_id, n, workspace_id, bytes }: Chunk & { workspace_id: string }): Buffer {
+  const row = Buffer.alloc(54)
+  row.writeInt16BE(4, 0)
+  row.writeInt32BE(16, 2)
+  row.write(file_id.replaceAll('-', ''), 6, 'hex')
+  row.writeInt32BE(4, 22)
+  row.writeInt32BE(n, 26)
+  row.writeInt32BE(16, 30)
+  row.write(workspace_id.replaceAll('-', ''), 34, 'hex')
+  row.writeInt32BE(bytes.length, 50)
+  return row
+}
+
+/** So many chunks of all uploads are on their way to the database at once: its other connections are for others. */
 const storingMax = 4
 let storing = 0
 const queue: (() => void)[] = []
@@ -44,28 +55,30 @@ async function oneOf<T>(most: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A piece as text stays below what the engine keeps for long: a large one would be held until a full collection. */
-const pieceBytes = 48 * 1024
+/** Of a row with one field: how many fields, and the field's length. */
+const fieldHeadBytes = 6
 
-/**
- * The file's bytes, one piece in memory at a time. As base64, because the driver reads bytes as text and the database's own
- * way of writing them takes twice their size.
- */
-export async function* readChunks(db: Db, file_id: string): AsyncGenerator<Buffer> {
-  for (let n = 0, at = 0; ; ) {
-    const piece = await db.maybe<{ text: string; size: number }>(sql`
-      select encode(substring(bytes from ${at + 1}::int for ${pieceBytes}), 'base64') as text, length(bytes) as size
-      from file_chunks where file_id = ${file_id} and n = ${n}`)
-    if (!piece) return
-    if (piece.text !== '') yield Buffer.from(piece.text, 'base64')
-    at += pieceBytes
-    if (at >= piece.size) {
-      n++
-      at = 0
+/** The file's bytes, one chunk in memory at a time. Each is gone when the next is asked for. */
+export async function* readChunks(db: Database, file_id: string): AsyncGenerator<Buffer> {
+  for (let n = 0; ; n++) {
+    const copied = Buffer.allocUnsafeSlow(copyHead.length + fieldHeadBytes + chunkBytes + copyTail.length)
+    let used = 0
+    const which = sql`
+      select set_config('parley.file_id', ${file_id}, true), set_config('parley.chunk', ${String(n)}, true)`
+    const chunk = sql`
+      copy (
+        select bytes from file_chunks
+        where file_id = current_setting('parley.file_id')::uuid and n = current_setting('parley.chunk')::integer
+      ) to stdout (format binary)`
+    const take = (bytes: Buffer) => {
+      used += bytes.copy(copied, used)
     }
+    await db.transaction((tx) => Promise.all([tx.run(which), tx.copyOut(chunk, take)]))
+    if (used === copyHead.length + copyTail.length) return
+    yield copied.subarray(copyHead.length + fieldHeadBytes, used - copyTail.length)
+    release(copied)
   }
 }
-
 /**
  * Forgets files that nobody linked within an hour, and those whose operation needs them no more: it is final, or it
  * has been released or ambiguous for an hour. (What runs again brings its file again.) Returns how many files.

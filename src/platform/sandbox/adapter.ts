@@ -96,8 +96,7 @@ async function upload(
   const { handle } = begun.value
   for await (const chunk of chunks) {
     for (let start = 0; start < chunk.length; start += chunkBytesMax) {
-      const part = chunk.subarray(start, start + chunkBytesMax)
-      const data = Buffer.from(part.buffer, part.byteOffset, part.length).toString('base64')
+      const data = chunk.subarray(start, start + chunkBytesMax)
       const taken = await wire.call('upload_chunk', { handle, data })
       if (taken.kind !== 'accepted') return taken
     }

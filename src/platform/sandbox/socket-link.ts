@@ -93,7 +93,7 @@ class SocketWire implements Wire {
   }
 
   call<M extends Method>(method: M, params: Params<M>): Promise<Outcome<Result<M>>> {
-    return this.#ask((id) => ({ id, call: method, params }))
+    return this.#ask((id) => ({ id, call: method, params: encode(params) }))
   }
 
   #ask<T>(frame: (id: number) => object): Promise<Outcome<T>> {
@@ -144,4 +144,11 @@ class SocketWire implements Wire {
     this.#pending.lose(reason)
     this.#socket.destroy()
   }
+}
+
+/** A line of JSON carries bytes as base64. */
+function encode(params: object): object {
+  const { data } = params as { readonly data?: Uint8Array }
+  if (!data) return params
+  return { ...params, data: Buffer.from(data.buffer, data.byteOffset, data.length).toString('base64') }
 }

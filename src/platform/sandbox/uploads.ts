@@ -29,12 +29,11 @@ export class Uploads {
   }
 
   /** False when there is no such upload. */
-  add(handle: string, data: string): boolean {
+  add(handle: string, data: Uint8Array): boolean {
     const upload = this.#open.get(handle)
     if (!upload) return false
-    const bytes = Buffer.from(data, 'base64')
-    upload.hash.update(bytes)
-    upload.received += bytes.length
+    upload.hash.update(data)
+    upload.received += data.length
     return true
   }
 

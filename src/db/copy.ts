@@ -1,0 +1,76 @@
+/**
+ * Many bytes to and from the database without the driver's hands on them: it would copy each of them twice on its way in,
+ * and read them as text on its way out. What is copied is garbage that the engine leaves lying about for very long.
+ */
+import type { Duplex } from 'node:stream'
+import pg from 'pg'
+import { release } from '../lib/memory.ts'
+
+const copyData = 0x64
+const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
+/** Of a message: its kind and its length, which counts itself. */
+const headBytes = 5
+
+/** A `copy … from stdin`. */
+export function copyIn(client: pg.ClientBase, text: string, bytes: readonly Buffer[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.query(new CopyIn(text, bytes, (error) => (error ? reject(error) : resolve())))
+  })
+}
+
+class CopyIn extends pg.Query {
+  readonly #bytes: readonly Buffer[]
+
+  constructor(text: string, bytes: readonly Buffer[], done: (error: Error | undefined) => void) {
+    super(text, done)
+    this.#bytes = bytes
+  }
+
+  /** Called by the driver when the server is ready for them. All of them are one message. */
+  handleCopyInResponse({ stream }: pg.Connection): void {
+    const head = Buffer.from([copyData, 0, 0, 0, 0])
+    const size = this.#bytes.reduce((sum, { length }) => sum + length, 0)
+    head.writeInt32BE(size + headBytes - 1, 1)
+    stream.cork()
+    for (const piece of [head, ...this.#bytes, copyDone]) stream.write(piece)
+    stream.uncork()
+  }
+}
+
+/** Until it is undone, what a `copy … to stdout` sends comes here, and only the other messages reach the driver. */
+export function divert(stream: Duplex, take: (bytes: Buffer) => void): () => void {
+  const driver = stream.listeners('data') as ((bytes: Buffer) => void)[]
+  let head = Buffer.alloc(0)
+  let left = 0
+  let ours = false
+  const pass = (bytes: Buffer) => {
+    for (const listener of driver) listener(Buffer.from(bytes))
+  }
+  const sort = (piece: Buffer) => {
+    for (let at = 0; at < piece.length; ) {
+      if (left === 0) {
+        const more = piece.subarray(at, at + headBytes - head.length)
+        head = Buffer.concat([head, more])
+        at += more.length
+        if (head.length < headBytes) break
+        ours = head[0] === copyData
+        left = head.readInt32BE(1) - headBytes + 1
+        if (!ours) pass(head)
+        head = Buffer.alloc(0)
+      }
+      const part = piece.subarray(at, at + left)
+      if (ours) take(part)
+      else if (part.length > 0) pass(part)
+      at += part.length
+      left -= part.length
+    }
+    release(piece)
+  }
+  stream.on('data', sort)
+  for (const listener of driver) stream.off('data', listener)
+  return () => {
+    if (head.length > 0) pass(head)
+    for (const listener of driver) stream.on('data', listener)
+    stream.off('data', sort)
+  }
+}
