@@ -24,6 +24,8 @@ declare module 'fastify' {
     /** The name of the operation, for logs and metrics. */
     operation: string
     refusal: string | undefined
+    /** Why an answer that had begun could not be finished. */
+    broken: unknown
   }
 }
 
@@ -78,6 +80,7 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
   server.decorateRequest('caller', undefined)
   server.decorateRequest('operation', 'none')
   server.decorateRequest('refusal', undefined)
+  server.decorateRequest('broken', undefined)
   // Every method is known, so that a wrong one is told apart from a wrong address; and bodies are left on the
   // wire until `perform` asks for them.
   for (const method of METHODS) server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
@@ -108,24 +111,36 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
     if (request.window) reply.headers(rateHeaders(request.window))
     done()
   })
-  server.addHook('onResponse', (request, reply, done) => {
+  function tell(request: FastifyRequest, reply: FastifyReply, { whole }: { whole: boolean }): void {
     const { operation, caller, refusal } = request
-    answered?.(operation, reply.statusCode, reply.elapsedTime / 1000)
     const key = caller?.via.kind === 'key' ? caller.via.prefix : undefined
-    log.info(
-      {
-        request_id: request.id,
-        method: request.method,
-        path: loggedPath(request),
-        operation,
-        status: reply.statusCode,
-        code: refusal,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        workspace_id: caller?.workspace_id,
-        key,
-      },
-      'request',
-    )
+    const facts = {
+      request_id: request.id,
+      method: request.method,
+      path: loggedPath(request),
+      operation,
+      status: reply.statusCode,
+      code: refusal,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      workspace_id: caller?.workspace_id,
+      key,
+    }
+    if (whole) return log.info(facts, 'request')
+    // What came to nothing has no status, only one that was meant.
+    const { headersSent, socket } = reply.raw
+    const sent = { ...facts, status: headersSent ? facts.status : undefined, bytes: socket?.bytesWritten }
+    if (request.broken) log.warn({ ...sent, err: request.broken }, 'an answer broke off')
+    else log.info(sent, 'the client left before it had the whole answer')
+  }
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) tell(request, reply, { whole: false })
+    })
+    done()
+  })
+  server.addHook('onResponse', (request, reply, done) => {
+    answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
+    tell(request, reply, { whole: true })
     done()
   })
   return server
