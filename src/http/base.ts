@@ -111,39 +111,42 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
     if (request.window) reply.headers(rateHeaders(request.window))
     done()
   })
-  function tell(request: FastifyRequest, reply: FastifyReply, { whole }: { whole: boolean }): void {
-    const { operation, caller, refusal } = request
-    const key = caller?.via.kind === 'key' ? caller.via.prefix : undefined
-    const facts = {
-      request_id: request.id,
-      method: request.method,
-      path: loggedPath(request),
-      operation,
-      status: reply.statusCode,
-      code: refusal,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-      workspace_id: caller?.workspace_id,
-      key,
-    }
-    if (whole) return log.info(facts, 'request')
-    // What came to nothing has no status, only one that was meant.
-    const { headersSent, socket } = reply.raw
-    const sent = { ...facts, status: headersSent ? facts.status : undefined, bytes: socket?.bytesWritten }
-    if (request.broken) log.warn({ ...sent, err: request.broken }, 'an answer broke off')
-    else log.info(sent, 'the client left before it had the whole answer')
-  }
   server.addHook('onRequest', (request, reply, done) => {
     reply.raw.once('close', () => {
-      if (!reply.raw.writableFinished) tell(request, reply, { whole: false })
+      if (!reply.raw.writableFinished) tellCutOff(log, request, reply)
     })
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
     answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
-    tell(request, reply, { whole: true })
+    log.info(factsOf(request, reply), 'request')
     done()
   })
   return server
+}
+
+function factsOf(request: FastifyRequest, reply: FastifyReply) {
+  const { operation, caller, refusal } = request
+  return {
+    request_id: request.id,
+    method: request.method,
+    path: loggedPath(request),
+    operation,
+    status: reply.statusCode,
+    code: refusal,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    workspace_id: caller?.workspace_id,
+    key: caller?.via.kind === 'key' ? caller.via.prefix : undefined,
+  }
+}
+
+/** An answer that nobody has the whole of: whoever looks for its request at night finds why. */
+function tellCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const facts = factsOf(request, reply)
+  // Before the first byte there is no status, only one that was meant.
+  const told = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }
+  if (request.broken) log.warn({ ...told, err: request.broken }, 'an answer broke off')
+  else log.info(told, 'the client left before it had the whole answer')
 }
 
 export function toServer(server: FastifyInstance): Server {
