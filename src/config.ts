@@ -39,7 +39,7 @@ const optOutWords = [
   'стоп, отписаться, отпишите меня, отписка, не пишите мне, хватит, відписатися, не пишіть мені',
   'dur, iptal, abonelikten çık, beni çıkar, διαγραφή, σταμάτα',
   'توقف, إلغاء الاشتراك, إيقاف, הסר, הסירו אותי, बंद करो, रोकें',
-  '停止, 退订, 取消订阅, 取消訂閱, 配信停止, 登録解除, やめて, 수신거부, 중지, ยกเลิก, dừng, hủy, berhenti',
+  '停止, 退订, 取消订阅, 取消訂閱, 配信停止, 登録解除, やめて, 수신거부, 중지, ยกเลิก, dừng lại, hủy đăng ký, berhenti',
 ].flatMap((line) => line.split(', '))
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -61,7 +61,11 @@ const variables = {
   PARLEY_READ_STATE_PER_MINUTE: whole(1, 10_000).default(60),
   PARLEY_START_CHAT_PER_MINUTE: whole(1, 10_000).default(30),
   PARLEY_START_CHAT_PER_DAY: whole(1, 10_000).default(200),
-  PARLEY_OPT_OUT_WORDS: z.string().max(20_000, 'must have at most 20000 characters').optional(),
+  PARLEY_OPT_OUT_WORDS: z
+    .string()
+    .max(20_000, 'must have at most 20000 characters')
+    .refine(namesWords, { message: 'must be words with commas between them, or none' })
+    .optional(),
 }
 
 /** Read by the command line itself. */
@@ -129,12 +133,19 @@ function readWords(text: string | undefined): readonly string[] {
   if (text === undefined) return optOutWords
   const given = text.trim()
   if (given.toLowerCase() === 'none') return []
-  const added = given.startsWith('+')
-  const words = (added ? given.slice(1) : given)
-    .split(',')
-    .map((word) => word.trim())
-    .filter(Boolean)
-  return added ? [...optOutWords, ...words] : words
+  const words = listOf(given)
+  return given.startsWith('+') ? [...optOutWords, ...words] : words
+}
+
+function listOf(text: string): string[] {
+  const words = text.trim().replace(/^\+/, '').split(',')
+  return words.map((word) => word.trim()).filter(Boolean)
+}
+
+/** A list without a word that anybody could write would switch it off in silence. */
+function namesWords(text: string): boolean {
+  const words = listOf(text)
+  return words.length > 0 && words.every((word) => /[\p{L}\p{N}]/u.test(word))
 }
 
 function address(...protocols: readonly string[]) {

@@ -280,7 +280,7 @@ export function errorsOf(route: Route): [ErrorCode, number][] {
     'invalid_key',
     'missing_scope',
     allowlists.length > 0 && 'not_allowlisted',
-    account && 'account_unavailable',
+    account && account !== 'all' && 'account_unavailable',
     malformed,
     route.body && 'request_timeout',
     idempotency && 'operation_in_progress',

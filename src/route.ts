@@ -82,8 +82,8 @@ interface Described extends Operation {
   readonly path: `/${string}`
   readonly summary: string
   readonly description?: string
-  /** `required`: always named. `extended`: may be left out with that gate. `optional`: a filter. */
-  readonly account?: 'required' | 'extended' | 'optional'
+  /** `required`: always named. `extended`: may be left out with that gate. `optional`: a filter. `all`: never named. */
+  readonly account?: 'required' | 'extended' | 'optional' | 'all'
   /** What a malformed path parameter answers, where it is not 400. */
   readonly malformed?: ErrorCode
   /** 409 instead of 400 for an idempotency key that was used for another payload. */

@@ -5,6 +5,7 @@ import { apiPrefix, type Gate, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { emit } from '../src/events/emit.ts'
 import { sequence } from '../src/events/sequencer.ts'
+import { errorsOf } from '../src/openapi.ts'
 import type { Route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
 import { type Expectation, expectations } from './contract.expectations.ts'
@@ -113,6 +114,17 @@ function hasHeaders({ headers }: Answer): void {
     expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/)
   expect(headers.get('x-request-id')).toBeTruthy()
 }
+
+test('account_unavailable is told of exactly where an account can be named', () => {
+  for (const route of routes) {
+    const shapes = [route.query, route.body].map(
+      (schema) => (schema as { shape?: object } | undefined)?.shape,
+    )
+    const named = shapes.some((shape) => shape && 'account_id' in shape)
+    const told = errorsOf(route).some(([code]) => code === 'account_unavailable')
+    expect([route.name, told]).toEqual([route.name, named])
+  }
+})
 
 describe.each(cases)('%s', (_, route) => {
   const { scopes: wanted, gates, allowlists } = expected(route)

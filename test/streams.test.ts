@@ -1,5 +1,5 @@
 /** Answers that are too long to be held: what becomes of them when the reader leaves, dawdles, or the database goes. */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../src/db/sql.ts'
@@ -13,15 +13,19 @@ let own: Tenant
 beforeAll(async () => {
   service = await openService({ env: { PARLEY_POOL_SIZE: '2' } })
   own = await service.tenant('Long')
-  const account_id = await service.account(own.workspace_id)
-  for (let from = 1; from <= count; from += 10_000) {
-    await service.app.db.run(sql`
-      insert into chats (account_id, chat_id, workspace_id, kind, placed_at)
-      select ${account_id}, n, ${own.workspace_id}, 'private', now()
-      from generate_series(${from}::int, ${from + 9_999}::int) n`)
-  }
+  await place(service, own, count)
 })
 afterAll(() => service.close())
+
+async function place(at: Service, { workspace_id }: Tenant, chats: number): Promise<void> {
+  const account_id = await at.account(workspace_id)
+  for (let from = 1; from <= chats; from += 10_000) {
+    await at.app.db.run(sql`
+      insert into chats (account_id, chat_id, workspace_id, kind, placed_at)
+      select ${account_id}, n, ${workspace_id}, 'private', now()
+      from generate_series(${from}::int, ${from + 9_999}::int) n`)
+  }
+}
 
 const open = () =>
   fetch(`${service.url}/api/v1/pipeline`, { headers: { authorization: `Bearer ${own.key}` } })
@@ -43,18 +47,49 @@ describe('GET /pipeline without limit', () => {
       headers: { authorization: `Bearer ${own.key}` },
     })
     expect([response.status, await response.text()]).toEqual([200, ''])
+    expect(response.headers.get('content-length')).toBeNull()
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  })
+
+  test('HEAD reads no more than the beginning', async () => {
+    let asked = 0
+    const count = () => asked++
+    service.app.db.pool.on('acquire', count)
+    try {
+      await fetch(`${service.url}/api/v1/pipeline`, {
+        method: 'HEAD',
+        headers: { authorization: `Bearer ${own.key}` },
+      })
+      await sleep(1_000)
+    } finally {
+      service.app.db.pool.off('acquire', count)
+    }
+    expect(asked).toBeLessThan(20)
+  })
+
+  test('a reader that leaves is told of in the log', async () => {
+    const lines = () => service.log.filter((line) => line.includes('before it had the whole answer'))
+    const before = lines().length
+    const leave = new AbortController()
+    const response = await fetch(`${service.url}/api/v1/pipeline`, {
+      headers: { authorization: `Bearer ${own.key}` },
+      signal: leave.signal,
+    })
+    await response.body?.getReader().read()
+    leave.abort()
+    await until('the log tells of it', 5_000, () => lines().length > before)
+    expect(JSON.parse(lines().at(-1) ?? '')).toMatchObject({
+      level: 'info',
+      request_id: response.headers.get('x-request-id'),
+      operation: 'get_pipeline',
+      status: 200,
+      workspace_id: own.workspace_id,
+    })
   })
 
   test('readers that dawdle hold no connection of the database, and one that leaves leaves nothing behind', async () => {
     // Twice as many as the pool has; none of them reads on.
-    const sockets = Array.from({ length: 4 }, () => {
-      const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
-      socket.pause()
-      socket.write(
-        `GET /api/v1/pipeline HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${own.key}\r\n\r\n`,
-      )
-      return socket
-    })
+    const sockets = Array.from({ length: 4 }, () => dawdle(service.url, own.key))
     try {
       const { pool } = service.app.db
       await sleep(500)
@@ -80,6 +115,9 @@ describe('GET /pipeline without limit', () => {
         }
       }
       await expect(rest()).rejects.toThrow()
+      const told = service.log.find((line) => line.includes('an answer broke off')) ?? '{}'
+      expect(JSON.parse(told)).toMatchObject({ level: 'warn', operation: 'get_pipeline' })
+      expect(told).toContain('schema_unavailable')
       expect(await open()).toMatchObject({ status: 503 })
     } finally {
       await service.app.db.run(sql`alter table chats_away rename to chats`)
@@ -87,3 +125,24 @@ describe('GET /pipeline without limit', () => {
     expect(await alive()).toBe(403)
   })
 })
+
+test('a reader that dawdles does not keep the service from stopping', { timeout: 60_000 }, async () => {
+  const stopping = await openService()
+  const tenant = await stopping.tenant('Stopping')
+  await place(stopping, tenant, 60_000)
+  const socket = dawdle(stopping.url, tenant.key)
+  await sleep(500)
+  const startedAt = performance.now()
+  await stopping.close()
+  expect(performance.now() - startedAt).toBeLessThan(15_000)
+  socket.destroy()
+})
+
+/** Asks for everything and never reads on. */
+function dawdle(url: string, key: string): Socket {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.pause()
+  socket.on('error', () => {})
+  socket.write(`GET /api/v1/pipeline HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+  return socket
+}

@@ -1,5 +1,7 @@
 /** The verbs of the CRM: stages, columns with their options, and the suppression list. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
 import {
@@ -17,6 +19,7 @@ import { createStage, deleteStage, listStages, updateStage } from '../capabiliti
 import {
   addSuppression,
   exportSuppressions,
+  type ImportReport,
   importSuppressions,
   listSuppressions,
   removeSuppression,
@@ -200,30 +203,64 @@ function addSuppressions(suppress: Command): void {
     suppress,
     'import <file>',
     'add the rows of a CSV file; says which were skipped and why',
-    async (app, actor, options, file = '') =>
-      importSuppressions(app, actor, {
-        workspace_id: await workspaceOf(app, options),
-        text: await readText(file),
-      }),
+    async (app, actor, options, file = '') => {
+      const workspace_id = await workspaceOf(app, options)
+      const text = readText(file)
+      const report = await importSuppressions(app, actor, { workspace_id, file: basename(file), text })
+      return new Plain(readable(report), () => ({ ...report }))
+    },
   ).requiredOption('--workspace <id>')
   verb<InWorkspace>(suppress, 'export [file]', 'the list as CSV', async (app, _, options, file) => {
-    const text = await exportSuppressions(app.db, await workspaceOf(app, options))
-    if (!file) return new Plain(text, { csv: text })
-    await writeFile(file, text, { mode: 0o600 }).catch((error) => {
-      throw new Refusal(`${file} cannot be written: ${error.code}.`)
-    })
-    return { file, bytes: Buffer.byteLength(text) }
+    const text = exportSuppressions(app.db, await workspaceOf(app, options))
+    if (!file) return new Plain(text, async () => ({ csv: await joined(text) }))
+    return { file, bytes: await writeText(file, text) }
   }).requiredOption('--workspace <id>')
 }
 
-async function readText(file: string): Promise<string> {
-  const bytes = await readFile(file).catch((error) => {
-    throw new Refusal(`${file} cannot be read: ${error.code}.`)
-  })
-  if (bytes.length > importBytesMax) throw new Refusal(`${file} is larger than 64 MiB.`)
+async function joined(text: AsyncIterable<string>): Promise<string> {
+  let whole = ''
+  for await (const piece of text) whole += piece
+  return whole
+}
+
+/** For people: a line for each row that added nothing. */
+function* readable({ added, skipped }: ImportReport): Generator<string> {
+  yield `added    ${added}\nskipped  ${skipped.length}\n`
+  for (const { line, reason } of skipped) yield `  line ${line}: ${reason}\n`
+}
+
+/** As it is read; whatever is wrong with the file is a refusal. */
+async function* readText(file: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  let size = 0
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new Refusal(`${file} is not UTF-8.`)
+    for await (const bytes of createReadStream(file)) {
+      size += bytes.length
+      if (size > importBytesMax) throw new Refusal(`${file} is larger than 64 MiB. Nothing was imported.`)
+      yield decoder.decode(bytes, { stream: true })
+    }
+    yield decoder.decode()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ERR_ENCODING_INVALID_ENCODED_DATA') throw new Refusal(`${file} is not UTF-8.`)
+    if (error instanceof Refusal || !/^E[A-Z]+$/.test(code ?? '')) throw error
+    throw new Refusal(`${file} cannot be read: ${code}.`)
   }
+}
+
+/** Answers how many bytes it has become. */
+async function writeText(file: string, text: AsyncIterable<string>): Promise<number> {
+  let size = 0
+  const bytes = async function* () {
+    for await (const piece of text) {
+      size += Buffer.byteLength(piece)
+      yield piece
+    }
+  }
+  await writeFile(file, bytes(), { mode: 0o600 }).catch((error) => {
+    throw /^E[A-Z]+$/.test(error.code ?? '')
+      ? new Refusal(`${file} cannot be written: ${error.code}.`)
+      : error
+  })
+  return size
 }

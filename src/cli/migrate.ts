@@ -24,7 +24,7 @@ export function addMigrateVerb(program: Command): void {
         migrate: true,
       })
       try {
-        print({ applied: app.applied }, options)
+        await print({ applied: app.applied }, options)
       } finally {
         await app.close()
       }

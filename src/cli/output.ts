@@ -2,24 +2,36 @@
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Text that goes out as it is, and what it is with --json. */
+/** Text that goes out as it is, however long, and what it is with --json. */
 export class Plain {
-  readonly text: string
-  readonly data: Row
+  readonly text: AsyncIterable<string> | Iterable<string>
+  readonly data: () => Row | Promise<Row>
 
-  constructor(text: string, data: Row) {
+  constructor(text: Plain['text'], data: Plain['data']) {
     this.text = text
     this.data = data
   }
 }
 
-export function print(result: Row | readonly Row[] | Plain, { json }: { json: boolean }): void {
-  if (result instanceof Plain) {
-    if (json) write(JSON.stringify(result.data, null, 2))
-    else process.stdout.write(result.text)
+export type Result = Row | readonly Row[] | Plain
+
+export async function print(result: Result, { json }: { json: boolean }): Promise<void> {
+  // Whoever stops reading, such as `head`, has seen enough: no failure.
+  process.stdout.on('error', () => {})
+  if (result instanceof Plain && !json) {
+    for await (const text of result.text) {
+      if (!process.stdout.writable) return
+      await put(text)
+    }
     return
   }
-  write(json ? JSON.stringify(result, null, 2) : readable(result))
+  const data = result instanceof Plain ? await result.data() : result
+  await put(`${json ? JSON.stringify(data, null, 2) : readable(data)}\n`)
+}
+
+/** Waits until it is out: a pipe takes some of it at a time, and the process ends right after. */
+function put(text: string): Promise<void> {
+  return new Promise((resolve) => void process.stdout.write(text, () => resolve()))
 }
 
 function readable(result: Row | readonly Row[]): string {

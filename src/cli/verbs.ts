@@ -8,9 +8,7 @@ import { parseTime } from '../lib/shapes.ts'
 import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
-import { type Plain, print } from './output.ts'
-
-type Result = Readonly<Record<string, unknown>> | readonly Readonly<Record<string, unknown>>[] | Plain
+import { print, type Result } from './output.ts'
 
 export interface Shared {
   readonly dataDir: string
@@ -32,8 +30,10 @@ export function verb<O extends object>(
       const command = given.pop() as Command
       const options = command.optsWithGlobals<O & Shared>()
       const args = command.processedArgs.flat() as string[]
-      const result = await withApp(options, (app) => act(app, actor(), options, ...args))
-      print(result as Result, options)
+      await withApp(options, async (app) => {
+        const result = await act(app, actor(), options, ...args)
+        await print(result as Result, options)
+      })
     })
 }
 
@@ -42,13 +42,24 @@ async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): 
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', operations: routes })
   // Interrupted, it still leaves no server behind; what was not committed did not happen.
-  const interrupt = () => void app.close().finally(() => process.exit(130))
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= app.close()
+    return closed
+  }
+  let interrupted = false
+  const interrupt = () => {
+    interrupted = true
+    void close().finally(() => process.exit(130))
+  }
   process.once('SIGINT', interrupt)
   process.once('SIGTERM', interrupt)
   try {
     return await work(app)
   } finally {
-    await app.close()
+    await close()
+    // What the interrupted work makes of it is nobody's concern: the process is on its way out.
+    if (interrupted) await new Promise(() => {})
   }
 }
 

@@ -7,14 +7,16 @@ export const retention = '30 days'
 
 /**
  * Moves what is in the outbox to `events`, in one statement. One process at a time: another one that tries
- * meanwhile moves nothing and comes back. Returns how many it moved.
+ * meanwhile moves nothing and comes back. Returns how many it moved. What is taken is a range: however much waits, and
+ * however little the statistics know of it, nothing is compared with each of them.
  */
 export async function sequence(db: Db): Promise<number> {
   return db.run(sql`
     with turn as materialized (select pg_try_advisory_xact_lock(${lock}) as mine),
     taken as (
-      delete from outbox where id in (
-        select id from outbox where (select mine from turn) order by id limit ${batchMax})
+      delete from outbox where id <= (
+        select max(id) from (
+          select id from outbox where (select mine from turn) order by id limit ${batchMax}) first)
       returning id, workspace_id, type, occurred_at, data),
     placed as (
       select *, row_number() over each_workspace as place,

@@ -24,6 +24,8 @@ declare module 'fastify' {
     /** The name of the operation, for logs and metrics. */
     operation: string
     refusal: string | undefined
+    /** Why an answer that had begun could not be finished. */
+    broken: unknown
   }
 }
 
@@ -78,6 +80,7 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
   server.decorateRequest('caller', undefined)
   server.decorateRequest('operation', 'none')
   server.decorateRequest('refusal', undefined)
+  server.decorateRequest('broken', undefined)
   // Every method is known, so that a wrong one is told apart from a wrong address; and bodies are left on the
   // wire until `perform` asks for them.
   for (const method of METHODS) server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
@@ -108,27 +111,42 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
     if (request.window) reply.headers(rateHeaders(request.window))
     done()
   })
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) tellCutOff(log, request, reply)
+    })
+    done()
+  })
   server.addHook('onResponse', (request, reply, done) => {
-    const { operation, caller, refusal } = request
-    answered?.(operation, reply.statusCode, reply.elapsedTime / 1000)
-    const key = caller?.via.kind === 'key' ? caller.via.prefix : undefined
-    log.info(
-      {
-        request_id: request.id,
-        method: request.method,
-        path: loggedPath(request),
-        operation,
-        status: reply.statusCode,
-        code: refusal,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        workspace_id: caller?.workspace_id,
-        key,
-      },
-      'request',
-    )
+    answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
+    log.info(factsOf(request, reply), 'request')
     done()
   })
   return server
+}
+
+function factsOf(request: FastifyRequest, reply: FastifyReply) {
+  const { operation, caller, refusal } = request
+  return {
+    request_id: request.id,
+    method: request.method,
+    path: loggedPath(request),
+    operation,
+    status: reply.statusCode,
+    code: refusal,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    workspace_id: caller?.workspace_id,
+    key: caller?.via.kind === 'key' ? caller.via.prefix : undefined,
+  }
+}
+
+/** An answer that nobody has the whole of: whoever looks for its request at night finds why. */
+function tellCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const facts = factsOf(request, reply)
+  // Before the first byte there is no status, only one that was meant.
+  const told = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }
+  if (request.broken) log.warn({ ...told, err: request.broken }, 'an answer broke off')
+  else log.info(told, 'the client left before it had the whole answer')
 }
 
 export function toServer(server: FastifyInstance): Server {

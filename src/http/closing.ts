@@ -1,18 +1,17 @@
 /** A clean end: requests in flight are answered, and connections that only wait are not waited for. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
 const lookMs = 50
+/** An answer that has begun may take so long to be read: whoever dawdles must not keep the service from stopping. */
+const readMsMax = 5_000
 
 /** Node waits for idle keep-alive connections and for headers that never end; a supervisor would not. */
 export function closePromptly(server: FastifyInstance): void {
-  let inFlight = 0
+  const inFlight = new Set<FastifyReply['raw']>()
   let closing = false
-  const leave = () => {
-    inFlight--
-  }
   server.addHook('onRequest', (_request, reply, done) => {
-    inFlight++
-    reply.raw.once('close', leave)
+    inFlight.add(reply.raw)
+    reply.raw.once('close', () => inFlight.delete(reply.raw))
     done()
   })
   server.addHook('onSend', (_request, reply, _payload, done) => {
@@ -21,8 +20,12 @@ export function closePromptly(server: FastifyInstance): void {
   })
   server.addHook('preClose', async () => {
     closing = true
+    const startedAt = performance.now()
     const timer = setInterval(() => {
-      if (inFlight === 0) server.server.closeAllConnections()
+      // Cut off in the middle it does not look finished.
+      const late = performance.now() - startedAt > readMsMax
+      if (late) for (const response of inFlight) if (response.headersSent) response.destroy()
+      if (inFlight.size === 0) server.server.closeAllConnections()
     }, lookMs)
     server.server.once('close', () => clearInterval(timer))
   })

@@ -76,7 +76,7 @@ export async function buildServer(
           idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
           channel: 'rest',
         })
-        return send(reply, answer)
+        return send(request, reply, answer)
       },
     })
   }
@@ -110,11 +110,21 @@ export async function buildServer(
 
 const json = 'application/json; charset=utf-8'
 
-function send(reply: FastifyReply, { status, headers = {}, body }: Reply): FastifyReply {
+function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, headers = {}, body }: Reply,
+): FastifyReply {
   reply.code(status).headers(headers)
   if (body instanceof Json) return reply.type(json).send(body.text)
-  if (body instanceof Stream) return reply.type(json).send(Readable.from(body, { objectMode: false }))
-  return reply.send(body)
+  if (!(body instanceof Stream)) return reply.send(body)
+  // Who asks for the head alone would have all of it read and thrown away.
+  const chunks = request.method === 'HEAD' ? [] : body
+  const readable = Readable.from(chunks, { objectMode: false })
+  readable.once('error', (error) => {
+    request.broken = error
+  })
+  return reply.type(json).send(readable)
 }
 
 function methodsOf(routes: readonly Route[], path: string): string[] {

@@ -1,4 +1,5 @@
 /** Tables as text, as RFC 4180 has them. */
+import { Refusal } from './errors.ts'
 
 export interface CsvRow {
   /** Where it begins in the file, from 1 on. */
@@ -6,33 +7,97 @@ export interface CsvRow {
   readonly cells: readonly string[]
 }
 
-/** Takes either end of line and a byte order mark; quotes that never end take the rest with them. Blank lines are none. */
-export function* parseCsv(text: string): Generator<CsvRow> {
-  const cell = /"((?:[^"]|"")*)"?([^,\r\n]*)|([^,\r\n]*)/y
-  let at = text.startsWith('\uFEFF') ? 1 : 0
-  let line = 1
-  let begun = line
-  let cells: string[] = []
-  while (at < text.length) {
-    cell.lastIndex = at
-    const [whole = '', quoted, after = '', plain = ''] = cell.exec(text) ?? []
-    cells.push(quoted === undefined ? plain : quoted.replaceAll('""', '"') + after)
-    for (const character of whole) if (character === '\n') line++
-    at += whole.length
-    if (text[at] === ',') {
-      at++
-      // A comma at the very end has an empty cell behind it.
-      if (at < text.length) continue
-      cells.push('')
+/** No row is longer: one that is has a quote that was forgotten, and would take the whole file into memory. */
+const rowLengthMax = 1_000_000
+
+/**
+ * Rows as the text comes in, in whatever pieces. Takes any end of line and a byte order mark; blank lines are none. A
+ * quote that never ends is refused, because every row behind it would be part of its cell.
+ */
+export async function* parseCsv(
+  pieces: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<CsvRow, void> {
+  const reader = new RowReader()
+  for await (const piece of pieces) yield* reader.read(piece)
+  yield* reader.end()
+}
+
+/** Where one is in a cell: before it, in a bare one, between quotes, or behind a quote that may end it. */
+type Place = 'start' | 'bare' | 'quoted' | 'quote'
+
+class RowReader {
+  #place: Place = 'start'
+  #cell = ''
+  #cells: string[] = []
+  /** Of the row so far. */
+  #length = 0
+  #line = 1
+  #begun = 1
+  #quoteAt = 1
+  #before = ''
+  #rows: CsvRow[] = []
+
+  /** The rows that end in it. */
+  read(piece: string): CsvRow[] {
+    this.#rows = []
+    for (const character of piece) {
+      if (character !== '\uFEFF' || this.#before !== '') this.#take(character)
+      this.#before = character
     }
-    if (cells.some((each) => each !== '')) yield { line: begun, cells }
-    cells = []
-    if (text[at] === '\r') at++
-    if (text[at] === '\n') {
-      at++
-      line++
+    return this.#rows
+  }
+
+  end(): CsvRow[] {
+    if (this.#place === 'quoted') {
+      throw new Refusal(`The quote that begins on line ${this.#quoteAt} never ends.`)
     }
-    begun = line
+    this.#rows = []
+    if (this.#place !== 'start' || this.#cells.length > 0) this.#endRow()
+    return this.#rows
+  }
+
+  #take(character: string): void {
+    const rest = character === '\n' && this.#before === '\r'
+    const endsLine = character === '\r' || (character === '\n' && !rest)
+    if (endsLine) this.#line++
+    if (++this.#length > rowLengthMax) {
+      throw new Refusal(
+        `The row that begins on line ${this.#begun} is longer than ${rowLengthMax} characters.`,
+      )
+    }
+    if (this.#place === 'quoted' && character !== '"') {
+      this.#cell += character
+    } else if (character === '"' && this.#place !== 'bare') {
+      this.#takeQuote()
+    } else if (endsLine) {
+      this.#endRow()
+    } else if (character === ',') {
+      this.#endCell()
+    } else if (!rest) {
+      this.#cell += character
+      this.#place = 'bare'
+    }
+  }
+
+  #takeQuote(): void {
+    if (this.#place === 'start') this.#quoteAt = this.#line
+    // Two quotes between quotes are one.
+    if (this.#place === 'quote') this.#cell += '"'
+    this.#place = this.#place === 'quoted' ? 'quote' : 'quoted'
+  }
+
+  #endCell(): void {
+    this.#cells.push(this.#cell)
+    this.#cell = ''
+    this.#place = 'start'
+  }
+
+  #endRow(): void {
+    this.#endCell()
+    if (this.#cells.some((cell) => cell !== '')) this.#rows.push({ line: this.#begun, cells: this.#cells })
+    this.#cells = []
+    this.#length = 0
+    this.#begun = this.#line
   }
 }
 

@@ -53,8 +53,22 @@ function asUsername(text: string): Parsed {
 }
 
 function asPhone(text: string): Parsed {
-  const digits = text.replaceAll(/[\s().+-]/g, '')
-  return /^\d{7,15}$/.test(digits) ? { kind: 'phone', value: `+${digits}` } : 'unsupported'
+  const digits = phoneDigits(text)
+  return digits === undefined ? 'unsupported' : { kind: 'phone', value: `+${digits}` }
+}
+
+/**
+ * The digits of a number from its country's code on, however it is written: +49 170…, 0049 170…, +49 (0)170….
+ * Undefined where it is none, also without the code of a country, none of which begins with a zero: who is meant would
+ * be a guess.
+ */
+export function phoneDigits(text: string): string | undefined {
+  if (!/^\s*\+?[\d\s().-]+$/.test(text)) return undefined
+  const digits = text
+    .replaceAll(/\(\s*0\s*\)/g, '')
+    .replaceAll(/\D/g, '')
+    .replace(/^00/, '')
+  return /^[1-9]\d{6,14}$/.test(digits) ? digits : undefined
 }
 
 /** `tg://resolve?domain=name`, or `?phone=`. */

@@ -50,6 +50,31 @@ async function makeOwner(tenant: Tenant) {
 }
 
 describe('GET /analytics', () => {
+  test('200 a day has its whole length, also where a clock change skips or repeats midnight', async () => {
+    const tenant = await service.tenant('Clocks')
+    const owner = await makeOwner(tenant)
+    const begins = async (timezone: string, today: string) => {
+      await updateWorkspace(service.app, 'system', { id: owner.workspace_id, timezone })
+      await service.app.db.run(sql`update manual_clock set at = ${today}::timestamptz`)
+      return read(tenant)
+    }
+    try {
+      // 00:00 to 01:00 comes twice: at 00:00Z with +00:00, and at 01:00Z with -01:00.
+      await store(owner, [messageOf(1, new Date('2026-10-25T00:30:00Z'), false)])
+      const azores = await begins('Atlantic/Azores', '2026-10-31T12:00:00Z')
+      expect([azores.from, azores.messages.received]).toEqual(['2026-10-25T00:00:00.000Z', 1])
+      const havana = await begins('America/Havana', '2026-11-07T12:00:00Z')
+      expect(havana.from).toBe('2026-11-01T04:00:00.000Z')
+      // The day begins at 01:00.
+      const santiago = await begins('America/Santiago', '2026-09-12T12:00:00Z')
+      expect(santiago.from).toBe('2026-09-06T04:00:00.000Z')
+      const berlin = await begins('Europe/Berlin', '2026-10-31T12:00:00Z')
+      expect(berlin.from).toBe('2026-10-24T22:00:00.000Z')
+    } finally {
+      await service.app.db.run(sql`update manual_clock set at = ${now}`)
+    }
+  })
+
   test('200 zeros for a workspace in which nothing has happened', async () => {
     const tenant = await service.tenant('Empty')
     expect(await read(tenant)).toEqual({

@@ -25,8 +25,10 @@ export function analytics(workspace_id: string, period: Period): Sql {
   const since =
     back === null
       ? sql`null::timestamptz`
-      : sql`(date_trunc('day', domain_now() at time zone w.timezone) - make_interval(days => ${back - 1}))
-          at time zone w.timezone`
+      : beginningOf(
+          sql`date_trunc('day', domain_now() at time zone w.timezone) - make_interval(days => ${back - 1})`,
+          sql`w.timezone`,
+        )
   const written =
     back === null
       ? sql`select received, sent from message_counts where workspace_id = ${workspace_id} and span = 'all'`
@@ -61,6 +63,15 @@ export function analytics(workspace_id: string, period: Period): Sql {
         'replies', submitted.replied, 'reply_rate', ${rate(sql`submitted`)}),
       'campaigns', ${recentCampaigns(workspace_id)})::text as text
     from period p, written, submitted, started`
+}
+
+/** When a day begins. Where a clock change repeats midnight, PostgreSQL takes the second for it; the day has both. */
+function beginningOf(day: Sql, timezone: Sql): Sql {
+  return sql`(
+    select case when earlier at time zone ${timezone} >= day then earlier else midnight end
+    from (select ${day} as day) d
+    cross join lateral (select day at time zone ${timezone} as midnight) m
+    cross join lateral (select midnight - interval '1 hour' as earlier) e)`
 }
 
 /** Of those who were reached, how many answered. */

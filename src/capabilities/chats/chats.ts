@@ -165,23 +165,36 @@ export async function placeChat(
   return before?.stage_key
 }
 
-/** Takes some chats out of a stage, into another. Returns which. */
-export function emptyStage(
-  tx: Tx,
-  workspace_id: string,
-  { from, to, limit }: { from: string; to: string; limit: number },
-): Promise<Owned[]> {
-  return tx.rows<Owned>(sql`
-    update chats c set stage_key = ${to}
-    from (
-      select k.account_id, k.chat_id from accounts a join chats k on k.account_id = a.id
-      where a.workspace_id = ${workspace_id} and k.stage_key = ${from}
-      order by k.account_id, k.chat_id limit ${limit} for update of k) chosen
-    where c.account_id = chosen.account_id and c.chat_id = chosen.chat_id
-    returning c.account_id, ${chatPrefix} || c.chat_id as chat_id`)
+/** A chat that left a stage, and its place in the index by stage. */
+export interface Left {
+  readonly chat_id: string
+  readonly at: string
 }
 
-type Owned = Omit<Placement, 'stage_key'>
+/**
+ * Takes some chats of an account out of a stage, into another, beginning `after` those of the time before. Returns
+ * which; fewer than `limit` where there are no more.
+ */
+export function emptyStage(
+  tx: Tx,
+  account_id: string,
+  { from, to, after, limit }: { from: string; to: string; after: Left | undefined; limit: number },
+): Promise<Left[]> {
+  // Those that have left stay in the index for a while, and must not be passed again and again.
+  const beyond = after
+    ? sql`and (last_message_at, chat_id) < (${after.at}::timestamptz, ${chatNumber(after.chat_id)}::bigint)`
+    : sql``
+  return tx.rows<Left>(sql`
+    with chosen as (
+      select chat_id, last_message_at from chats
+      where account_id = ${account_id} and stage_key = ${from} ${beyond}
+      order by last_message_at desc, chat_id desc limit ${limit} for update),
+    moved as (
+      update chats c set stage_key = ${to} from chosen
+      where c.account_id = ${account_id} and c.chat_id = chosen.chat_id)
+    select ${chatPrefix} || chat_id as chat_id, last_message_at::text as at from chosen
+    order by last_message_at desc, chosen.chat_id desc`)
+}
 
 /** What POST /chats/start answers. `created`: nobody here knew the chat before. */
 export async function startedReply(tx: Tx, account_id: string, chat: Chat) {

@@ -117,7 +117,12 @@ const cases: Record<ColumnType, { good: string[][]; bad: string[][] }> = {
   },
   checkbox: { good: [['true'], ['false']], bad: [['yes'], ['TRUE'], ['1'], ['']] },
   url: {
-    good: [['https://example.org'], ['http://example.org:8080/a?b=c#d'], ['https://exämple.org/ü']],
+    good: [
+      ['https://example.org'],
+      ['http://example.org:8080/a?b=c#d'],
+      ['https://exämple.org/ü'],
+      [`https://example.org/@${'😀'.repeat(2_027)}`],
+    ],
     bad: [
       ['ftp://example.org'],
       ['javascript:alert(1)'],
@@ -126,6 +131,9 @@ const cases: Record<ColumnType, { good: string[][]; bad: string[][] }> = {
       ['https://'],
       ['https://a b.example'],
       ['https://user:secret@example.org'],
+      ['https://@example.org'],
+      ['https:///example.org'],
+      ['https://example.org/\u202Egpj.exe'],
       [`https://example.org/${'x'.repeat(2048)}`],
       [''],
     ],
@@ -133,6 +141,12 @@ const cases: Record<ColumnType, { good: string[][]; bad: string[][] }> = {
 }
 
 describe('POST /columns/set', () => {
+  test('200 names the column as every read does, however the caller wrote its id', async () => {
+    const answer = await set(ids.text.toUpperCase(), ['x'])
+    expect(answer).toMatchObject({ status: 200, body: { column_id: ids.text } })
+    await set(ids.text, [])
+  })
+
   for (const type of columnTypes) {
     test(`200 and 400: what a column of the type ${type} takes, and what it does not`, async () => {
       for (const value of cases[type].good) {

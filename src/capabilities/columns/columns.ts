@@ -49,28 +49,31 @@ export async function setValue(
   { chat_id, column_id, value }: NewValue,
 ): Promise<NewValue & { account_id: string }> {
   const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' })
-  await requireValue(tx, { workspace_id, column_id, value })
+  const column = await requireValue(tx, { workspace_id, column_id, value })
   const chat = chatNumber(chat_id)
   await tx.run(
     value.length === 0
       ? sql`delete from column_values
-          where account_id = ${id} and chat_id = ${chat} and column_id = ${column_id}`
+          where account_id = ${id} and chat_id = ${chat} and column_id = ${column}`
       : sql`insert into column_values (account_id, chat_id, column_id, workspace_id, value)
-          values (${id}, ${chat}, ${column_id}, ${workspace_id}, ${value})
+          values (${id}, ${chat}, ${column}, ${workspace_id}, ${value})
           on conflict (account_id, chat_id, column_id)
             do update set value = excluded.value, updated_at = domain_now()`,
   )
-  return { account_id: id, chat_id, column_id, value }
+  return { account_id: id, chat_id, column_id: column, value }
 }
 
-/** The column is locked against deletion, and its options against renaming, until the value is committed. */
+/**
+ * The column is locked against deletion, and its options against renaming, until the value is committed. Returns its id
+ * as everybody else writes it.
+ */
 async function requireValue(
   tx: Tx,
   { workspace_id, column_id, value }: { workspace_id: string; column_id: string; value: readonly string[] },
-): Promise<void> {
+): Promise<string> {
   const column = isUuid(column_id)
-    ? await tx.maybe<{ type: ColumnType }>(sql`
-        select type from columns where workspace_id = ${workspace_id} and id = ${column_id} for share`)
+    ? await tx.maybe<{ id: string; type: ColumnType }>(sql`
+        select id, type from columns where workspace_id = ${workspace_id} and id = ${column_id} for share`)
     : undefined
   if (!column) throw new ApiError('column_not_found')
   const options = await tx.rows<{ value: string }>(sql`
@@ -78,6 +81,7 @@ async function requireValue(
   const known = options.map((option) => option.value)
   const problem = findProblem(column.type, value, known)
   if (problem) throw new ApiError('invalid_column_value', { detail: `value ${problem}.` })
+  return column.id
 }
 
 /** Adds a column at the end, with its options in this order. */

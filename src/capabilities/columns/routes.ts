@@ -80,7 +80,7 @@ export const routes: readonly Route[] = [
     summary: 'Sets or clears what a chat has in a column',
     description:
       'Safe to repeat; an empty `value` clears. `select`: one option. `multi_select`: options, each once. `text`: one text ' +
-      'of at most 2,000 characters. `number`: in its shortest form, such as -3 or 12.5. `date`: such as 2027-01-31. ' +
+      'of at most 2,000 characters. `number`: in its shortest form, such as -3 or 12.5, with at most 18 digits on each side of the point. `date`: such as 2027-01-31. ' +
       '`checkbox`: true or false. `url`: http or https.',
     scopes: ['write'],
     gates: ['crm'],

@@ -36,7 +36,9 @@ const rules: Record<Exclude<ColumnType, 'select' | 'multi_select'>, (text: strin
       ? `must be a text of 1 to ${textMax} characters; an empty array clears`
       : undefined,
   number: (text) =>
-    isCanonical(text) ? undefined : 'must be a number in its shortest form, such as -3, 0 or 12.5',
+    isCanonical(text)
+      ? undefined
+      : 'must be a number in its shortest form, such as -3, 0 or 12.5, with at most 18 digits on each side of the point',
   date: (text) =>
     /^\d{4}-\d\d-\d\d$/.test(text) && parseTime(text) ? undefined : 'must be a date, such as 2027-01-31',
   checkbox: (text) => (text === 'true' || text === 'false' ? undefined : 'must be "true" or "false"'),
@@ -51,8 +53,8 @@ function isCanonical(text: string): boolean {
   return /^(0|-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,17})\.\d{0,17}[1-9])$/.test(text)
 }
 
+/** Where it leads is what it says: no name and password in front of the host, nothing that turns the text around. */
 function isWebAddress(text: string): boolean {
-  if (text.length > urlMax || !/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) || !URL.canParse(text)) return false
-  const { username, password } = new URL(text)
-  return username === '' && password === ''
+  const plain = /^https?:\/\/[^/?#@\s]+([/?#]|$)/i.test(text) && !/[\s\p{Cc}\p{Bidi_Control}\\]/u.test(text)
+  return plain && lengthOf(text) <= urlMax && URL.canParse(text)
 }

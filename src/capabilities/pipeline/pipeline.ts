@@ -7,7 +7,7 @@ import { emit, type NewEvent } from '../../events/emit.ts'
 import { ApiError, Refusal } from '../../lib/errors.ts'
 import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { emptyStage, type Placement, placeChat, requireChat } from '../chats/chats.ts'
+import { emptyStage, type Left, type Placement, placeChat, requireChat } from '../chats/chats.ts'
 
 export interface NewStage {
   readonly key: string
@@ -176,29 +176,58 @@ export async function deleteStage(
   const known = await app.db.run(sql`
     update stages set hidden = true where workspace_id = ${workspace_id} and key = ${key}`)
   if (known === 0) throw unknownStage(key)
-  const empty = async (tx: Tx) => {
-    const to = defaultStage.key
-    const chats = await emptyStage(tx, workspace_id, { from: key, to, limit: emptiedMax })
-    const events = chats.map((chat) => movedEvent({ ...chat, stage_key: to }, key, moverFrom(actor)))
-    emit(tx, workspace_id, events)
-    return chats.length
-  }
+  const moves = { workspace_id, key, actor }
   let moved = 0
-  for (let some = emptiedMax; some === emptiedMax; moved += some) {
-    some = await app.db.transaction(empty)
-    app.wake.signal('outbox')
+  for (const account_id of await listAccounts(app.db, workspace_id)) {
+    moved += await emptyAccount(moves, account_id, async (work) => {
+      const left = await app.db.transaction(work)
+      app.wake.signal('outbox')
+      return left
+    })
   }
   await app.db.transaction(async (tx) => {
     // Whoever is moving a chat here now is waited for.
     const gone = await tx.maybe(sql`
       select 1 from stages where workspace_id = ${workspace_id} and key = ${key} for update`)
     if (!gone) throw unknownStage(key)
-    for (let some = emptiedMax; some === emptiedMax; moved += some) some = await empty(tx)
+    for (const account_id of await listAccounts(tx, workspace_id)) {
+      moved += await emptyAccount(moves, account_id, (work) => work(tx))
+    }
     await tx.run(sql`delete from stages where workspace_id = ${workspace_id} and key = ${key}`)
     await record(app, tx, actor, { action: 'stage.deleted', target: key, workspace_id, detail: { moved } })
   })
   app.wake.signal('outbox')
   return { key, moved }
+}
+
+async function listAccounts(db: Db, workspace_id: string): Promise<string[]> {
+  const rows = await db.rows<{ id: string }>(sql`
+    select id from accounts where workspace_id = ${workspace_id} order by id`)
+  return rows.map(({ id }) => id)
+}
+
+/** `run` gives each lot its transaction. Returns how many chats there were. */
+async function emptyAccount(
+  { workspace_id, key, actor }: { workspace_id: string; key: string; actor: Actor },
+  account_id: string,
+  run: (work: (tx: Tx) => Promise<Left[]>) => Promise<Left[]>,
+): Promise<number> {
+  const to = defaultStage.key
+  let moved = 0
+  let after: Left | undefined
+  do {
+    const left = await run(async (tx) => {
+      const some = await emptyStage(tx, account_id, { from: key, to, after, limit: emptiedMax })
+      const events = some.map(({ chat_id }) =>
+        movedEvent({ account_id, chat_id, stage_key: to }, key, moverFrom(actor)),
+      )
+      emit(tx, workspace_id, events)
+      return some
+    })
+    moved += left.length
+    after = left.length < emptiedMax ? undefined : left.at(-1)
+  } while (after)
+  return moved
 }
 
 /** One change of a workspace's stages at a time. */

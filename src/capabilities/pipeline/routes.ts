@@ -21,7 +21,7 @@ export const routes: readonly Route[] = [
       'with `limit` and `cursor` it comes in pages.',
     scopes: ['read', 'write'],
     gates: ['pipeline'],
-    account: 'optional',
+    account: 'all',
     effect: 'read',
     query: z.object({ cursor, limit: pageLimit(placementsMax) }),
     check: (app, caller, { query }) => void readPipelineCursor(app, caller, query),

@@ -1,6 +1,6 @@
 /** What an entry of the list is: one kind of identity in one form. Pure. */
 import { quote } from '../../lib/text.ts'
-import { parseIdentifier } from '../../platform/identifier.ts'
+import { parseIdentifier, phoneDigits } from '../../platform/identifier.ts'
 
 export const kinds = ['platform_id', 'username', 'phone'] as const
 export type Kind = (typeof kinds)[number]
@@ -8,11 +8,6 @@ export type Kind = (typeof kinds)[number]
 export interface Entry {
   readonly kind: Kind
   readonly value: string
-}
-
-/** A phone number is its digits, however it is written. */
-export function phoneDigits(phone: string): string {
-  return phone.replaceAll(/\D/g, '')
 }
 
 /** The one form of an identity, or a sentence on why it is none. */
@@ -24,10 +19,9 @@ export function toEntry(kind: Kind, given: string): Entry | string {
   }
   if (kind === 'phone') {
     const value = phoneDigits(text)
-    const fits = /^[+\d\s().-]+$/.test(text) && /^\d{7,15}$/.test(value)
-    return fits
-      ? { kind, value }
-      : `${quote(given)} is not a phone number: 7 to 15 digits with the country's code.`
+    return value === undefined
+      ? `${quote(given)} is not a phone number: 7 to 15 digits that begin with the country's code.`
+      : { kind, value }
   }
   const parsed = parseIdentifier(text)
   return typeof parsed === 'object' && parsed.kind === 'username'

@@ -33,6 +33,9 @@ describe('asking to stop', () => {
       'stop by tomorrow',
       'nonstop',
       'bus stop',
+      // "That is right", and a name: without accents they are words for stopping.
+      'Đúng',
+      'Huy',
       'stops',
       'unsubscribed from the other list',
       `${'stop '.repeat(60)}`,
@@ -47,6 +50,9 @@ describe('asking to stop', () => {
     expect(isOptOut(words('+halt'), 'stop')).toBe(true)
     expect(isOptOut(words('+halt'), 'Halt')).toBe(true)
     expect(words('none')).toEqual([])
-    expect(isOptOut(words('!!!, 🛑'), '')).toBe(false)
+    expect(isOptOut(words('halt,'), 'halt')).toBe(true)
+    for (const none of [' , ', '+', '!!!, 🛑', 'halt, 🛑']) {
+      expect(() => words(none), none).toThrow('PARLEY_OPT_OUT_WORDS')
+    }
   })
 })

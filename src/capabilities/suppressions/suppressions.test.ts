@@ -33,7 +33,12 @@ const list = (workspace_id = own.workspace_id) => listSuppressions(app().db, wor
 const add = (given: object, workspace_id = own.workspace_id) =>
   addSuppression(app(), 'cli:ana', { workspace_id, ...given })
 const importText = (text: string, workspace_id = own.workspace_id) =>
-  importSuppressions(app(), 'cli:ana', { workspace_id, text })
+  importSuppressions(app(), 'cli:ana', { workspace_id, file: 'list.csv', text: [text] })
+async function exported(workspace_id: string): Promise<string> {
+  let text = ''
+  for await (const piece of exportSuppressions(app().db, workspace_id)) text += piece
+  return text
+}
 
 function start(identifier: string) {
   return workplace.service.post('/chats/start', {
@@ -143,13 +148,15 @@ describe('the list as a file', () => {
       'name,Username,phone,platform_id',
       'Ada,@Ada_L,,',
       'Bo,,+49 170 1234567,',
-      'Cyd,cyd_c,(030) 555-0101,77',
+      'Cyd,cyd_c,+49 (0)30 555-0101,77',
       'Dee,x,,',
       'Eve,,12,',
       'Fay,,,0',
       'Gus,,,',
       'Ada again,ADA_L,,',
       '"quoted, name",https://t.me/quoted_one,,',
+      'Hal,,0049 30 5550101,77',
+      'Ida,,030 5550101,',
     ].join('\r\n')
     expect(await importText(text, workspace_id)).toEqual({
       added: 5,
@@ -160,11 +167,15 @@ describe('the list as a file', () => {
         { line: 7, reason: expect.stringContaining('"0" is not a platform id') },
         { line: 8, reason: 'It has no platform_id, no username, no phone.' },
         { line: 9, reason: 'It is on line 2 already.' },
+        { line: 11, reason: 'It is on line 4 already.' },
+        { line: 11, reason: 'It is on line 4 already.' },
+        // Without the country's code it would be nobody's number.
+        { line: 12, reason: expect.stringContaining('is not a phone number') },
       ],
     })
     expect((await list(workspace_id)).map(({ kind, value, source }) => [kind, value, source])).toEqual([
-      ['phone', '0305550101', 'import'],
       ['phone', '491701234567', 'operator'],
+      ['phone', '49305550101', 'import'],
       ['platform_id', '77', 'import'],
       ['username', 'ada_l', 'import'],
       ['username', 'cyd_c', 'import'],
@@ -176,15 +187,18 @@ describe('the list as a file', () => {
     const [from, to] = [await workplace.service.tenant('From'), await workplace.service.tenant('To')]
     const rows = Array.from({ length: 2_500 }, (_, at) => `user_${at}`).join('\n')
     expect(await importText(`username\n${rows}`, from.workspace_id)).toEqual({ added: 2_500, skipped: [] })
-    const text = await exportSuppressions(app().db, from.workspace_id)
+    const text = await exported(from.workspace_id)
     expect(text.split('\r\n').slice(0, 2)).toEqual([
       'kind,value,source,created_at,evidence',
-      expect.stringMatching(/^username,user_0,import,\d{4}-.*Z,\{\}$/),
+      expect.stringMatching(/^username,user_0,import,\d{4}-.*Z,"\{""file"":""list.csv"",""line"":2\}"$/),
     ])
     expect(await importText(text, to.workspace_id)).toEqual({ added: 2_500, skipped: [] })
     const again = await importText(text, to.workspace_id)
     expect(again.added).toBe(0)
     expect(again.skipped).toHaveLength(2_500)
+    expect(new Set(again.skipped.map(({ reason }) => reason))).toEqual(
+      new Set(['It is on the list already.']),
+    )
     const bad = await importText('kind,value\nemail,a@b.example\nphone,\n', to.workspace_id)
     expect(bad).toMatchObject({ added: 0, skipped: [{ line: 2 }, { line: 3 }] })
   })
@@ -192,6 +206,11 @@ describe('the list as a file', () => {
   test('a file without names of columns is refused whole, and so is an identity that is none', async () => {
     await expect(importText('ada\nbo\n')).rejects.toThrow('Nothing was imported')
     await expect(importText('')).rejects.toThrow('must name the columns')
+    const before = (await list()).length
+    await expect(importText('username\nhal_of_it\n"the rest\nida_of_it\n')).rejects.toThrow(
+      'line 3 never ends',
+    )
+    expect(await list()).toHaveLength(before)
     for (const given of [{}, { username: 'a_b_c', phone: '+491701234567' }]) {
       await expect(add(given)).rejects.toThrow('exactly one')
     }

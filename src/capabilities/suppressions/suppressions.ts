@@ -5,13 +5,12 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
 import { ApiError, Refusal } from '../../lib/errors.ts'
 import { chatPrefix } from '../../lib/shapes.ts'
+import { phoneDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { type Entry, type Kind, kinds, phoneDigits, toEntry } from './entries.ts'
+import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 import { isOptOut } from './opt-out.ts'
-import { readTable, type Skipped } from './table.ts'
-
-export { phoneDigits } from './entries.ts'
+import { type Found, readTable, type Skipped, type Text } from './table.ts'
 
 /** As much of a person as is known. */
 export interface Identity {
@@ -31,7 +30,7 @@ export async function findSuppressed(
       select 1 from suppressions where workspace_id = ${workspace_id} and (
         (kind = 'platform_id' and value = ${id ?? null})
         or (kind = 'username' and value = ${username?.toLowerCase() ?? null})
-        or (kind = 'phone' and value = ${phone === null || phone === undefined ? null : phoneDigits(phone)}))
+        or (kind = 'phone' and value = ${phoneDigits(phone ?? '') ?? null}))
       limit 1`)
     return row !== undefined
   } catch (cause) {
@@ -41,7 +40,7 @@ export async function findSuppressed(
 
 export interface Suppression extends Entry {
   readonly source: 'operator' | 'import' | 'opt_out'
-  /** For an opt-out the message that asked. */
+  /** For an opt-out the message that asked, for an import where in which file. */
   readonly evidence: Readonly<Record<string, unknown>>
   readonly created_at: Date
 }
@@ -56,7 +55,7 @@ export async function addSuppression(
 ): Promise<Entry & { added: boolean }> {
   const entry = requireEntry(given)
   const added = await app.db.transaction(async (tx) => {
-    const rows = await insert(tx, workspace_id, [entry], 'operator')
+    const rows = await insert(tx, workspace_id, [{ ...entry, evidence: {} }], 'operator')
     if (rows > 0) await note(app, tx, actor, { workspace_id, action: 'added', entry })
     return rows > 0
   })
@@ -115,38 +114,54 @@ function note(
 async function insert(
   tx: Tx,
   workspace_id: string,
-  entries: readonly Entry[],
+  entries: readonly (Entry & { readonly evidence: object })[],
   source: Suppression['source'],
 ): Promise<number> {
   return tx.run(sql`
-    insert into suppressions (workspace_id, kind, value, source)
-    select ${workspace_id}, kind, value, ${source}
-    from unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[])
-      as entry (kind, value)
-    order by kind, value
+    insert into suppressions (workspace_id, kind, value, source, evidence)
+    select ${workspace_id}, kind, value, ${source}, evidence
+    from unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[],
+      ${entries.map(({ evidence }) => JSON.stringify(evidence))}::jsonb[])
+      with ordinality as entry (kind, value, evidence, place)
+    order by kind, value, place
     on conflict do nothing`)
 }
 
-export function listSuppressions(db: Db, workspace_id: string): Promise<Suppression[]> {
-  return db.rows<Suppression>(sql`
-    select kind, value, source, evidence, created_at from suppressions
-    where workspace_id = ${workspace_id} order by kind, value`)
+export async function listSuppressions(db: Db, workspace_id: string): Promise<Suppression[]> {
+  const all: Suppression[] = []
+  for await (const rows of suppressionsIn(db, workspace_id)) all.push(...rows)
+  return all
 }
 
-/** What `importSuppressions` takes again. */
-export async function exportSuppressions(db: Db, workspace_id: string): Promise<string> {
-  const rows = await listSuppressions(db, workspace_id)
-  const head = ['kind', 'value', 'source', 'created_at', 'evidence']
-  return writeCsv([
-    head,
-    ...rows.map(({ kind, value, source, created_at, evidence }) => [
-      kind,
-      value,
-      source,
-      created_at.toISOString(),
-      JSON.stringify(evidence),
-    ]),
-  ])
+const readAtOnce = 5_000
+
+/** Some at a time: no statement has to read them all. */
+async function* suppressionsIn(db: Db, workspace_id: string): AsyncGenerator<Suppression[], void> {
+  let last: Entry | undefined
+  do {
+    const beyond = last ? sql`and (kind, value) > (${last.kind}, ${last.value})` : sql``
+    const rows: Suppression[] = await db.rows<Suppression>(sql`
+      select kind, value, source, evidence, created_at from suppressions
+      where workspace_id = ${workspace_id} ${beyond} order by kind, value limit ${readAtOnce}`)
+    yield rows
+    last = rows.length < readAtOnce ? undefined : rows.at(-1)
+  } while (last)
+}
+
+/** What `importSuppressions` takes again, in pieces. */
+export async function* exportSuppressions(db: Db, workspace_id: string): AsyncGenerator<string, void> {
+  yield writeCsv([['kind', 'value', 'source', 'created_at', 'evidence']])
+  for await (const rows of suppressionsIn(db, workspace_id)) {
+    yield writeCsv(
+      rows.map(({ kind, value, source, created_at, evidence }) => [
+        kind,
+        value,
+        source,
+        created_at.toISOString(),
+        JSON.stringify(evidence),
+      ]),
+    )
+  }
 }
 
 export interface ImportReport {
@@ -156,61 +171,78 @@ export interface ImportReport {
 }
 
 const importedAtOnce = 1_000
+/** What is told of a file is held until its end. */
+const skippedMax = 1_000_000
 
 /** All or nothing: a file that breaks off on the way leaves no half of itself. */
 export async function importSuppressions(
   app: App,
   actor: Actor,
-  { workspace_id, text }: { workspace_id: string; text: string },
+  { workspace_id, file, text }: { workspace_id: string; file: string; text: Text },
 ): Promise<ImportReport> {
-  const skipped: Skipped[] = []
-  const found = new Map<string, { line: number; entry: Entry }>()
-  for (const row of readTable(text)) {
-    if ('reason' in row) {
-      skipped.push(row)
-      continue
-    }
-    const name = `${row.entry.kind} ${row.entry.value}`
-    const before = found.get(name)
-    if (before) skipped.push({ line: row.line, reason: `It is on line ${before.line} already.` })
-    else found.set(name, row)
-  }
-  const rows = [...found.values()]
   return app.db.transaction(async (tx) => {
+    // The list may grow a thousandfold meanwhile: a plan that was kept from its beginning would read all of it each time.
+    await tx.run(sql`set local plan_cache_mode = force_custom_plan`)
+    const skipped: Skipped[] = []
     let added = 0
-    for (let at = 0; at < rows.length; at += importedAtOnce) {
-      const some = rows.slice(at, at + importedAtOnce)
-      const known = await findKnown(
+    let batch: Found[] = []
+    const store = async () => {
+      added += await insert(
         tx,
         workspace_id,
-        some.map(({ entry }) => entry),
+        batch.map(({ line, entry }) => ({ ...entry, evidence: { file, line } })),
+        'import',
       )
-      for (const { line, entry } of some) {
-        if (known.has(`${entry.kind} ${entry.value}`))
-          skipped.push({ line, reason: 'It is on the list already.' })
+      skipped.push(...(await findSkipped(tx, workspace_id, batch)))
+      batch = []
+      if (skipped.length > skippedMax) {
+        throw new Refusal(`More than ${skippedMax} rows add nothing. Nothing was imported.`)
       }
-      const entries = some.map(({ entry }) => entry)
-      added += await insert(tx, workspace_id, entries, 'import')
     }
-    const detail = { added, skipped: skipped.length }
+    for await (const row of readTable(text)) {
+      if ('reason' in row) skipped.push(row)
+      else batch.push(row)
+      if (batch.length === importedAtOnce || skipped.length > skippedMax) await store()
+    }
+    await store()
     await record(app, tx, actor, {
       action: 'suppression.imported',
       target: workspace_id,
       workspace_id,
-      detail,
+      detail: { added, skipped: skipped.length },
     })
     return { added, skipped: skipped.sort((a, b) => a.line - b.line) }
   })
 }
 
-async function findKnown(db: Db, workspace_id: string, entries: readonly Entry[]): Promise<Set<string>> {
-  const rows = await db.rows<Entry>(sql`
-    select s.kind, s.value
+/** Which rows of a batch that was just stored were on the list before, or further up in the file. */
+async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]): Promise<Skipped[]> {
+  if (batch.length === 0) return []
+  const entries = batch.map(({ entry }) => entry)
+  // A row that this transaction wrote tells the line it came from. Each is looked up by its key: statistics know
+  // nothing yet of what is being imported.
+  const rows = await tx.rows<Entry & { line: number | null }>(sql`
+    select entry.kind, entry.value, s.line
     from unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[])
       as entry (kind, value)
-    join suppressions s on s.workspace_id = ${workspace_id} and s.kind = entry.kind and s.value = entry.value`)
-  return new Set(rows.map(({ kind, value }) => `${kind} ${value}`))
+    cross join lateral (
+      select case when xmin = pg_current_xact_id()::xid then (evidence ->> 'line')::int end as line
+      from suppressions
+      where workspace_id = ${workspace_id} and kind = entry.kind and value = entry.value limit 1) s`)
+  const lines = new Map(rows.map(({ kind, value, line }) => [`${kind} ${value}`, line]))
+  // Of a line that names one identity twice, the first was stored.
+  const stored = new Set<string>()
+  const skipped: Skipped[] = []
+  for (const { line, entry } of batch) {
+    const name = `${entry.kind} ${entry.value}`
+    const before = lines.get(name) ?? null
+    if (before === line && !stored.has(name)) stored.add(name)
+    else skipped.push({ line, reason: before === null ? onTheList : `It is on line ${before} already.` })
+  }
+  return skipped
 }
+
+const onTheList = 'It is on the list already.'
 
 /** A live message of the other side of a private chat. */
 export interface Heard {

@@ -14,10 +14,13 @@ export interface Found {
   readonly entry: Entry
 }
 
+/** A file in whatever pieces it comes. */
+export type Text = AsyncIterable<string> | Iterable<string>
+
 /** The first row names the columns: `kind` and `value`, or one for each kind of identity. Others are left alone. */
-export function* readTable(text: string): Generator<Found | Skipped> {
+export async function* readTable(text: Text): AsyncGenerator<Found | Skipped, void> {
   const rows = parseCsv(text)
-  const head = rows.next()
+  const head = await rows.next()
   const names = head.done ? [] : head.value.cells.map((cell) => cell.trim().toLowerCase())
   const read = names.includes('kind') && names.includes('value') ? readPair : readColumns
   if (read === readColumns && !names.some((name) => kinds.includes(name as Kind))) {
@@ -25,7 +28,7 @@ export function* readTable(text: string): Generator<Found | Skipped> {
       `The first line must name the columns: kind and value, or any of ${kinds.join(', ')}. Nothing was imported.`,
     )
   }
-  for (const row of rows) yield* read(names, row)
+  for await (const row of rows) yield* read(names, row)
 }
 
 function* readPair(names: readonly string[], { line, cells }: CsvRow): Generator<Found | Skipped> {

@@ -42,6 +42,8 @@ describe('a workspace', () => {
     ['a lone surrogate', { name: 'a\ud800' }],
     ['a zone that nobody knows', { name: 'Acme', timezone: 'Mars/Olympus' }],
     ['an offset for a zone', { name: 'Acme', timezone: '+02:00' }],
+    ['a zone that only Node knows', { name: 'Acme', timezone: 'AET' }],
+    ['a zone that means two places', { name: 'Acme', timezone: 'IST' }],
     ['an empty zone', { name: 'Acme', timezone: '' }],
   ])('is refused with %s', async (_, fields) => {
     const before = await listWorkspaces(service.app.db)

@@ -25,7 +25,7 @@ export async function createWorkspace(
   actor: Actor,
   { name = '', timezone = 'UTC' }: WorkspaceFields,
 ): Promise<Workspace> {
-  requireFields({ name, timezone })
+  await requireFields(app.db, { name, timezone })
   return app.db.transaction(async (tx) => {
     const id = newId()
     const workspace = await tx.one<Workspace>(sql`
@@ -47,7 +47,7 @@ export async function updateWorkspace(
   actor: Actor,
   { id, name, timezone }: WorkspaceFields & { id: string },
 ): Promise<Workspace> {
-  requireFields({ name, timezone })
+  await requireFields(app.db, { name, timezone })
   await requireWorkspace(app.db, id)
   return app.db.transaction(async (tx) => {
     const workspace = await tx.one<Workspace>(sql`
@@ -78,20 +78,22 @@ export async function requireWorkspace(db: Db, id: string): Promise<Workspace> {
   return workspace
 }
 
-function requireFields({ name, timezone }: WorkspaceFields): void {
+async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promise<void> {
   if (name !== undefined && (isBlank(name) || !isSound(name) || lengthOf(name) > 200)) {
     throw new Refusal('A workspace has a name of 1 to 200 characters.')
   }
-  if (timezone !== undefined && !isTimezone(timezone)) {
+  if (timezone !== undefined && !(await isTimezone(db, timezone))) {
     throw new Refusal(`${quote(timezone)} is not an IANA time zone, such as Europe/Berlin.`)
   }
 }
 
-function isTimezone(name: string): boolean {
+/** Both of those who will count in it must know it, by the same name: an IST is Israel's here and India's there. */
+async function isTimezone(db: Db, name: string): Promise<boolean> {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
-    return /^[A-Za-z]/.test(name)
   } catch {
     return false
   }
+  const known = await db.maybe(sql`select 1 from pg_timezone_names where lower(name) = ${name.toLowerCase()}`)
+  return known !== undefined
 }
