@@ -140,12 +140,19 @@ export function readSyncProgress(db: Db): Promise<{ total: number; synced: numbe
 export interface Completeness {
   readonly account_id: string
   readonly history_complete: boolean
+  readonly oldest_at: Date | null
+  readonly newest_at: Date | null
 }
 
-/** Whether the store holds everything the platform ever had for these accounts. */
+/** Whether the store holds everything the platform ever had for these accounts, and since when it holds something. */
 export function listCompleteness(db: Db, account_ids: readonly string[]): Promise<Completeness[]> {
   return db.rows<Completeness>(sql`
     select a.id as account_id, coalesce(s.phase = 'done', false)
-      and not exists (select from chat_sync c where c.account_id = a.id and not c.complete) as history_complete
-    from unnest(${account_ids}::text[]) as a (id) left join account_sync s on s.account_id = a.id`)
+        and not exists (select from chat_sync c where c.account_id = a.id and not c.complete) as history_complete,
+      (select m.sent_at from messages m where m.account_id = a.id and m.deleted_at is null
+        order by m.sent_at, m.id limit 1) as oldest_at,
+      (select m.sent_at from messages m where m.account_id = a.id and m.deleted_at is null
+        order by m.sent_at desc, m.id desc limit 1) as newest_at
+    from unnest(${account_ids}::text[]) with ordinality as a (id, place)
+    left join account_sync s on s.account_id = a.id order by a.place`)
 }

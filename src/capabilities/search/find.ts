@@ -75,7 +75,7 @@ function toRows(messages: readonly Stale[]): Row[] {
   }))
 }
 
-function overflows(pending: readonly Found[]): boolean {
+function overflows(pending: readonly Stale[]): boolean {
   const accounts = Map.groupBy(pending, ({ account_id }) => account_id)
   return [...accounts.values()].some(({ length }) => length > pendingMax)
 }

@@ -7,7 +7,7 @@ import { listCompleteness } from '../history/history.ts'
 import { type Condition, readNames, readWords, type Words } from './conditions.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
 import { findMatches } from './find.ts'
-import { chatKey, type Found, findEnds, findNamed, type Place, readChatNames } from './store.ts'
+import { type Found, findNamed, type Place } from './store.ts'
 
 export interface SearchRequest {
   readonly query?: string | undefined
@@ -42,27 +42,19 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
     until: request.time_before?.getTime() ?? Date.UTC(9999, 11, 31),
   }
   const wanted = { limit: request.limit + 1, count: countMax + 1 }
-  const [found, ends, histories] = await Promise.all([
+  const [found, histories] = await Promise.all([
     findMatches(app.db, place, condition, wanted),
-    findEnds(app.db, place.account_ids),
     listCompleteness(app.db, place.account_ids),
   ])
-  const page = found.page.slice(0, request.limit)
-  const chatNames = await readChatNames(app.db, page)
   return {
-    ...answer(page, searched, { words, chatNames }),
+    ...answer(found.page.slice(0, request.limit), searched, words),
     match_count: Math.min(found.total, countMax),
     ...(found.total > countMax && { match_count_capped: true }),
     has_more: found.page.length > request.limit,
     platforms_searched: [...new Set(searched.map(({ provider }) => provider))],
     completeness: {
       complete: histories.every(({ history_complete }) => history_complete) && !found.cut && !people?.cut,
-      accounts: ends.map((account) => ({
-        ...account,
-        history_complete: histories.some(
-          (one) => one.account_id === account.account_id && one.history_complete,
-        ),
-      })),
+      accounts: histories,
     },
   }
 }
@@ -96,36 +88,26 @@ async function findPeople(app: App, { account_ids }: Place, query: string): Prom
   return { ids, cut: [...found.values()].some((rows) => rows.length > peopleMax) }
 }
 
-function answer(
-  page: readonly Found[],
-  accounts: readonly Account[],
-  { words, chatNames }: { words: Words; chatNames: ReadonlyMap<string, string> },
-) {
+function answer(page: readonly Found[], accounts: readonly Account[], words: Words) {
   const terms = [...words.all, ...words.any.flat()]
-  const providers = new Map(accounts.map(({ id, provider }) => [id, provider]))
-  const matches = page.map((message) => ({
+  const shown = page.map((message) => ({
     account_id: message.account_id,
     chat_id: `${chatPrefix}${message.chat_id}`,
     message_id: message.id,
     excerpt: excerptOf(message.text, terms),
     is_sender: message.is_sender,
     timestamp: message.sent_at.toISOString(),
+    chat_name: message.chat_name,
   }))
-  const named = page.map((message) => chatNames.get(chatKey(message)) ?? '')
-  const chats = new Map(
-    page.map((message, at) => [
-      chatKey(message),
-      {
-        account_id: message.account_id,
-        chat_id: `${chatPrefix}${message.chat_id}`,
-        chat_name: named[at],
-        provider: providers.get(message.account_id),
-      },
-    ]),
-  )
+  const chats = new Map(shown.map((match) => [`${match.account_id} ${match.chat_id}`, match]))
   return {
-    matches,
-    chats: [...chats.values()],
-    context: contextOf(matches.map((match, at) => ({ ...match, chat_name: named[at] ?? '' }))),
+    matches: shown.map(({ chat_name: _, ...match }) => match),
+    chats: [...chats.values()].map(({ account_id, chat_id, chat_name }) => ({
+      account_id,
+      chat_id,
+      chat_name,
+      provider: accounts.find(({ id }) => id === account_id)?.provider,
+    })),
+    context: contextOf(shown),
   }
 }

@@ -17,25 +17,8 @@ export interface Times {
   readonly until: number
 }
 
-export interface Ends {
-  readonly account_id: string
-  readonly oldest_at: Date | null
-  readonly newest_at: Date | null
-}
-
-/** The first and the last message of each account. */
-export function findEnds(db: Db, account_ids: readonly string[]): Promise<Ends[]> {
-  return db.rows<Ends>(sql`
-    select a.id as account_id,
-      (select m.sent_at from messages m where m.account_id = a.id and m.deleted_at is null
-        order by m.sent_at, m.id limit 1) as oldest_at,
-      (select m.sent_at from messages m where m.account_id = a.id and m.deleted_at is null
-        order by m.sent_at desc, m.id desc limit 1) as newest_at
-    from unnest(${account_ids}::text[]) as a (id)`)
-}
-
-/** A message, with everything that decides whether it matches, and everything that is shown of it. */
-export interface Found {
+/** A message, with everything that decides whether it matches. */
+export interface Candidate {
   readonly account_id: string
   readonly chat_id: string
   readonly id: string
@@ -46,16 +29,24 @@ export interface Found {
   readonly text: string
 }
 
-const shown = sql`m.account_id, m.chat_id, m.id, m.listing, m.sender_id, m.is_sender, m.sent_at, m.text`
+const candidate = sql`m.account_id, m.chat_id, m.id, m.listing, m.sender_id, m.is_sender, m.sent_at, m.text`
+
+/** And everything that is shown of it. */
+export interface Found extends Candidate {
+  readonly chat_name: string
+}
+
+const found = sql`${candidate}, coalesce(
+  (select c.name from chats c where c.account_id = m.account_id and c.chat_id = m.chat_id), '') as chat_name`
 
 export function positionIn({ chat_id, id, listing, sent_at }: Stale): number {
   return positionOf({ chat_id, id, listing, sent_at: sent_at.getTime() })
 }
 
 /** What no list has yet, the newest of each account, at most `each`. */
-export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<Found[]> {
-  return db.rows<Found>(sql`
-    select ${shown} from unnest(${account_ids}::text[]) as a (id)
+export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<Candidate[]> {
+  return db.rows<Candidate>(sql`
+    select ${candidate} from unnest(${account_ids}::text[]) as a (id)
     cross join lateral (
       select p.account_id, p.chat_id, p.id from search_pending p where p.account_id = a.id
       order by p.sent_at desc limit ${each}) p
@@ -64,7 +55,7 @@ export function readPending(db: Db, account_ids: readonly string[], each: number
     where m.deleted_at is null`)
 }
 
-export type Stale = Pick<Found, 'account_id' | 'chat_id' | 'id' | 'listing' | 'sent_at'>
+export type Stale = Pick<Candidate, 'account_id' | 'chat_id' | 'id' | 'listing' | 'sent_at'>
 
 /** What lists have still, although it is not so any more. */
 export function readStale(db: Db, account_ids: readonly string[]): Promise<Stale[]> {
@@ -128,7 +119,7 @@ export function readAt(db: Db, spots: readonly Spot[]): Promise<Found[]> {
   )
   const asked = [...seconds.values()]
   return db.rows<Found>(sql`
-    select ${shown} from unnest(${asked.map(({ account_id }) => account_id)}::text[],
+    select ${found} from unnest(${asked.map(({ account_id }) => account_id)}::text[],
       ${asked.map(({ from }) => from)}::timestamptz[], ${asked.map(({ until }) => until)}::timestamptz[])
       as s (account_id, from_at, until_at)
     cross join lateral (
@@ -146,7 +137,7 @@ export async function readTimes(
     and m.sent_at >= ${new Date(times.from)} and m.sent_at < ${new Date(times.until)}`
   const [page, { total }] = await Promise.all([
     db.rows<Found>(sql`
-      select ${shown} from unnest(${account_ids}::text[]) as a (id)
+      select ${found} from unnest(${account_ids}::text[]) as a (id)
       cross join lateral (
         select * from messages m where ${here} order by m.sent_at desc, m.id desc limit ${limit}) m
       order by m.sent_at desc, m.id desc, m.chat_id, m.account_id limit ${limit}`),
@@ -158,20 +149,6 @@ export async function readTimes(
         limit ${count}) m`),
   ])
   return { page, total }
-}
-
-/** The names of these chats, by account and number. */
-export async function readChatNames(db: Db, found: readonly Found[]): Promise<ReadonlyMap<string, string>> {
-  const places = [...new Set(found.map(chatKey))].map((key) => key.split(' '))
-  const rows = await db.rows<Pick<Found, 'account_id' | 'chat_id'> & { name: string }>(sql`
-    select c.account_id, c.chat_id, c.name
-    from unnest(${places.map(([id]) => id)}::text[], ${places.map(([, id]) => id)}::bigint[]) as p (account_id, chat_id)
-    join chats c on c.account_id = p.account_id and c.chat_id = p.chat_id`)
-  return new Map(rows.map((row) => [chatKey(row), row.name]))
-}
-
-export function chatKey({ account_id, chat_id }: Pick<Found, 'account_id' | 'chat_id'>): string {
-  return `${account_id} ${chat_id}`
 }
 
 /** People, and chats that are no person's, by the words of their names: the most recently active first. */
