@@ -90,7 +90,9 @@ export function encodeList({ positions, tags }: List): Buffer {
 
 /** What was cut off in the middle of an entry is left out. */
 export function decodeList(bytes: Uint8Array): Float64Array {
-  const positions = new Float64Array(bytes.length)
+  let entries = 0
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at] as number) < 128) entries++
+  const positions = new Float64Array(entries)
   let count = 0
   let before = top
   let distance = 0
@@ -107,14 +109,34 @@ export function decodeList(bytes: Uint8Array): Float64Array {
     distance = 0
     scale = 1
   }
-  return positions.subarray(0, count)
+  return positions
 }
 
-export function decodeTagged(bytes: Uint8Array): { positions: Float64Array; tags: Uint32Array } {
-  const most = Math.ceil(bytes.length / (1 + tagBytes))
-  const positions = new Float64Array(most)
-  const tags = new Uint32Array(most)
-  let count = 0
+export function decodeTagged(bytes: Uint8Array): { positions: number[]; tags: number[] } {
+  const positions: number[] = []
+  const tags: number[] = []
+  eachTagged(bytes, (position, tag) => {
+    positions.push(position)
+    tags.push(tag)
+  })
+  return { positions, tags }
+}
+
+/** Only what has this tag, and where what was read ends. */
+export function decodeTag(
+  bytes: Uint8Array,
+  tag: number,
+): { positions: Float64Array; end: Position | undefined } {
+  const positions: number[] = []
+  let end: Position | undefined
+  eachTagged(bytes, (position, each) => {
+    end = position
+    if (each === tag) positions.push(position)
+  })
+  return { positions: Float64Array.from(positions), end }
+}
+
+function eachTagged(bytes: Uint8Array, take: (position: Position, tag: number) => void): void {
   let before = top
   for (let at = 0; at < bytes.length; ) {
     let distance = 0
@@ -125,14 +147,11 @@ export function decodeTagged(bytes: Uint8Array): { positions: Float64Array; tags
       distance += (byte & 127) * scale
       scale *= 128
     } while (byte >= 128 && at < bytes.length)
-    if (byte >= 128 || at + tagBytes > bytes.length) break
+    if (byte >= 128 || at + tagBytes > bytes.length) return
     before -= distance
-    positions[count] = before
-    tags[count++] =
-      (bytes[at] as number) | ((bytes[at + 1] as number) << 8) | ((bytes[at + 2] as number) << 16)
+    take(before, (bytes[at] as number) | ((bytes[at + 1] as number) << 8) | ((bytes[at + 2] as number) << 16))
     at += tagBytes
   }
-  return { positions: positions.subarray(0, count), tags: tags.subarray(0, count) }
 }
 
 /** Several lists as one, without what is not to be kept. */

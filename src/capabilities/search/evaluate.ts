@@ -1,5 +1,5 @@
 /** Which messages of a segment are in the lists a plan asks for. Pure. */
-import { countFrom, decodeList, decodeTagged, type Position, select, unite } from '../../lib/postings.ts'
+import { countFrom, decodeList, decodeTag, type Position, select, unite } from '../../lib/postings.ts'
 import type { Plan } from './conditions.ts'
 import type { Look } from './listing.ts'
 import type { Piece } from './pack.ts'
@@ -62,14 +62,17 @@ function read(pieces: readonly Piece[], tag: number | undefined): Lists {
   let horizon = 0
   let size = 0
   for (const { bytes, length } of pieces) {
-    const { positions, tags } =
-      tag === undefined ? { positions: decodeList(bytes), tags: undefined } : decodeTagged(bytes)
-    if (bytes.length < length) horizon = Math.max(horizon, positions.at(-1) ?? Number.MAX_SAFE_INTEGER)
-    const wanted = tags ? positions.filter((_, at) => tags[at] === tag) : positions
-    lists.push(wanted)
-    size += wanted.length
+    const { positions, end } = tag === undefined ? decodeAll(bytes) : decodeTag(bytes, tag)
+    if (bytes.length < length) horizon = Math.max(horizon, end ?? Number.MAX_SAFE_INTEGER)
+    lists.push(positions)
+    size += positions.length
   }
   return { lists, size, horizon }
+}
+
+function decodeAll(bytes: Uint8Array) {
+  const positions = decodeList(bytes)
+  return { positions, end: positions.at(-1) }
 }
 
 function combine({ groups, none }: Plan, lists: Reader, horizon: Position): Float64Array {
