@@ -12,7 +12,7 @@ export function closePromptly(server: FastifyInstance): void {
   }
   server.addHook('onRequest', (_request, reply, done) => {
     inFlight++
-    reply.raw.once('close', leave)
+    reply.raw.on('close', leave)
     done()
   })
   server.addHook('onSend', (_request, reply, _payload, done) => {
