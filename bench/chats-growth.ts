@@ -27,7 +27,7 @@ import {
 
 const rounds = 20
 const requests = 150
-const warmup = 2_000
+const warmup = 6_000
 const deep = 1_000
 
 interface Page {

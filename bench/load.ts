@@ -165,14 +165,26 @@ function readAnswer(socket: Socket, url: string): Promise<void> {
 
 const agent = new Agent({ keepAlive: true, maxSockets: clients })
 
-export function get(url: string, key: string): Promise<{ status: number; body: string }> {
+export interface Answer {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** What Node writes by itself. */
+const ownHeaders = ['date', 'connection', 'keep-alive', 'content-length']
+
+export function get(url: string, key: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     request(url, { agent, headers: { authorization: `Bearer ${key}` } }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk) => chunks.push(chunk))
-      response.on('end', () =>
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
-      )
+      response.on('end', () => {
+        const headers = Object.entries(response.headers).filter(([name]) => !ownHeaders.includes(name))
+        resolve({
+          headers: Object.fromEntries(headers) as Answer['headers'],
+          body: Buffer.concat(chunks).toString(),
+        })
+      })
     })
       .on('error', reject)
       .end()
