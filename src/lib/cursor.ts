@@ -33,6 +33,15 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
   return JSON.parse(payload)
 }
 
+const positions = new WeakMap<object, Position>()
+
+/** An operation refuses a bad cursor before it looks at the account, and begins its page after: one reading for both. */
+export function readOnce(query: object, read: () => Position): Position {
+  const position = positions.get(query) ?? read()
+  positions.set(query, position)
+  return position
+}
+
 function mac(secrets: Secrets, scope: CursorScope, payload: string): Buffer {
   const { workspace_id, operation, filters } = scope
   return secrets.sign('cursor', workspace_id, operation, canonicalize(filters), payload).subarray(0, macBytes)

@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
+import { type CursorScope, makeCursor, type Position, readCursor, readOnce } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { pageText, type Row } from '../../lib/page.ts'
@@ -42,8 +42,9 @@ export async function listChats(
 
 /** Where the page begins. Throws if the cursor was made for another query. */
 export function readChatCursor(app: App, caller: Caller, query: ChatQuery): Position | undefined {
-  if (query.cursor === undefined) return undefined
-  return readCursor(app.secrets, scopeOf(caller, query), query.cursor)
+  const { cursor } = query
+  if (cursor === undefined) return undefined
+  return readOnce(query, () => readCursor(app.secrets, scopeOf(caller, query), cursor))
 }
 
 function scopeOf({ workspace_id }: Caller, { cursor: _, limit: __, ...filters }: ChatQuery): CursorScope {
