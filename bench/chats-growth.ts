@@ -12,7 +12,7 @@ import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { readConfig } from '../src/config.ts'
 import { routes } from '../src/routes.ts'
 import { benchDirectory, openBench, requireData } from './data.ts'
-import { number, row, verdict } from './harness.ts'
+import { number, quantile, row, verdict } from './harness.ts'
 import {
   connectionTo,
   cpuOf,
@@ -25,9 +25,9 @@ import {
   stop,
 } from './load.ts'
 
-const rounds = 20
-const requests = 150
-const warmup = 2_000
+const rounds = 40
+const requests = 75
+const warmup = 6_000
 const deep = 1_000
 
 interface Page {
@@ -144,19 +144,19 @@ async function buffersOf({ service, data_dir, url, key }: Page): Promise<number>
   return touched
 }
 
-/** All of them in turn, many times over: a busy moment of the machine meets each. Microseconds a request. */
+/** All of them in turn, many times over, and of each the middle one: a busy moment is nobody's. Microseconds a request. */
 async function cpuOfEach<K extends string>(pages: Record<K, Page>): Promise<Record<K, number>> {
-  const total = await each(pages, async ({ url, key }) => {
+  const seen = await each(pages, async ({ url, key }): Promise<number[]> => {
     await load(url, key, warmup)
-    return 0
+    return []
   })
   for (let round = 0; round < rounds; round++) {
     const spent = await each(pages, ({ service, data_dir, url, key }) =>
       cpuOf({ processes: [service], data_dir }, () => load(url, key, requests)),
     )
-    for (const name of Object.keys(pages) as K[]) total[name] += spent[name]
+    for (const name of Object.keys(pages) as K[]) seen[name].push(spent[name])
   }
-  return each(total, async (ms) => (ms / (rounds * requests)) * 1000)
+  return each(seen, async (ms) => (quantile(ms, 0.5) / requests) * 1000)
 }
 
 async function each<K extends string, V, T>(

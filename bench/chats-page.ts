@@ -9,7 +9,8 @@ import { ask, clients, cpuOf, get, load, makeReader, rssOf, start, statementsOf,
 
 const rounds = 30
 const requests = 200
-const warmup = 3_000
+/** The compiler of Node is done with the service after some ten thousand requests; it runs for longer than that. */
+const warmup = 12_000
 
 const { key, account_id } = await prepare()
 const service = await start('service')
@@ -39,8 +40,9 @@ async function prepare() {
 /** All three in turn, several times over, so that a busy moment of the machine meets each of them. */
 async function compare(name: string, path: string): Promise<void> {
   const url = `${service.address}/api/v1${path}`
-  const { body } = await get(url, key)
-  await ask(fastify, { body })
+  const answer = await get(url, key)
+  const { body } = answer
+  await ask(fastify, answer)
   const statements = await statementsOf(service, url, key)
   const askPool = (count: number) => ask(pool, { statements, clients, count })
   const times: number[] = []

@@ -116,3 +116,37 @@ describe.each([
     }
   })
 })
+
+describe('a plan is kept', () => {
+  const deep = () => [new Date(Date.now() - 2_000 * 60_000).toISOString(), '2000', accounts[0]?.id ?? '']
+  test.each([
+    ['chats', () => [undefined, deep()].map((after) => chatPage(accounts, { filters: {}, after, limit }))],
+    [
+      'chats of one account',
+      () =>
+        [undefined, deep()].map((after) => chatPage(accounts.slice(0, 1), { filters: {}, after, limit: 11 })),
+    ],
+    [
+      'contacts',
+      () =>
+        [undefined, ['person 2', '2', accounts[0]?.id ?? '']].map((after) =>
+          contactPage(accounts.slice(0, 1), { after, limit }),
+        ),
+    ],
+    ['messages', () => Array.from({ length: 2 }, () => messagePage(accounts[0]?.id ?? '', '3', { limit }))],
+  ])('%s: the first page and a later one are one statement, planned once for all', async (_name, pages) => {
+    const [first, later] = pages()
+    expect(later?.text).toBe(first?.text)
+    const client = await service.app.db.client()
+    try {
+      for (let n = 0; n < 5; n++) {
+        for (const { name, text, values } of pages()) await client.query({ name, text, values: [...values] })
+      }
+      const { rows } = await client.query('select generic_plans, custom_plans from pg_prepared_statements')
+      // PostgreSQL tries five before it decides.
+      expect(rows).toEqual([{ generic_plans: '5', custom_plans: '5' }])
+    } finally {
+      await client.end()
+    }
+  })
+})

@@ -1,7 +1,6 @@
 /** The HTTP door alone on the large data set, with its log: what is measured, in a process of its own. */
 import pg from 'pg'
-import { pino } from 'pino'
-import { makeLogger } from '../../src/cli/log.ts'
+import { makeLogger, writeLines } from '../../src/cli/log.ts'
 import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Sql } from '../../src/db/sql.ts'
@@ -12,7 +11,7 @@ import { benchDirectory } from '../data.ts'
 const app = await openApp({
   config: { ...readConfig({ PARLEY_POOL_SIZE: '16' }), rate_limit: 100_000_000 },
   data_dir: benchDirectory,
-  log: makeLogger('info', pino.destination('/dev/null')),
+  log: makeLogger('info', writeLines('/dev/null')),
   claim: 'service',
   operations: routes,
 })

@@ -1,4 +1,5 @@
 /** API keys: their form, and who is behind one. */
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { App, KnownKey, Snapshot } from '../app.ts'
 import type { Caller, Scope } from '../contract.ts'
@@ -36,7 +37,7 @@ export async function requireKey(
 ): Promise<Caller> {
   const [header] = authorization
   const token = header && authorization.length === 1 ? /^Bearer ([\w]+)$/i.exec(header)?.[1] : undefined
-  const known = token && looksLikeKey(token) ? await findKey(app, settings, token) : undefined
+  const known = token && (settings.callers.get(hashOf(token)) ?? (await findKey(app, settings, token)))
   if (!known || (known.expires_at && known.expires_at <= settings.now())) throw new ApiError('invalid_key')
   return known.caller
 }
@@ -52,21 +53,22 @@ interface KeyRow {
   readonly expires_at: Date | null
 }
 
+function hashOf(token: string): string {
+  return hash('sha256', token, 'base64')
+}
+
 async function findKey(app: App, settings: Snapshot, token: string): Promise<KnownKey | undefined> {
-  const hash = sha256(token)
-  const id64 = hash.toString('base64')
-  const cached = settings.callers.get(id64)
-  if (cached) return cached
+  if (!looksLikeKey(token)) return undefined
   const row = await app.db.maybe<KeyRow>(sql`
     select k.id, k.workspace_id, k.user_id, k.name, k.prefix, k.scopes, k.mcp_only, k.expires_at
     from keys k join users u on u.id = k.user_id
-    where k.hash = ${hash} and k.revoked_at is null and u.disabled_at is null`)
+    where k.hash = ${sha256(token)} and k.revoked_at is null and u.disabled_at is null`)
   if (!row) return undefined
   const { id, name, prefix, workspace_id, user_id, scopes, mcp_only, expires_at } = row
   const known: KnownKey = {
     caller: { workspace_id, user_id, scopes, via: { kind: 'key', id, name, prefix, mcp_only } },
     expires_at,
   }
-  settings.callers.set(id64, known)
+  settings.callers.set(hashOf(token), known)
   return known
 }

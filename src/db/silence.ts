@@ -15,8 +15,8 @@ interface Wait {
 }
 
 export interface Watch {
-  /** Waits for an answer on this connection, and not for ever. */
-  answer<T>(client: pg.ClientBase, asked: Promise<T>): Promise<T>
+  /** Something is asked on this connection, and not waited for for ever. Call what it returns when it is answered. */
+  ask(client: pg.ClientBase): () => void
   close(): void
 }
 
@@ -30,12 +30,13 @@ export function watchSilence(): Watch {
   }, lookMs)
   timer.unref()
   return {
-    async answer(client, asked) {
+    ask(client) {
       const wait = waits.get(client) ?? { pending: 0, since: performance.now() }
       if (wait.pending++ === 0) waits.set(client, wait)
-      try {
-        return await asked
-      } finally {
+      let waiting = true
+      return () => {
+        if (!waiting) return
+        waiting = false
         if (--wait.pending === 0) waits.delete(client)
         else wait.since = performance.now()
       }

@@ -90,6 +90,8 @@ export interface Db {
   rows<T>(statement: Sql): Promise<T[]>
   maybe<T>(statement: Sql): Promise<T | undefined>
   one<T>(statement: Sql): Promise<T>
+  /** Rows as lists of their columns: an object for each row of a page costs more than the page is worth. */
+  lists<T extends readonly unknown[]>(statement: Sql): Promise<T[]>
   /** How many rows it touched. */
   run(statement: Sql): Promise<number>
 }
@@ -144,21 +146,14 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const watch = watchSilence()
-  const ask: Ask = async (client, statement) => {
-    try {
-      return await watch.answer(client, query(client, statement))
-    } catch (error) {
-      // The driver's trace leads to a socket; this one leads to whoever asked.
-      if (error instanceof Error) Error.captureStackTrace(error)
-      throw error
-    }
-  }
+  const ask: Ask = (client, statement, form) =>
+    query(client, statement, { form, answered: watch.ask(client) }).catch(trace)
 
   return {
-    ...queries((statement) => withClient(pool, (client) => ask(client, statement))),
+    ...queries((statement, form) => withClient(pool, (client) => ask(client, statement, form))),
     transaction: (work) => withClient(pool, (client) => transaction(client, ask, work)),
     copyIn: (statement, bytes) =>
-      withClient(pool, (client) => watch.answer(client, copyIn(client, statement.text, bytes))),
+      withClient(pool, (client) => copyIn(client, statement.text, bytes).finally(watch.ask(client))),
     async client() {
       const client = new pg.Client(settings)
       client.on('error', () => {})
@@ -173,14 +168,15 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
   }
 }
 
-type Ask = (client: pg.ClientBase, statement: Sql) => Promise<pg.QueryResult>
+type Form = 'objects' | 'lists'
+type Ask = (client: pg.ClientBase, statement: Sql, form?: Form) => Promise<pg.QueryResult>
 
 // Without a name: there is nothing to prepare.
 const begin: Sql = { name: '', text: 'begin', values: [] }
 const commit: Sql = { ...begin, text: 'commit' }
 const rollback: Sql = { ...begin, text: 'rollback' }
 
-function queries(ask: (statement: Sql) => Promise<pg.QueryResult>): Db {
+function queries(ask: (statement: Sql, form?: Form) => Promise<pg.QueryResult>): Db {
   return {
     rows: async (statement) => (await ask(statement)).rows,
     maybe: async (statement) => (await ask(statement)).rows[0],
@@ -189,6 +185,7 @@ function queries(ask: (statement: Sql) => Promise<pg.QueryResult>): Db {
       if (rows.length !== 1) throw new Error(`Expected one row, got ${rows.length}.`)
       return rows[0] as T
     },
+    lists: async <T>(statement: Sql) => (await ask(statement, 'lists')).rows as T[],
     run: async (statement) => (await ask(statement)).rowCount ?? 0,
   }
 }
@@ -207,12 +204,24 @@ async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pro
 }
 
 /** With a callback: the driver's own promise keeps what was read until the next full collection of garbage. */
-function query(client: pg.ClientBase, { name, text, values }: Sql): Promise<pg.QueryResult> {
+function query(
+  client: pg.ClientBase,
+  { name, text, values: given }: Sql,
+  { form, answered }: { form: Form | undefined; answered: () => void },
+): Promise<pg.QueryResult> {
+  const values = given as unknown[]
   return new Promise((resolve, reject) => {
-    void client.query({ name, text, values: values as unknown[] }, (error, result) => {
+    const answer = (error: Error | undefined, result: pg.QueryResult) => {
+      answered()
       if (error) reject(error)
       else resolve(result)
-    })
+    }
+    // A text and not an object, which the driver would copy property by property; only how rows come needs one.
+    const question =
+      form === 'lists'
+        ? new pg.Query({ name, text, values, rowMode: 'array' } as pg.QueryConfig, answer)
+        : Object.assign(new pg.Query(text, values, answer), { name })
+    client.query(question)
   })
 }
 
@@ -229,12 +238,18 @@ async function copyOut(
   }
 }
 
+/** The driver's trace leads to a socket; this one leads to whoever asked. */
+function trace(error: unknown): never {
+  if (error instanceof Error) Error.captureStackTrace(error)
+  throw error
+}
+
 async function transaction<T>(client: pg.PoolClient, ask: Ask, work: (tx: Tx) => Promise<T> | T): Promise<T> {
   const begun = ask(client, begin)
   begun.catch(() => {})
   const last: Sql[] = []
   const tx = {
-    ...queries((statement) => ask(client, statement)),
+    ...queries((statement, form) => ask(client, statement, form)),
     atCommit: (statement: Sql) => void last.push(statement),
     copyOut: (statement: Sql, take: (bytes: Buffer) => void) => copyOut(client, ask, { statement, take }),
   }

@@ -46,6 +46,7 @@ interface BaseOptions {
 
 /** What somebody may have put into an address by mistake. */
 const keys = new RegExp(`${keyPrefix}\\w+`, 'g')
+const suspicious = new RegExp(`${keyPrefix}|\\d{6}`)
 
 export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: BaseOptions): FastifyInstance {
   const addresses = makeLog()
@@ -188,7 +189,9 @@ export function headerValues(request: FastifyRequest, name: string): string[] {
 
 /** Chat ids help at night; a key or a phone number that was typed into an address does not belong in a log. */
 function loggedPath(request: FastifyRequest): string {
-  return pathOf(request)
+  const path = pathOf(request)
+  if (!suspicious.test(path)) return path
+  return path
     .replaceAll(keys, `${keyPrefix}…`)
     .replaceAll(/(platform(?::|%3A)chat(?::|%3A)-?\d+)|(?:\+|%2B)?\d{6,}/gi, (_, chat) => chat ?? '…')
 }

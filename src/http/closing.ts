@@ -11,7 +11,7 @@ export function closePromptly(server: FastifyInstance): void {
   let closing = false
   server.addHook('onRequest', (_request, reply, done) => {
     inFlight.add(reply.raw)
-    reply.raw.once('close', () => inFlight.delete(reply.raw))
+    reply.raw.on('close', () => inFlight.delete(reply.raw))
     done()
   })
   server.addHook('onSend', (_request, reply, _payload, done) => {

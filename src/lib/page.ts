@@ -1,25 +1,24 @@
 /** Pages of a list whose rows the database has written as JSON: put together without reading them again. */
 
-export interface Row {
-  readonly item: string
-}
+/** An item as JSON, and beside it the columns of its position in the list. */
+export type Row = readonly [item: string, ...position: string[]]
 
 /** `{"<name>": [...], "next_cursor": …, "has_more": …}` from one row more than the page holds. */
-export function pageText<R extends Row>(
+export function pageText(
   name: string,
-  rows: readonly R[],
-  { limit, cursor }: { limit: number; cursor: (last: R) => string },
+  rows: readonly Row[],
+  { limit, cursor }: { limit: number; cursor: (position: string[]) => string },
 ): string {
   const page = rows.length > limit ? rows.slice(0, limit) : rows
   const last = page.at(-1)
   const more = rows.length > limit && last !== undefined
-  const next = more ? JSON.stringify(cursor(last)) : 'null'
+  const next = more ? JSON.stringify(cursor(last.slice(1))) : 'null'
   return joinText(`{"${name}":[`, page, `],"next_cursor":${next},"has_more":${more}}`)
 }
 
 /** Items between commas, put together in one piece: a page that is added to afterwards is copied once more. */
 export function joinText(head: string, rows: readonly Row[], tail: string): string {
-  const texts = rows.map(({ item }) => item)
+  const texts = rows.map(([item]) => item)
   const last = texts.length - 1
   if (last < 0) return head + tail
   texts[0] = head + texts[0]

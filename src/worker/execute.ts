@@ -10,7 +10,7 @@ import {
   storeUnreadCounts,
   unreadReply,
 } from '../capabilities/chats/chats.ts'
-import { storeContacts } from '../capabilities/contacts/contacts.ts'
+import { storeContacts, withKnownPhone } from '../capabilities/contacts/contacts.ts'
 import { sentMessage, sentReply, storeMessages } from '../capabilities/messages/messages.ts'
 import { findSuppressed } from '../capabilities/suppressions/suppressions.ts'
 import type { Owner } from '../contract.ts'
@@ -113,7 +113,8 @@ const start: Kind<Person, Chat> = {
     const found = await session.resolve(identifier)
     if (found.kind !== 'accepted') return found
     if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
-    const suppressed = await findSuppressed(app.db, held.workspace_id, found.value)
+    const person = await withKnownPhone(app.db, held, found.value)
+    const suppressed = await findSuppressed(app.db, held.workspace_id, person)
     return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : found
   },
   submit: (session, _, person) => session.openChat(person.id),

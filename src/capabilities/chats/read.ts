@@ -2,10 +2,10 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
+import { type CursorScope, makeCursor, type Position, readCursor, readOnce } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { pageText } from '../../lib/page.ts'
+import { pageText, type Row } from '../../lib/page.ts'
 import { quote } from '../../lib/text.ts'
 
 export interface ChatFilters {
@@ -20,12 +20,8 @@ export interface ChatQuery extends ChatFilters {
   readonly limit: number
 }
 
-interface Row {
-  readonly item: string
-  readonly at: string
-  readonly chat_id: string
-  readonly account_id: string
-}
+/** Comes before every chat. */
+const start: Position = ['infinity', '9223372036854775807', '']
 
 /** The page as JSON text. */
 export async function listChats(
@@ -37,45 +33,54 @@ export async function listChats(
   const { account_id: _, cursor: __, limit, ...filters } = query
   const after = readChatCursor(app, caller, query)
   await requireFilters(app, caller, filters)
-  const rows = await app.db.rows<Row>(chatPage(accounts, { filters, after, limit: limit + 1 }))
+  const rows = await app.db.lists<Row>(chatPage(accounts, { filters, after, limit: limit + 1 }))
   return pageText('chats', rows, {
     limit,
-    cursor: ({ at, chat_id, account_id }) =>
-      makeCursor(app.secrets, scopeOf(caller, query), [at, chat_id, account_id]),
+    cursor: (position) => makeCursor(app.secrets, scopeOf(caller, query), position),
   })
 }
 
 /** Where the page begins. Throws if the cursor was made for another query. */
 export function readChatCursor(app: App, caller: Caller, query: ChatQuery): Position | undefined {
-  if (query.cursor === undefined) return undefined
-  return readCursor(app.secrets, scopeOf(caller, query), query.cursor)
+  const { cursor } = query
+  if (cursor === undefined) return undefined
+  return readOnce(query, () => readCursor(app.secrets, scopeOf(caller, query), cursor))
 }
 
 function scopeOf({ workspace_id }: Caller, { cursor: _, limit: __, ...filters }: ChatQuery): CursorScope {
   return { workspace_id, operation: 'list_chats', filters: { ...filters } }
 }
 
-/** Each account's newest, merged. The index of each begins with the account, so other tenants cost nothing. */
+/**
+ * Each account's newest, merged. The index of each begins with the account, so other tenants cost nothing.
+ *
+ * One statement for every page, the first included, and PostgreSQL keeps its plan. That is why the values stand in
+ * sub-selects, where the planner does not look at them: seeing them, it would find a plan for these better than one for
+ * any, and make it anew for each page, which costs as much as the page. It is told that none is longer than 100.
+ */
 export function chatPage(
   accounts: readonly Account[],
-  { filters, after, limit }: { filters: ChatFilters; after: Position | undefined; limit: number },
+  { filters, after = start, limit }: { filters: ChatFilters; after: Position | undefined; limit: number },
 ): Sql {
-  const [at, chat_id, account_id] = after ?? []
-  const beyond = after
-    ? sql`and (c.last_message_at, c.chat_id) <= (${at}::timestamptz, ${chat_id}::bigint)
-        and (c.last_message_at, c.chat_id, c.account_id) < (${at}::timestamptz, ${chat_id}::bigint, ${account_id}::text)`
-    : sql``
+  const [at, chat_id, account_id] = after
   return sql`
-    select p.account_id, p.chat_id, p.last_message_at::text as at, row_to_json(item)::text as item
+    select row_to_json(item)::text as item, p.last_message_at::text as at, p.chat_id, p.account_id
     from (
       select page.*, a.provider
-      from unnest(${accounts.map(({ id }) => id)}::text[], ${accounts.map(({ provider }) => provider)}::text[])
-        as a (id, provider)
+      from (
+        select ${accounts.map(({ id }) => id)}::text[] as ids,
+          ${accounts.map(({ provider }) => provider)}::text[] as providers,
+          ${at}::timestamptz as at, ${chat_id}::bigint as chat_id, ${account_id}::text as account_id offset 0) asked
+      cross join unnest(asked.ids, asked.providers) as a (id, provider)
       cross join lateral (
-        select c.account_id, c.chat_id, c.name, c.kind, c.last_message_text, c.last_message_at, c.unread_count
-        from ${sourceOf(filters)} ${beyond}
-        order by c.last_message_at desc, c.chat_id desc limit ${limit}) page
-      order by last_message_at desc, chat_id desc, account_id desc limit ${limit}) p
+        select * from (
+          select c.account_id, c.chat_id, c.name, c.kind, c.last_message_text, c.last_message_at, c.unread_count
+          from ${sourceOf(filters)}
+            and (c.last_message_at, c.chat_id) <= (asked.at, asked.chat_id)
+            and (c.last_message_at, c.chat_id, c.account_id) < (asked.at, asked.chat_id, asked.account_id)
+          order by c.last_message_at desc, c.chat_id desc limit 101) longest
+        order by last_message_at desc, chat_id desc limit (select ${limit}::int)) page
+      order by last_message_at desc, chat_id desc, account_id desc limit (select ${limit}::int)) p
     cross join lateral (
       select p.account_id, 'platform:chat:' || p.chat_id as id, p.name, p.provider, p.kind, p.last_message_text,
         wire_time(p.last_message_at) as last_message_at, p.unread_count) item`

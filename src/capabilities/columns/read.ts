@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
-import { type Batch, pageText, streamText } from '../../lib/page.ts'
+import { type Batch, pageText, type Row, streamText } from '../../lib/page.ts'
 import { Json, Stream } from '../../route.ts'
 import { listColumns } from './columns.ts'
 
@@ -37,20 +37,12 @@ export async function readColumns(
     )
   }
   const after = readColumnCursor(app, caller, query)
-  const rows = await app.db.rows<Row>(valuePage(accounts, { after, limit: limit + 1 }))
+  const rows = await app.db.lists<Row>(valuePage(accounts, { after, limit: limit + 1 }))
   const page = pageText('values', rows, {
     limit,
-    cursor: ({ account_id, chat_id, column_id }) =>
-      makeCursor(app.secrets, scopeOf(caller, query), [account_id, chat_id, column_id]),
+    cursor: (position) => makeCursor(app.secrets, scopeOf(caller, query), position),
   })
   return new Json(`{"columns":${columns},${page.slice(1)}`)
-}
-
-interface Row {
-  readonly item: string
-  readonly account_id: string
-  readonly chat_id: string
-  readonly column_id: string
 }
 
 export function readColumnCursor(app: App, caller: Caller, query: ColumnQuery): Position | undefined {
@@ -89,7 +81,7 @@ function valuePage(
   return sql`
     select page.* from unnest(${accounts.map(({ id }) => id)}::text[]) as a (id)
     cross join lateral (
-      select v.account_id, v.chat_id, v.column_id, row_to_json(item)::text as item
+      select row_to_json(item)::text as item, v.account_id, v.chat_id, v.column_id
       from column_values v ${item}
       where v.account_id = a.id ${beyond}
       order by v.account_id, v.chat_id, v.column_id limit ${limit}) page

@@ -1,6 +1,6 @@
 /** The people an account knows. */
 import type { Owner } from '../../contract.ts'
-import { sql, type Tx } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
 
@@ -21,4 +21,12 @@ export async function storeContacts(tx: Tx, owner: Owner, people: readonly Perso
     on conflict (account_id, provider_id) do update
       set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone),
         sort_name = excluded.sort_name, name_tokens = excluded.name_tokens`)
+}
+
+/** With the phone number that the platform told once, where it leaves it out now. */
+export async function withKnownPhone(db: Db, { account_id }: Owner, person: Person): Promise<Person> {
+  if (person.phone !== null) return person
+  const known = await db.maybe<{ phone: string | null }>(sql`
+    select phone from contacts where account_id = ${account_id} and provider_id = ${person.id}`)
+  return { ...person, phone: known?.phone ?? null }
 }

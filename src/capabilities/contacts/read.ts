@@ -2,8 +2,8 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
-import { pageText } from '../../lib/page.ts'
+import { type CursorScope, makeCursor, type Position, readCursor, readOnce } from '../../lib/cursor.ts'
+import { pageText, type Row } from '../../lib/page.ts'
 import { prefixTerms, toTsquery } from '../../lib/tokens.ts'
 
 export interface ContactQuery {
@@ -13,12 +13,8 @@ export interface ContactQuery {
   readonly q?: string | undefined
 }
 
-interface Row {
-  readonly item: string
-  readonly sort_name: string
-  readonly provider_id: string
-  readonly account_id: string
-}
+/** Comes before every name. */
+const start: Position = ['', '-9223372036854775808', '']
 
 /** The page as JSON text. `q` finds names with words that begin with its words, whatever their case or accents. */
 export async function listContacts(
@@ -29,43 +25,48 @@ export async function listContacts(
 ): Promise<string> {
   const { limit, q } = query
   const after = readContactCursor(app, caller, query)
-  const rows = await app.db.rows<Row>(contactPage(accounts, { after, limit: limit + 1, q }))
+  const rows = await app.db.lists<Row>(contactPage(accounts, { after, limit: limit + 1, q }))
   return pageText('contacts', rows, {
     limit,
-    cursor: ({ sort_name, provider_id, account_id }) =>
-      makeCursor(app.secrets, scopeOf(caller, query), [sort_name, provider_id, account_id]),
+    cursor: (position) => makeCursor(app.secrets, scopeOf(caller, query), position),
   })
 }
 
 /** Where the page begins. Throws if the cursor was made for another query. */
 export function readContactCursor(app: App, caller: Caller, query: ContactQuery): Position | undefined {
-  if (query.cursor === undefined) return undefined
-  return readCursor(app.secrets, scopeOf(caller, query), query.cursor)
+  const { cursor } = query
+  if (cursor === undefined) return undefined
+  return readOnce(query, () => readCursor(app.secrets, scopeOf(caller, query), cursor))
 }
 
 function scopeOf({ workspace_id }: Caller, { account_id, q }: ContactQuery): CursorScope {
   return { workspace_id, operation: 'list_contacts', filters: { account_id, q } }
 }
 
+/** One statement for every page, the first included, with one plan: see `chatPage`. */
 export function contactPage(
   accounts: readonly Account[],
-  { after, limit, q }: { after?: Position | undefined; limit: number; q?: string | undefined },
+  { after = start, limit, q }: { after?: Position | undefined; limit: number; q?: string | undefined },
 ): Sql {
-  const [name, provider_id, account_id] = after ?? []
-  const beyond = after
-    ? sql`and (c.sort_name, c.provider_id) >= (${name}::text, ${provider_id}::bigint)
-        and (c.sort_name, c.provider_id, c.account_id) > (${name}::text, ${provider_id}::bigint, ${account_id}::text)`
-    : sql``
+  const [name, provider_id, account_id] = after
   const words = q === undefined ? [] : prefixTerms(q).map((term) => toTsquery(term))
   const matching = q === undefined ? sql`` : sql`and c.name_tokens @@ ${words.join(' & ')}::tsquery`
   return sql`
-    select p.sort_name, p.provider_id, p.account_id, row_to_json(item)::text as item
+    select row_to_json(item)::text as item, p.sort_name, p.provider_id, p.account_id
     from (
-      select page.* from unnest(${accounts.map(({ id }) => id)}::text[]) as a (id)
+      select page.*
+      from (
+        select ${accounts.map(({ id }) => id)}::text[] as ids, ${name}::text as sort_name,
+          ${provider_id}::bigint as provider_id, ${account_id}::text as account_id offset 0) asked
+      cross join unnest(asked.ids) as a (id)
       cross join lateral (
-        select c.account_id, c.provider_id, c.name, c.username, c.sort_name from contacts c
-        where c.account_id = a.id ${matching} ${beyond}
-        order by c.sort_name, c.provider_id limit ${limit}) page
-      order by sort_name, provider_id, account_id limit ${limit}) p
+        select * from (
+          select c.account_id, c.provider_id, c.name, c.username, c.sort_name from contacts c
+          where c.account_id = a.id ${matching}
+            and (c.sort_name, c.provider_id) >= (asked.sort_name, asked.provider_id)
+            and (c.sort_name, c.provider_id, c.account_id) > (asked.sort_name, asked.provider_id, asked.account_id)
+          order by c.sort_name, c.provider_id limit 201) longest
+        order by sort_name, provider_id limit (select ${limit}::int)) page
+      order by sort_name, provider_id, account_id limit (select ${limit}::int)) p
     cross join lateral (select p.account_id, p.provider_id::text, p.name, p.username) item`
 }

@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { joinText } from '../../lib/page.ts'
+import { joinText, type Row } from '../../lib/page.ts'
 import { chatNumber, parseTime } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.ts'
@@ -11,12 +11,6 @@ import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.
 export interface MessageQuery {
   readonly before?: string | undefined
   readonly limit: number
-}
-
-interface Row {
-  readonly item: string
-  readonly at: string
-  readonly id: string
 }
 
 /** Strictly before this message in the order of (time, id). */
@@ -48,7 +42,7 @@ export async function listMessages(
   const page = messagePage(account.id, chat, { before, limit: limit + 1 })
   const deadline = performance.now() + fetchMsMax
   let source = 'store'
-  let rows = await app.db.rows<Row>(page)
+  let rows = await app.db.lists<Row>(page)
   // Messages come with their chat: only where there are none is it worth asking whether the chat is there.
   if (rows.length === 0 && named) await require()
   let complete = rows.length > limit || (await isHistoryComplete(app.db, account.id, chat))
@@ -62,7 +56,7 @@ export async function listMessages(
     }
     source = 'platform'
     complete = fetched === 'complete'
-    rows = await app.db.rows<Row>(page)
+    rows = await app.db.lists<Row>(page)
   }
   return pageText(rows, {
     source,
@@ -99,7 +93,7 @@ export function messagePage(
   { before = end, limit }: { before?: Point; limit: number },
 ): Sql {
   return sql`
-    select m.id, item.timestamp as at, row_to_json(item)::text as item
+    select row_to_json(item)::text as item, item.timestamp as at, m.id
     from messages m cross join lateral (
       select m.id::text, m.text, m.is_sender, wire_time(m.sent_at) as timestamp, wire_time(m.edited_at) as edited_at,
         m.attachments) item
@@ -109,7 +103,7 @@ export function messagePage(
 }
 
 /** A timestamp whose digits below the millisecond are the message's id: a cursor to one, a time to another. */
-function makeBefore({ at, id }: Row): string {
+function makeBefore([, at = '', id = '']: Row): string {
   return `${at.slice(0, -1)}${id.padStart(idDigits, '0')}Z`
 }
 

@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
-import { type Batch, pageText, streamText } from '../../lib/page.ts'
+import { type Batch, pageText, type Row, streamText } from '../../lib/page.ts'
 import { Json, Stream } from '../../route.ts'
 import { listStages } from './pipeline.ts'
 
@@ -35,18 +35,12 @@ export async function readPipeline(
     )
   }
   const after = readPipelineCursor(app, caller, { cursor })
-  const rows = await app.db.rows<Row>(placementPage(accounts, { after, limit: limit + 1 }))
+  const rows = await app.db.lists<Row>(placementPage(accounts, { after, limit: limit + 1 }))
   const page = pageText('placements', rows, {
     limit,
-    cursor: ({ account_id, chat_id }) => makeCursor(app.secrets, scopeOf(caller), [account_id, chat_id]),
+    cursor: (position) => makeCursor(app.secrets, scopeOf(caller), position),
   })
   return new Json(`{"stages":${stages},${page.slice(1)}`)
-}
-
-interface Row {
-  readonly item: string
-  readonly account_id: string
-  readonly chat_id: string
 }
 
 export function readPipelineCursor(
@@ -87,7 +81,7 @@ export function placementPage(
   return sql`
     select page.* from unnest(${accounts.map(({ id }) => id)}::text[]) as a (id)
     cross join lateral (
-      select c.account_id, c.chat_id, ${placement} as item from chats c
+      select ${placement} as item, c.account_id, c.chat_id from chats c
       where c.account_id = a.id and c.placed_at is not null ${beyond}
       order by c.account_id, c.chat_id limit ${limit}) page
     order by account_id, chat_id limit ${limit}`

@@ -75,6 +75,17 @@ describe('POST /chats/start', () => {
     }
   })
 
+  test('409 for a phone number that the platform told once and leaves out now', async () => {
+    const { person_id } = workplace.sandbox.world.addPerson({ name: 'Dee', username: 'dee_suppressed' })
+    expect(await start('dee_suppressed')).toMatchObject({ status: 200 })
+    await app().db.run(sql`update contacts set phone = '+49 170 7654321' where provider_id = ${person_id}`)
+    await add({ phone: '+49 170 7654321' })
+    expect(await start('dee_suppressed')).toMatchObject({
+      status: 409,
+      body: { code: 'identity_suppressed' },
+    })
+  })
+
   test('503 while the list cannot be read, and nothing is looked up', async () => {
     await app().db.run(sql`alter table suppressions rename to suppressions_away`)
     try {
