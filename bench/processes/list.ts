@@ -18,5 +18,7 @@ for (const owner of owners.filter((_, at) => at % parts === part)) {
     parentPort?.postMessage(listed)
     while (await mergeSegments(db, owner));
   }
+  // As the worker does it when nothing comes any more.
+  await mergeSegments(db, owner, { all: true })
 }
 await db.close()

@@ -433,8 +433,10 @@ create table schema_migrations (
 create table search_lists (
   segment_id bigint not null,
   word text not null,
-  list bytea not null,
-  PRIMARY KEY (segment_id, word)
+  part integer not null,
+  length integer not null,
+  bytes bytea not null,
+  PRIMARY KEY (segment_id, word, part)
 );
 
 create table search_pending (

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
-import { findPending, listPending, mergeSegments } from '../capabilities/search/segments.ts'
+import { findPending, findScattered, listPending, mergeSegments } from '../capabilities/search/segments.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -20,6 +20,7 @@ const tidyMs = 60_000
 /** What comes meanwhile goes together. Under load it rests in proportion: those who emit need the server, too. */
 const sequencerRest = { leastMs: 10, timesItsWork: 4 }
 const listMs = 1_000
+const gatherMs = 60_000
 
 export interface WorkerOptions {
   readonly platforms: Platforms
@@ -31,7 +32,7 @@ export async function startWorker(app: App, { platforms, directory }: WorkerOpti
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
   countUnlisted(app)
-  const always = [tidy, list, sequencer, sweepLoop(), forgetLoop()]
+  const always = [tidy, list, gather, sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
   const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
@@ -116,6 +117,16 @@ const list: Loop = {
       while (await mergeSegments(db, owner));
     }
     return owners.length > 0
+  },
+}
+
+/** What came in over the day lies together by night. */
+const gather: Loop = {
+  name: 'gather',
+  restMs: gatherMs,
+  async step({ db }) {
+    const owner = await findScattered(db)
+    return owner !== undefined && (await mergeSegments(db, owner, { all: true }))
   },
 }
 

@@ -3,6 +3,7 @@ import type { Db } from '../../db/sql.ts'
 import { countFrom, type Position, positionAt, secondOf, select } from '../../lib/postings.ts'
 import { type Condition, isMatch, isTimeOnly, type Plan, planFor } from './conditions.ts'
 import { evaluate, evaluateWhole, nameOf } from './evaluate.ts'
+import { partBytes, partsMax } from './pack.ts'
 import {
   type Asked,
   type Found,
@@ -112,9 +113,9 @@ async function readListed(
   const asked = askFor(plans)
   const check = [...plans.values()].some((plan) => plan.check)
   const need = check ? checkedMax : wanted.count
-  let depth = firstDepth(plans)
+  let parts = firstParts(plans)
   for (;;) {
-    const read = await readLists(db, place, { asked, times: condition, depth })
+    const read = await readLists(db, place, { asked, times: condition, parts })
     const segments = read.map((segment) =>
       look(segment, plans.get(segment.account_id) as Plan, (positions) =>
         select(within(positions, condition), ofAccount(stale, segment.account_id), { without: true }),
@@ -134,31 +135,30 @@ async function readListed(
     }
     const few = fewIn(segments)
     if (few) return { rows: few, check: true, cut: false }
-    depth = Math.min(depthMax, depth * Math.max(8, Math.ceil((2 * need) / Math.max(total, 1))))
-    if (bytesAt(read, depth) > bytesMax) return { rows: known, check, cut: true }
+    parts = Math.min(partsMax, parts * Math.max(4, Math.ceil((1.5 * need) / Math.max(total, 1))))
+    if (bytesIn(read, parts) > bytesMax) return { rows: known, check, cut: true }
   }
 }
 
-const depthMax = 2 ** 30
 /** Of all lists together: what one search may take. */
 const bytesMax = 32_000_000
 
-function bytesAt(segments: readonly SegmentRead[], depth: number): number {
+function bytesIn(segments: readonly SegmentRead[], parts: number): number {
   let bytes = 0
   for (const { pieces } of segments) {
-    for (const { length } of [...pieces.values()].flat()) bytes += Math.min(length, depth)
+    for (const { length } of [...pieces.values()].flat()) bytes += Math.min(length, parts * partBytes)
   }
   return bytes
 }
 
-/** In bytes: what should be enough, if what is looked for is common. */
-function firstDepth(plans: ReadonlyMap<string, Plan>): number {
+/** How much of each list should be enough, if what is looked for is common. */
+function firstParts(plans: ReadonlyMap<string, Plan>): number {
   const [{ groups } = { groups: [] }] = plans.values()
   const looks = groups.flat(2)
-  if (looks.some(({ low, high }) => low !== high)) return 512
   // Most of a list of marks is others'.
-  if (looks.some(({ tag }) => tag !== undefined)) return 16_384
-  return Math.max(1024, Math.ceil(((groups.length > 1 ? 4 : 1) * 8192) / plans.size))
+  if (looks.some(({ tag }) => tag !== undefined)) return 8
+  if (looks.some(({ low, high }) => low !== high)) return 1
+  return Math.ceil((groups.length > 1 ? 16 : 4) / plans.size)
 }
 
 /** Each name once: people have the same lists in common, and so have plans. */

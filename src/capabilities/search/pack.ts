@@ -1,4 +1,4 @@
-/** Lists as they travel: many in one value, each with its length. The driver reads a value of bytes many times faster than an array. */
+/** Lists as they are stored, in parts, and as they travel: many in one value, which the driver reads much faster than an array. */
 import { type Sql, sql } from '../../db/sql.ts'
 
 /** A list, or its beginning. */
@@ -8,10 +8,17 @@ export interface Piece {
   readonly length: number
 }
 
-/** Aggregates lists, of each so many bytes at most. */
-export function packed(list: Sql, depth: number = 2 ** 30): Sql {
-  return sql`string_agg(int4send(octet_length(${list})) || int4send(least(octet_length(${list}), ${depth}::int))
-    || substring(${list} from 1 for ${depth}::int), '')`
+/** Four parts fill a page of the database. */
+export const partBytes = 1940
+
+/** Every list has fewer. */
+export const partsMax = 2 ** 20
+
+/** Aggregates the first parts of lists, in order of the key of `search_lists`: before each list its length, and how much of it there is. */
+export function packed(parts: number, order: Sql): Sql {
+  return sql`string_agg(
+    case when l.part = 0 then int4send(l.length) || int4send(least(l.length, ${parts * partBytes}::int)) || l.bytes
+      else l.bytes end, '' order by ${order})`
 }
 
 export function unpack(lists: Buffer | null): Piece[] {

@@ -6,7 +6,7 @@ import type { Owner } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import type { Message } from '../../platform/port.ts'
 import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
-import { chooseSegments, findPending, listPending, mergeSegments } from './segments.ts'
+import { chooseSegments, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
 
 let service: Service
 let own: Tenant
@@ -113,7 +113,7 @@ describe('segments', () => {
         const deleted = new Set<number>()
         for (const [at, one] of steps.entries()) {
           if (one.do === 'list') await listPending(db, owner)
-          else if (one.do === 'merge') await mergeAll(owner)
+          else if (one.do === 'merge') await mergeSegments(db, owner, { all: true })
           else if (one.do === 'delete') {
             await remove(owner, one.id)
             if (texts.delete(one.id)) deleted.add(one.id)
@@ -136,15 +136,6 @@ describe('segments', () => {
     )
   })
 
-  /** All segments become one, as if much was stale. */
-  async function mergeAll(owner: Owner): Promise<void> {
-    await service.app.db.run(sql`
-      insert into search_stale (account_id, sent_at, chat_id, id, listing, workspace_id)
-      select ${owner.account_id}, '2001-01-01', 999, n, 0, ${owner.workspace_id} from generate_series(1, 1000) as n
-      on conflict do nothing`)
-    await mergeSegments(service.app.db, owner)
-  }
-
   test('what is stale is forgotten once everything was merged', async () => {
     const owner = await newOwner()
     await put(owner, [messageOf(1, 'red'), messageOf(2, 'red')])
@@ -155,7 +146,7 @@ describe('segments', () => {
     expect(await find(owner, 'red')).toEqual({ ids: [], count: 0 })
     await listPending(service.app.db, owner)
     expect(await listSegments(owner)).toEqual([2, 1])
-    await mergeAll(owner)
+    await mergeSegments(service.app.db, owner, { all: true })
     expect(await countStale(owner)).toBe(0)
     expect(await listSegments(owner)).toHaveLength(1)
     expect(await find(owner, 'red')).toEqual({ ids: [], count: 0 })
@@ -201,6 +192,42 @@ describe('segments', () => {
     expect((await find(owner, 'merged')).count).toBe(16)
   })
 
+  test('an account at rest gets one segment of several', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    for (const at of [1, 2, 3]) {
+      await put(owner, [messageOf(at, 'scattered')])
+      await listPending(db, owner)
+    }
+    await put(owner, [messageOf(4, 'scattered')])
+    expect(await findScattered(db)).not.toEqual(owner)
+    await listPending(db, owner)
+    expect(await findScattered(db)).toEqual(owner)
+    expect(await mergeSegments(db, owner, { all: true })).toBe(true)
+    expect(await findScattered(db)).not.toEqual(owner)
+    expect(await listSegments(owner)).toEqual([4])
+    expect((await find(owner, 'scattered')).count).toBe(4)
+  })
+
+  test('long lists lie in parts, and are read from their beginning', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    for (const round of [0, 1, 2]) {
+      const messages = Array.from({ length: 900 }, (_, at) => messageOf(round * 900 + at + 1, 'long list'))
+      await put(owner, messages)
+      await listPending(db, owner)
+      const { ids, count } = await find(owner, '"long" list')
+      expect([ids[0], ids.length, count]).toEqual([(round + 1) * 900, 100, round === 0 ? 900 : 1000])
+    }
+    await mergeSegments(db, owner, { all: true })
+    const { parts } = await db.one<{ parts: number }>(sql`
+      select max(part) as parts from search_lists l join search_segments s on s.id = l.segment_id
+      where s.account_id = ${owner.account_id} and word = 'long'`)
+    expect(parts).toBeGreaterThan(2)
+    expect((await find(owner, '"long" -list')).count).toBe(0)
+    expect((await find(owner, '"list"')).ids[0]).toBe(2700)
+  })
+
   test('what waits long enough is listed, be it ever so little', async () => {
     const owner = await newOwner()
     await put(owner, [messageOf(1, 'patience')])
@@ -214,9 +241,9 @@ describe('segments', () => {
 describe('chooseSegments', () => {
   const sizes = (...all: number[]) => all.map((messages) => ({ messages }))
 
-  test('eight of about the same size, and everything when much is stale', () => {
-    expect(chooseSegments(sizes(1, 2, 3, 4, 5, 6, 7), 0)).toBeUndefined()
-    expect(chooseSegments(sizes(100, 1, 2, 3, 4, 5, 6, 7, 1), 0)).toEqual(sizes(1, 2, 3, 4, 5, 6, 7, 1))
+  test('four of about the same size, and everything when much is stale', () => {
+    expect(chooseSegments(sizes(1, 2, 3), 0)).toBeUndefined()
+    expect(chooseSegments(sizes(100, 1, 4, 2, 3, 1), 0)).toEqual(sizes(1, 2, 3, 1))
     expect(chooseSegments(sizes(9000, 10), 999)).toBeUndefined()
     expect(chooseSegments(sizes(200_000, 10), 1000)).toBeUndefined()
     expect(chooseSegments(sizes(9000, 10), 1000)).toEqual(sizes(9000, 10))
@@ -232,7 +259,7 @@ describe('chooseSegments', () => {
         segments = segments.filter((one) => !merged.includes(one))
         segments.push({ messages: merged.reduce((sum, { messages }) => sum + messages, 0) })
       }
-      expect(segments.length).toBeLessThan(40)
+      expect(segments.length).toBeLessThan(25)
     }
   })
 })

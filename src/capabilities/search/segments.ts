@@ -14,7 +14,7 @@ import {
   positionOf,
 } from '../../lib/postings.ts'
 import { isMarkList, type Listed, lastWord, listMessages } from './listing.ts'
-import { type Piece, packed, unpack } from './pack.ts'
+import { type Piece, packed, partBytes, partsMax, unpack } from './pack.ts'
 
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
@@ -95,34 +95,50 @@ async function addSegment(tx: Tx, { account_id, workspace_id }: Owner, segment: 
 const bytesMax = 1_000_000
 
 async function addLists(tx: Tx, segment_id: string, lists: ReadonlyMap<string, List>): Promise<void> {
-  let words: string[] = []
-  let encoded: Buffer[] = []
-  let bytes = 0
-  const flush = () =>
-    tx.run(sql`
-      insert into search_lists (segment_id, word, list)
-      select ${segment_id}, word, list from unnest(${words}::text[], ${encoded}::bytea[]) as l (word, list)`)
-  for (const [word, list] of lists) {
-    if (list.positions.length === 0) continue
-    const buffer = encodeList(list)
-    words.push(word)
-    encoded.push(buffer)
-    bytes += buffer.length + 32
-    if (bytes < bytesMax) continue
-    await flush()
-    words = []
-    encoded = []
-    bytes = 0
+  let parts: Part[] = []
+  let size = 0
+  const flush = async () => {
+    await tx.run(sql`
+      insert into search_lists (segment_id, word, part, length, bytes)
+      select ${segment_id}, word, part, length, bytes
+      from unnest(${parts.map(({ word }) => word)}::text[], ${parts.map(({ part }) => part)}::int[],
+        ${parts.map(({ length }) => length)}::int[], ${parts.map(({ bytes }) => bytes)}::bytea[])
+        as l (word, part, length, bytes)`)
+    parts = []
+    size = 0
   }
-  if (words.length > 0) await flush()
+  for (const [word, list] of lists) {
+    const bytes = encodeList(list)
+    for (let at = 0; at < bytes.length; at += partBytes) {
+      parts.push({
+        word,
+        part: at / partBytes,
+        length: bytes.length,
+        bytes: bytes.subarray(at, at + partBytes),
+      })
+    }
+    size += bytes.length + overhead
+    if (size >= bytesMax) await flush()
+  }
+  if (parts.length > 0) await flush()
 }
+
+interface Part {
+  readonly word: string
+  readonly part: number
+  readonly length: number
+  readonly bytes: Buffer
+}
+
+/** What a short list takes besides its bytes. */
+const overhead = 32
 
 interface Kept extends Segment {
   readonly id: string
 }
 
-/** Accounts with so many segments of about the same size get one of them. */
-const segmentsMax = 8
+/** So many segments of about the same size become one. */
+const segmentsMax = 4
 /** So many stale places, and one in so many, are worth a merge of everything. */
 const stale = { least: 1000, oneIn: 100 }
 
@@ -139,8 +155,22 @@ export function chooseSegments<T extends Pick<Segment, 'messages'>>(
   return [...classes.values()].find((some) => some.length >= segmentsMax)
 }
 
-/** Makes one segment of several, if there are enough. True: there was something to do. */
-export function mergeSegments(db: Database, owner: Owner): Promise<boolean> {
+/** Where nothing is pending, so many segments, of which the smaller are so large a part, are worth being put together. */
+const scattered = { segments: 3, oneIn: 8 }
+
+/** An account at rest whose messages lie in several segments: searches read one sooner. */
+export function findScattered(db: Db): Promise<Owner | undefined> {
+  return db.maybe<Owner>(sql`
+    select s.account_id, s.workspace_id from search_segments s
+    where not exists (select from search_pending p where p.account_id = s.account_id)
+    group by s.account_id, s.workspace_id
+    having count(*) >= ${scattered.segments}
+      and (sum(s.messages) - max(s.messages)) * ${scattered.oneIn} >= max(s.messages)
+    order by count(*) desc limit 1`)
+}
+
+/** Makes one segment of several, if there are enough, or of all. True: there was something to do. */
+export function mergeSegments(db: Database, owner: Owner, { all = false } = {}): Promise<boolean> {
   return db.transaction(async (tx) => {
     // Before the segments: what is stale in one of them is in one that is seen.
     const places = await tx.rows<StaleRow>(sql`
@@ -148,7 +178,7 @@ export function mergeSegments(db: Database, owner: Owner): Promise<boolean> {
     const segments = await tx.rows<Kept>(sql`
       select id, messages, oldest_at, newest_at from search_segments where account_id = ${owner.account_id}
       order by id for update skip locked`)
-    const chosen = chooseSegments(segments, places.length)
+    const chosen = all ? segments : chooseSegments(segments, places.length)
     if (!chosen || chosen.length === 0) return false
     const gone = new Set(places.map((place) => positionOf({ ...place, sent_at: place.sent_at.getTime() })))
     const merged = await addSegment(tx, owner, {
@@ -186,16 +216,19 @@ async function copyLists(
   const keep = (position: Position) => !gone.has(position)
   for (let after = ''; ; ) {
     const { until } = await tx.one<{ until: string | null }>(sql`
-      select max(word) filter (where place = ${wordsAtOnce}) as until from (
-        select word, row_number() over (order by word) as place from (
-          select word from search_lists where segment_id = ${largest.id} and word > ${after}
+      select case when count(*) < ${wordsAtOnce} and max(bytes) <= ${bytesMax} then null
+        else coalesce(max(word) filter (where bytes <= ${bytesMax}), min(word)) end as until
+      from (
+        select word, sum(length) over (order by word) as bytes from (
+          select word, length from search_lists
+          where segment_id = ${largest.id} and word > ${after} and part = 0
           order by word limit ${wordsAtOnce}) w) w`)
     const rows = await tx.rows<{ word: string; lists: Buffer }>(sql`
-      select l.word, ${packed(sql`l.list`)} as lists from unnest(${ids}::bigint[]) as s (id)
+      select l.word, ${packed(partsMax, sql`s.id, l.part`)} as lists from unnest(${ids}::bigint[]) as s (id)
       cross join lateral (
-        select word, list from search_lists where segment_id = s.id and word > ${after}
+        select word, part, length, bytes from search_lists where segment_id = s.id and word > ${after}
           and word <= coalesce(${until}, ${lastWord}) offset 0) l
-      group by word`)
+      group by l.word`)
     const lists = new Map(
       rows.map(({ word, lists }) => [word, mergeLists(unpack(lists).map(decoderOf(word)), keep)]),
     )

@@ -76,11 +76,11 @@ export interface SegmentRead {
   readonly pieces: Pieces
 }
 
-/** The beginnings of the lists, as many bytes of each as `depth` says. */
+/** The beginnings of the lists, so many parts of each. */
 export async function readLists(
   db: Db,
   { account_ids }: Place,
-  { asked, times, depth }: { asked: readonly Asked[]; times: Times; depth: number },
+  { asked, times, parts }: { asked: readonly Asked[]; times: Times; parts: number },
 ): Promise<SegmentRead[]> {
   const names = [...new Set(asked.map(({ name }) => name))]
   const rows = await db.rows<{
@@ -95,7 +95,8 @@ export async function readLists(
       ${asked.map(({ account_id }) => account_id)}::text[], ${asked.map(({ low }) => low)}::text[],
       ${asked.map(({ high }) => high)}::text[]) as a (place, account_id, low, high)
     cross join lateral (
-      select ${packed(sql`list`, depth)} as lists from search_lists where segment_id = s.id and word >= a.low and word <= a.high) l
+      select ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
+      where l.segment_id = s.id and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l
     where s.account_id = any(${account_ids}) and a.account_id = s.account_id
       and s.newest_at >= ${new Date(times.from)} and s.oldest_at < ${new Date(times.until)}`)
   return [...Map.groupBy(rows, ({ segment_id }) => segment_id).values()].map((some) => ({

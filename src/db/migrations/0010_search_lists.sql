@@ -13,15 +13,18 @@ create table search_segments (
 );
 create index search_segments_account on search_segments (account_id);
 
--- Whose it is says the segment, which comes and goes with its lists in one transaction; a key that refers to it would be
--- checked for every word. `external`: the beginning of a list can be read without the rest.
+-- A list lies in parts, so that its beginning can be read without the rest; `length` is that of the whole list. Whose it
+-- is says the segment, which comes and goes with its lists in one transaction: a key that refers to it would be checked
+-- for every word.
 create table search_lists (
   segment_id bigint not null,
   word text collate "C" not null,
-  list bytea not null,
-  primary key (segment_id, word)
+  part integer not null,
+  length integer not null,
+  bytes bytea not null,
+  primary key (segment_id, word, part)
 );
-alter table search_lists alter column list set storage external;
+alter table search_lists alter column bytes set storage plain;
 
 create table search_pending (
   account_id text not null,
