@@ -353,6 +353,9 @@ async function stopServer(place: Place): Promise<void> {
   process.kill(pid, 'SIGINT')
   const deadline = performance.now() + 30_000
   while ((await findServer(place)) && performance.now() < deadline) await sleep(10)
+  // It signs off a moment before it is gone; but if it was an orphan, nobody may ever bury it.
+  const buried = performance.now() + 1_000
+  while (isAlive(pid) && performance.now() < buried) await sleep(5)
 }
 
 async function exists(path: string): Promise<boolean> {
