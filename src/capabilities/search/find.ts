@@ -135,9 +135,17 @@ async function readListed(
     }
     const few = fewIn(segments)
     if (few) return { rows: few, check: true, cut: false }
-    parts = Math.min(partsMax, parts * Math.max(4, Math.ceil((1.5 * need) / Math.max(total, 1))))
-    if (bytesIn(read, parts) > bytesMax) return { rows: known, check, cut: true }
+    const more = moreParts(read, parts, Math.ceil((1.5 * need) / Math.max(total, 1)))
+    if (more === undefined) return { rows: known, check, cut: true }
+    parts = more
   }
+}
+
+/** So many times as much, or what one search may take; undefined if that has been read. */
+function moreParts(read: readonly SegmentRead[], parts: number, times: number): number | undefined {
+  let more = Math.min(partsMax, parts * Math.max(4, times))
+  while (more > parts && bytesIn(read, more) > bytesMax) more = Math.floor(more / 2)
+  return more > parts ? more : undefined
 }
 
 /** Of all lists together: what one search may take. */
@@ -155,11 +163,14 @@ function bytesIn(segments: readonly SegmentRead[], parts: number): number {
 function firstParts(plans: ReadonlyMap<string, Plan>): number {
   const [{ groups } = { groups: [] }] = plans.values()
   const looks = groups.flat(2)
+  if (looks.length > looksMany) return 1
   // Most of a list of marks is others'.
   if (looks.some(({ tag }) => tag !== undefined)) return 8
   if (looks.some(({ low, high }) => low !== high)) return 1
   return Math.ceil((groups.length > 1 ? 16 : 4) / plans.size)
 }
+
+const looksMany = 32
 
 /** Each name once: people have the same lists in common, and so have plans. */
 function askFor(plans: ReadonlyMap<string, Plan>): Asked[] {
@@ -232,7 +243,8 @@ async function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Ta
   for (let at = 0; at < spots.length && page.length < wanted.count; at += checkedAtOnce) {
     page.push(...(await readMatches(db, spots.slice(at, at + checkedAtOnce), condition)))
   }
-  return { page, total: page.length, cut: page.length < wanted.count && spots.length < count(rows) }
+  const cut = page.length < wanted.count && spots.length < count(rows)
+  return { page: page.sort(byTime), total: page.length, cut }
 }
 
 /** So many of the newest, and all of the last one's second; the newest second first. */
