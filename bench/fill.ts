@@ -14,9 +14,11 @@ export interface Load {
   readonly tables: readonly { readonly name: string; readonly count: number }[]
   /** What `rowsOf` makes the rows from. */
   readonly from: unknown
+  /** Whether messages are put into the lists that searches read; otherwise a worker does it, once it runs. */
+  readonly listed?: boolean
 }
 
-export async function load(db: Database, { rows, tables, from }: Load): Promise<void> {
+export async function load(db: Database, { rows, tables, from, listed = false }: Load): Promise<void> {
   const names = tables.map(({ name }) => name)
   await inHaste(db, async () => {
     const indexes = await dropIndexes(db, names)
@@ -25,7 +27,8 @@ export async function load(db: Database, { rows, tables, from }: Load): Promise<
     }
     await inLanes('vacuum', names, (name) => run(db, [`vacuum analyze ${name}`]))
     await inLanes('indexes', indexes, (statements) => run(db, statements))
-    if (names.includes('messages')) await list(db)
+    if (names.includes('messages')) await pend(db)
+    if (listed) await list(db)
   })
 }
 
@@ -58,22 +61,22 @@ function copy(
   return inThreads('copy.ts', (share) => ({ ...connectionOf(db), ...job, ...share }) satisfies CopyJob, tick)
 }
 
-/** What searches read. */
-export async function list(db: Database): Promise<void> {
+async function pend(db: Database): Promise<void> {
   await run(db, [
     `insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
       select account_id, sent_at, chat_id, id, workspace_id from messages where deleted_at is null`,
-    'analyze search_pending',
+    'vacuum analyze search_pending',
   ])
+}
+
+async function list(db: Database): Promise<void> {
   const { total } = await db.one<{ total: number }>(sql`select count(*)::int as total from search_pending`)
   await bar('lists', total, (tick) =>
     inThreads('list.ts', (share) => ({ ...connectionOf(db), ...share }) satisfies ListJob, tick),
   )
-  await run(db, [
-    'vacuum analyze search_lists',
-    'vacuum analyze search_pending',
-    'vacuum analyze search_segments',
-  ])
+  await inLanes('vacuum', ['search_lists', 'search_pending', 'search_segments'], (name) =>
+    run(db, [`vacuum analyze ${name}`]),
+  )
 }
 
 function connectionOf(db: Database) {

@@ -51,6 +51,7 @@ async function makeData(app: OpenApp): Promise<void> {
       { name: 'messages', count: total },
     ],
     from: { ids, workspace_id, perAccount: total / accounts } satisfies World,
+    listed: true,
   })
   row(`${number(total)} messages made`, `${number((performance.now() - startedAt) / 1000)} s`)
 }
