@@ -16,7 +16,6 @@ for (const owner of owners.filter((_, at) => at % parts === part)) {
   for (let listed = 1; listed > 0; ) {
     listed = await listPending(db, owner)
     parentPort?.postMessage(listed)
-    while (await mergeSegments(db, owner));
   }
   // As the worker does it when nothing comes any more.
   await mergeSegments(db, owner, { all: true })

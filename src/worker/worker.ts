@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
-import { findPending, findScattered, listPending, mergeSegments } from '../capabilities/search/segments.ts'
+import {
+  batchMax,
+  findPending,
+  findScattered,
+  listPending,
+  mergeSegments,
+} from '../capabilities/search/segments.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -113,8 +119,8 @@ const list: Loop = {
   async step({ db }) {
     const owners = await findPending(db)
     for (const owner of owners) {
-      await listPending(db, owner)
-      while (await mergeSegments(db, owner));
+      // While there is much to list, what is listed is left as it is: it would be copied again and again.
+      if ((await listPending(db, owner)) < batchMax) while (await mergeSegments(db, owner));
     }
     return owners.length > 0
   },

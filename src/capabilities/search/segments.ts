@@ -19,7 +19,7 @@ import { type Piece, packed, partBytes, partsMax, unpack } from './pack.ts'
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
 /** So many at once, which bounds the memory it takes. */
-const batchMax = 10_000
+export const batchMax = 10_000
 
 /** Accounts with enough to list, or with something that has waited long enough. */
 export async function findPending(db: Db): Promise<Owner[]> {
@@ -139,6 +139,8 @@ interface Kept extends Segment {
 
 /** So many segments of about the same size become one. */
 const segmentsMax = 4
+/** No more at once: all of them are looked at for each message. */
+const mergedMax = 64
 /** So many stale places, and one in so many, are worth a merge of everything. */
 const stale = { least: 1000, oneIn: 100 }
 
@@ -178,8 +180,8 @@ export function mergeSegments(db: Database, owner: Owner, { all = false } = {}):
     const segments = await tx.rows<Kept>(sql`
       select id, messages, oldest_at, newest_at from search_segments where account_id = ${owner.account_id}
       order by id for update skip locked`)
-    const chosen = all ? segments : chooseSegments(segments, places.length)
-    if (!chosen || chosen.length === 0) return false
+    const chosen = (all ? segments : chooseSegments(segments, places.length))?.slice(0, mergedMax) ?? []
+    if (chosen.length === 0) return false
     const gone = new Set(places.map((place) => positionOf({ ...place, sent_at: place.sent_at.getTime() })))
     const merged = await addSegment(tx, owner, {
       messages: chosen.reduce((sum, { messages }) => sum + messages, 0),
