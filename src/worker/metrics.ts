@@ -2,7 +2,7 @@
 import { Counter, Gauge } from 'prom-client'
 import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
-import { countPending } from '../capabilities/search/segments.ts'
+import { countPending } from '../capabilities/search/search.ts'
 import type { Host } from './host.ts'
 
 export function countAccounts(app: App, hosts: () => Iterable<Host>): void {

@@ -9,7 +9,7 @@ import {
   findScattered,
   listPending,
   mergeSegments,
-} from '../capabilities/search/segments.ts'
+} from '../capabilities/search/search.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'

@@ -4,7 +4,6 @@ import { quote } from '../../lib/text.ts'
 import { prefixTerms, standsIn, type Term, tokenise, toTsquery } from '../../lib/tokens.ts'
 import { parseQuery } from '../../lib/tokens-query.ts'
 import { chatMark, isGroup, type Look, lookForMark, lookForWord, pairMark, senderMark } from './listing.ts'
-import type { Candidate } from './store.ts'
 
 export interface Words {
   readonly all: readonly Term[]
@@ -67,6 +66,15 @@ export interface Condition {
 /** Nothing but times: these need no lists. */
 export function isTimeOnly({ words, people }: Condition): boolean {
   return words.all.length === 0 && words.any.length === 0 && people === undefined
+}
+
+/** As much of a message as decides. */
+export interface Candidate {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly sender_id: string | null
+  readonly sent_at: Date
+  readonly text: string
 }
 
 /** By the message itself. */

@@ -9,6 +9,8 @@ import { contextOf, excerptOf } from './excerpt.ts'
 import { findMatches } from './find.ts'
 import { type Found, findNamed, type Place } from './store.ts'
 
+export { batchMax, countPending, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
+
 export interface SearchRequest {
   readonly query?: string | undefined
   readonly chat_id?: string | undefined

@@ -1,6 +1,7 @@
 /** The statements of a search. Each begins with an account, in an index. */
 import { type Db, sql } from '../../db/sql.ts'
 import { positionOf, secondOf, timesOf } from '../../lib/postings.ts'
+import type { Candidate } from './conditions.ts'
 import type { Pieces } from './evaluate.ts'
 import { packed, unpack } from './pack.ts'
 
@@ -17,26 +18,21 @@ export interface Times {
   readonly until: number
 }
 
-/** A message, with everything that decides whether it matches. */
-export interface Candidate {
-  readonly account_id: string
-  readonly chat_id: string
+/** A message, with its place in the lists. */
+export interface Placed extends Candidate {
   readonly id: string
   readonly listing: number
-  readonly sender_id: string | null
   readonly is_sender: boolean
-  readonly sent_at: Date
-  readonly text: string
 }
 
-const candidate = sql`m.account_id, m.chat_id, m.id, m.listing, m.sender_id, m.is_sender, m.sent_at, m.text`
+const placed = sql`m.account_id, m.chat_id, m.id, m.listing, m.sender_id, m.is_sender, m.sent_at, m.text`
 
-/** And everything that is shown of it. */
-export interface Found extends Candidate {
+/** And the name of its chat. */
+export interface Found extends Placed {
   readonly chat_name: string
 }
 
-const found = sql`${candidate}, coalesce(
+const found = sql`${placed}, coalesce(
   (select c.name from chats c where c.account_id = m.account_id and c.chat_id = m.chat_id), '') as chat_name`
 
 export function positionIn({ chat_id, id, listing, sent_at }: Stale): number {
@@ -44,9 +40,9 @@ export function positionIn({ chat_id, id, listing, sent_at }: Stale): number {
 }
 
 /** What no list has yet, the newest of each account, at most `each`. */
-export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<Candidate[]> {
-  return db.rows<Candidate>(sql`
-    select ${candidate} from unnest(${account_ids}::text[]) as a (id)
+export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<Placed[]> {
+  return db.rows<Placed>(sql`
+    select ${placed} from unnest(${account_ids}::text[]) as a (id)
     cross join lateral (
       select p.account_id, p.chat_id, p.id from search_pending p where p.account_id = a.id
       order by p.sent_at desc limit ${each}) p
@@ -55,7 +51,7 @@ export function readPending(db: Db, account_ids: readonly string[], each: number
     where m.deleted_at is null`)
 }
 
-export type Stale = Pick<Candidate, 'account_id' | 'chat_id' | 'id' | 'listing' | 'sent_at'>
+export type Stale = Pick<Placed, 'account_id' | 'chat_id' | 'id' | 'listing' | 'sent_at'>
 
 /** What lists have still, although it is not so any more. */
 export function readStale(db: Db, account_ids: readonly string[]): Promise<Stale[]> {
