@@ -6,6 +6,8 @@ import type { Owner } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import type { Message } from '../../platform/port.ts'
 import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
+import { always, readWords } from './conditions.ts'
+import { findMatches } from './find.ts'
 import { chooseSegments, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
 
 let service: Service
@@ -226,6 +228,55 @@ describe('segments', () => {
     expect(parts).toBeGreaterThan(2)
     expect((await find(owner, '"long" -list')).count).toBe(0)
     expect((await find(owner, '"list"')).ids[0]).toBe(2700)
+  })
+
+  test('of many in the same second the newest are found, and what was not looked through is told', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    await db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+      select ${owner.account_id}, 42, n, ${owner.workspace_id}, case when n > 13900 then 'one two, two three' else 'one two three' end,
+        false, ${new Date(start)}::timestamptz + case when n > 13900 then interval '1 s' else '0' end + n % 500 * interval '1 ms'
+      from generate_series(1, 19000) as n`)
+    while ((await listPending(db, owner)) > 0);
+    await mergeSegments(db, owner, { all: true })
+    const newest = [18_999, 18_499, 17_999, 17_499, 16_999]
+    expect((await find(owner, '"one"')).ids.slice(0, 5)).toEqual(newest)
+    const place = { account_ids: [owner.account_id], chat_id: undefined }
+    const condition = {
+      words: readWords({ query: '"one two three"' }),
+      people: undefined,
+      chat_id: undefined,
+      ...always,
+    }
+    const { total, cut } = await findMatches(db, place, condition, { limit: 5, count: 1001 })
+    expect({ total, cut }).toEqual({ total: 0, cut: true })
+  })
+
+  test('times before 1970 and after 2106 are told apart, although lists do not', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    const times = ['1955-01-01', '1969-12-31', '1970-01-01', '2106-12-31', '2200-01-01']
+    await put(
+      owner,
+      times.map((time, at) => ({ ...messageOf(at + 1, 'far'), timestamp: `${time}T00:00:00.000Z` })),
+    )
+    const between = async (time_after: string, time_before: string) => {
+      const body = { query: 'far', account_id: owner.account_id, time_after, time_before }
+      const { body: found } = await service.post('/search', { key: own.key, body })
+      return [
+        found.match_count,
+        ...(found.matches as { message_id: string }[]).map((match) => match.message_id),
+      ]
+    }
+    for (const state of ['pending', 'listed']) {
+      if (state === 'listed') await listPending(db, owner)
+      expect((await find(owner, 'far')).ids, state).toEqual([5, 4, 3, 2, 1])
+      expect(await between('1950-01-01', '1960-01-01'), state).toEqual([1, '1'])
+      expect(await between('1960-01-01', '1970-01-01'), state).toEqual([1, '2'])
+      expect(await between('1970-01-01', '2107-01-01'), state).toEqual([2, '4', '3'])
+      expect(await between('2107-01-01', '2300-01-01'), state).toEqual([1, '5'])
+    }
   })
 
   test('what waits long enough is listed, be it ever so little', async () => {
