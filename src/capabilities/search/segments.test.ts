@@ -194,6 +194,45 @@ describe('segments', () => {
     expect((await find(owner, 'merged')).count).toBe(16)
   })
 
+  test('while somebody else merges some, not everything is merged, and what is stale stays so', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    for (const at of [1, 2, 3]) {
+      await put(owner, [messageOf(at, 'held')])
+      await listPending(db, owner)
+    }
+    await remove(owner, 1)
+    await db.transaction(async (tx) => {
+      await tx.run(sql`
+        select from search_segments where account_id = ${owner.account_id} order by id limit 1 for update`)
+      expect(await mergeSegments(db, owner, { all: true })).toBe(false)
+    })
+    expect(await countStale(owner)).toBe(1)
+    expect(await mergeSegments(db, owner, { all: true })).toBe(true)
+    expect(await countStale(owner)).toBe(0)
+    expect(await listSegments(owner)).toEqual([2])
+    expect(await find(owner, 'held')).toEqual({ ids: [3, 2], count: 2 })
+  })
+
+  test('an account at rest of which much was deleted is merged', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    await put(
+      owner,
+      Array.from({ length: 1100 }, (_, at) => messageOf(at + 1, 'much')),
+    )
+    await listPending(db, owner)
+    expect(await findScattered(db)).not.toEqual(owner)
+    await db.run(sql`
+      update messages set deleted_at = now(), text = ''
+      where account_id = ${owner.account_id} and id <= 1050`)
+    expect(await findScattered(db)).toEqual(owner)
+    await mergeSegments(db, owner, { all: true })
+    expect(await countStale(owner)).toBe(0)
+    expect(await listSegments(owner)).toEqual([50])
+    expect((await find(owner, 'much')).count).toBe(50)
+  })
+
   test('an account at rest gets one segment of several', async () => {
     const owner = await newOwner()
     const { db } = service.app
