@@ -241,11 +241,18 @@ async function checkPage(db: Db, rows: readonly Row[], { condition, wanted }: Ta
 async function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Task): Promise<Matches> {
   const spots = newestOf(rows, checkedMax)
   const page: Found[] = []
-  for (let at = 0; at < spots.length && page.length < wanted.count; at += checkedAtOnce) {
-    page.push(...(await readMatches(db, spots.slice(at, at + checkedAtOnce), condition)))
+  for (let at = 0, end = 0; at < spots.length && page.length < wanted.count; at = end) {
+    end = at + checkedAtOnce
+    // Which is the newest of a second is known when all of it has been read.
+    while (end < spots.length && secondAt(spots, end) === secondAt(spots, end - 1)) end++
+    page.push(...(await readMatches(db, spots.slice(at, end), condition)))
   }
   const cut = page.length < wanted.count && spots.length < count(rows)
   return { page: page.sort(byTime), total: page.length, cut }
+}
+
+function secondAt(spots: readonly Spot[], at: number): number {
+  return secondOf(spots[at]?.position ?? 0)
 }
 
 /** So many of the newest, and all of the last one's second; the newest second first. */

@@ -290,6 +290,7 @@ describe('segments', () => {
     }
     const { total, cut } = await findMatches(db, place, condition, { limit: 5, count: 1001 })
     expect({ total, cut }).toEqual({ total: 0, cut: true })
+    expect((await find(owner, '"two, two three"')).ids.slice(0, 5)).toEqual(newest)
   })
 
   test('times before 1970 and after 2106 are told apart, although lists do not', async () => {
@@ -338,6 +339,7 @@ describe('chooseSegments', () => {
     expect(chooseSegments(sizes(200_000, 10), 1000)).toBeUndefined()
     expect(chooseSegments(sizes(9000, 10), 1000)).toEqual(sizes(9000, 10))
     expect(chooseSegments([], 5000)).toEqual([])
+    expect(chooseSegments(sizes(...Array.from({ length: 40 }, () => 64)), 0)).toHaveLength(16)
   })
 
   test('however many come, few are left', () => {

@@ -18,8 +18,8 @@ import { type Piece, packed, partBytes, partsMax, unpack } from './pack.ts'
 
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
-/** So many at once, which bounds the memory it takes. */
-const batchMax = 10_000
+/** So many at once: an edit of one of them waits for the end, and may not wait long (`lock_timeout`). */
+const batchMax = 4_000
 
 /** Accounts with enough to list, or with something that has waited long enough. */
 export async function findPending(db: Db): Promise<Owner[]> {
@@ -139,6 +139,8 @@ interface Kept extends Segment {
 
 /** So many segments of about the same size become one. */
 const segmentsMax = 4
+/** Where more have come together, so many at once. */
+const mergedMax = 16
 /** So many stale places, and one in so many, are worth a merge of everything. */
 const stale = { least: 1000, oneIn: 100 }
 
@@ -152,7 +154,7 @@ export function chooseSegments<T extends Pick<Segment, 'messages'>>(
   const classes = Map.groupBy(segments, ({ messages }) =>
     Math.floor(Math.log(messages) / Math.log(segmentsMax)),
   )
-  return [...classes.values()].find((some) => some.length >= segmentsMax)
+  return [...classes.values()].find((some) => some.length >= segmentsMax)?.slice(0, mergedMax)
 }
 
 /** Where nothing is pending, so many segments, of which the smaller are so large a part, are worth being put together. */
