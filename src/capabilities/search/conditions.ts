@@ -140,8 +140,7 @@ function looksFor(term: Term): Look[] {
   return looks
 }
 
-/** A person's private chat has the person's number. */
+/** A person's private chat has the person's number. A chat may write, too: a channel in its group. */
 function looksForPerson(id: string): Look[][] {
-  const chat = [lookForMark(chatMark(id))]
-  return isGroup(id) ? [chat] : [chat, [lookForMark(senderMark(id))]]
+  return [[lookForMark(chatMark(id))], [lookForMark(senderMark(id))]]
 }

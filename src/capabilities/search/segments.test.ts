@@ -170,6 +170,24 @@ describe('segments', () => {
     }
   })
 
+  test('of long messages fewer are listed at once', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    const long = Array.from({ length: 4000 }, (_, at) =>
+      String.fromCharCode(0x4e00 + ((at * 37) % 9000)),
+    ).join('')
+    await put(
+      owner,
+      Array.from({ length: 300 }, (_, at) => messageOf(at + 1, long)),
+    )
+    expect(await listPending(db, owner)).toBe(250)
+    expect((await find(owner, long.slice(100, 102))).count).toBe(300)
+    expect(await listPending(db, owner)).toBe(50)
+    expect(await listPending(db, owner)).toBe(0)
+    expect(await listSegments(owner)).toEqual([250, 50])
+    expect((await find(owner, long.slice(100, 102))).count).toBe(300)
+  })
+
   test('two processes list the same account side by side, each message once', async () => {
     const owner = await newOwner()
     await put(
@@ -291,6 +309,24 @@ describe('segments', () => {
     const { total, cut } = await findMatches(db, place, condition, { limit: 5, count: 1001 })
     expect({ total, cut }).toEqual({ total: 0, cut: true })
     expect((await find(owner, '"two, two three"')).ids.slice(0, 5)).toEqual(newest)
+  })
+
+  test('what a channel wrote in a group is found by its name, pending and listed', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    await db.run(sql`
+      insert into chats (account_id, chat_id, workspace_id, kind, name, name_tokens)
+      values (${owner.account_id}, -1000000000001, ${owner.workspace_id}, 'channel', 'Gazette', '''gazette'':1')`)
+    await db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at)
+      select ${owner.account_id}, -7, n, ${owner.workspace_id}, 'news', false, -1000000000000 - n, now()
+      from generate_series(1, 2) as n`)
+    const body = { people: ['gazette'], account_id: owner.account_id }
+    const pending = await service.post('/search', { key: own.key, body })
+    expect(pending.body.matches).toMatchObject([{ message_id: '1' }])
+    await listPending(db, owner)
+    const listed = await service.post('/search', { key: own.key, body })
+    expect(listed.body.matches).toEqual(pending.body.matches)
   })
 
   test('times before 1970 and after 2106 are told apart, although lists do not', async () => {

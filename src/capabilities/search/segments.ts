@@ -20,6 +20,8 @@ import { type Piece, packed, partBytes, partsMax, unpack } from './pack.ts'
 const waiting = { messages: 64, seconds: 15 }
 /** So many at once: an edit of one of them waits for the end, and may not wait long (`lock_timeout`). */
 const batchMax = 4_000
+/** And so many characters, or a single message: where all are long, it would take many times as long, and as much memory. */
+const textsMax = 1_000_000
 
 /** Accounts with enough to list, or with something that has waited long enough. */
 export async function findPending(db: Db): Promise<Owner[]> {
@@ -50,20 +52,24 @@ interface Row extends Omit<Listed, 'sent_at'> {
 export function listPending(db: Database, owner: Owner): Promise<number> {
   return db.transaction(async (tx) => {
     // Locked first and read then: an edit that comes in between waits, and lists its message anew.
-    const taken = await tx.rows<{ chat_id: string; id: string }>(sql`
-      delete from search_pending where ctid = any(array(
-        select ctid from search_pending where account_id = ${owner.account_id}
-        order by sent_at desc limit ${batchMax} for update skip locked))
-      returning chat_id, id`)
-    if (taken.length === 0) return 0
-    const rows = await tx.rows<Row>(sql`
-      select m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing
-      from unnest(${taken.map(({ chat_id }) => chat_id)}::bigint[], ${taken.map(({ id }) => id)}::bigint[])
-        as taken (chat_id, id)
-      cross join lateral (
-        select * from messages m
-        where m.account_id = ${owner.account_id} and m.chat_id = taken.chat_id and m.id = taken.id offset 0) m
-      where m.deleted_at is null`)
+    const locked = await tx.rows<{ ctid: string; chat_id: string; id: string }>(sql`
+      select ctid::text, chat_id, id from search_pending where account_id = ${owner.account_id}
+      order by sent_at desc limit ${batchMax} for update skip locked`)
+    if (locked.length === 0) return 0
+    const taken = await tx.rows<Row & { ctid: string; is_there: boolean }>(sql`
+      select ctid, is_there, chat_id, id, sender_id, sent_at, text, listing from (
+        select locked.ctid, m.id is not null and m.deleted_at is null as is_there,
+          m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing,
+          place, sum(length(m.text)) over (order by place) as texts
+        from unnest(${locked.map(({ ctid }) => ctid)}::text[], ${locked.map(({ chat_id }) => chat_id)}::bigint[],
+          ${locked.map(({ id }) => id)}::bigint[]) with ordinality as locked (ctid, chat_id, id, place)
+        left join lateral (
+          select * from messages m
+          where m.account_id = ${owner.account_id} and m.chat_id = locked.chat_id and m.id = locked.id offset 0) m on true) m
+      where place = 1 or coalesce(texts, 0) <= ${textsMax}`)
+    await tx.run(sql`
+      delete from search_pending where ctid = any(${taken.map(({ ctid }) => ctid)}::text[]::tid[])`)
+    const rows = taken.filter(({ is_there }) => is_there)
     const messages = rows.map((row) => ({ ...row, sent_at: row.sent_at.getTime() }))
     if (messages.length === 0) return taken.length
     const times = messages.map(({ sent_at }) => sent_at)
