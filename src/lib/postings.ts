@@ -33,6 +33,21 @@ export function positionAt(at: number): Position {
   return secondAt(at) * perSecond
 }
 
+/** What was sent before then stands below. */
+export function positionBefore(at: number): Position {
+  return (secondAt(at - 1) + 1) * perSecond
+}
+
+/** Above everything of the same second. */
+export function secondAfter(position: Position): Position {
+  return (secondOf(position) + 1) * perSecond
+}
+
+/** Whether positions tell what was sent before then from what was not. */
+export function isTold(at: number): boolean {
+  return at > 0 && secondAt(at) * 1000 === at
+}
+
 const secondMax = 2 ** 32 - 1
 
 /** What is before 1970 is in the first second, what is after 2106 in the last. */

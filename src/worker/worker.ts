@@ -3,13 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
-import {
-  batchMax,
-  findPending,
-  findScattered,
-  listPending,
-  mergeSegments,
-} from '../capabilities/search/search.ts'
+import { findPending, findScattered, listPending, mergeSegments } from '../capabilities/search/search.ts'
+import type { Owner } from '../contract.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -38,7 +33,7 @@ export async function startWorker(app: App, { platforms, directory }: WorkerOpti
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
   countUnlisted(app)
-  const always = [tidy, list, gather, sequencer, sweepLoop(), forgetLoop()]
+  const always = [tidy, ...listLoops(), gather, sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
   const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
@@ -112,18 +107,40 @@ export const sequencer: Loop = {
   },
 }
 
-/** Puts messages into the lists that searches read, and keeps these few. */
-const list: Loop = {
-  name: 'list',
-  restMs: listMs,
-  async step({ db }) {
-    const owners = await findPending(db)
-    for (const owner of owners) {
-      // While there is much to list, what is listed is left as it is: it would be copied again and again.
-      if ((await listPending(db, owner)) < batchMax) while (await mergeSegments(db, owner));
-    }
-    return owners.length > 0
-  },
+/**
+ * Puts messages into the lists that searches read, and keeps these few. To merge the lists of a large account takes
+ * minutes: nobody's messages wait for that, nor for an account where it fails.
+ */
+export function listLoops(): Loop[] {
+  const unmerged = new Map<string, Owner>()
+  return [
+    {
+      name: 'list',
+      restMs: listMs,
+      async step({ db }) {
+        const owners = await findPending(db)
+        const failed: unknown[] = []
+        for (const owner of owners) {
+          await listPending(db, owner).catch((error) => failed.push(error))
+          unmerged.set(owner.account_id, owner)
+        }
+        if (failed.length > 0) throw failed[0]
+        return owners.length > 0
+      },
+    },
+    {
+      name: 'merge',
+      restMs: listMs,
+      async step({ db }) {
+        const [owner] = unmerged.values()
+        if (!owner) return false
+        unmerged.delete(owner.account_id)
+        // What is left to do there waits until the others had their turn.
+        if (await mergeSegments(db, owner)) unmerged.set(owner.account_id, owner)
+        return unmerged.size > 0
+      },
+    },
+  ]
 }
 
 /** What came in over the day lies together by night. */

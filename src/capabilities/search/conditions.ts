@@ -1,5 +1,6 @@
 /** What a message has to be, put together from the words, the people, the chat and the times that were asked for. */
 import { ApiError } from '../../lib/errors.ts'
+import { isTold } from '../../lib/postings.ts'
 import { quote } from '../../lib/text.ts'
 import { prefixTerms, standsIn, type Term, tokenise, toTsquery } from '../../lib/tokens.ts'
 import { parseQuery } from '../../lib/tokens-query.ts'
@@ -63,6 +64,9 @@ export interface Condition {
   readonly until: number
 }
 
+/** Where no times are asked for. */
+export const always = { from: Date.UTC(0, 0), until: Date.UTC(9999, 11, 31) }
+
 /** Nothing but times: these need no lists. */
 export function isTimeOnly({ words, people }: Condition): boolean {
   return words.all.length === 0 && words.any.length === 0 && people === undefined
@@ -121,14 +125,10 @@ export function planFor(account_id: string, condition: Condition): Plan {
     check:
       exactNone.length < words.none.length ||
       ![...words.all, ...words.any.flat()].every(isExact) ||
-      isFraction(condition.from) ||
-      isFraction(condition.until),
+      ![condition.from, condition.until].every(
+        (at) => at === always.from || at === always.until || isTold(at),
+      ),
   }
-}
-
-/** Lists know seconds. */
-function isFraction(at: number): boolean {
-  return at % 1000 !== 0
 }
 
 /** Two words that stand together have a list; more of them may stand apart, two by two. */
@@ -148,8 +148,7 @@ function looksFor(term: Term): Look[] {
   return looks
 }
 
-/** A person's private chat has the person's number. */
+/** A person's private chat has the person's number. A chat may write, too: a channel in its group. */
 function looksForPerson(id: string): Look[][] {
-  const chat = [lookForMark(chatMark(id))]
-  return isGroup(id) ? [chat] : [chat, [lookForMark(senderMark(id))]]
+  return [[lookForMark(chatMark(id))], [lookForMark(senderMark(id))]]
 }

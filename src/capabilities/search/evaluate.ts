@@ -1,5 +1,13 @@
 /** Which messages of a segment are in the lists a plan asks for. Pure. */
-import { countFrom, decodeList, decodeTag, type Position, select, unite } from '../../lib/postings.ts'
+import {
+  countFrom,
+  decodeList,
+  decodeTag,
+  type Position,
+  secondAfter,
+  select,
+  unite,
+} from '../../lib/postings.ts'
 import type { Plan } from './conditions.ts'
 import type { Look } from './listing.ts'
 import type { Piece } from './pack.ts'
@@ -15,14 +23,14 @@ export function nameOf({ low, high }: Look): string {
 interface Lists {
   readonly lists: readonly Float64Array[]
   readonly size: number
-  /** Above this the lists are whole. */
+  /** From here on the lists are whole. */
   readonly horizon: Position
 }
 
 export interface Evaluated {
   /** The newest first. */
   readonly positions: Float64Array
-  /** Nothing above is missing. Zero: nothing at all. */
+  /** Nothing from here on is missing. Zero: nothing at all. */
   readonly horizon: Position
 }
 
@@ -63,12 +71,16 @@ function read(pieces: readonly Piece[], tag: number | undefined): Lists {
   let size = 0
   for (const { bytes, length } of pieces) {
     const { positions, end } = tag === undefined ? decodeAll(bytes) : decodeTag(bytes, tag)
-    if (bytes.length < length) horizon = Math.max(horizon, end ?? Number.MAX_SAFE_INTEGER)
+    // The second it was cut in is known in part, and which is the newest there no position tells.
+    if (bytes.length < length) horizon = Math.max(horizon, end === undefined ? unknown : secondAfter(end))
     lists.push(positions)
     size += positions.length
   }
   return { lists, size, horizon }
 }
+
+/** Nothing was read. */
+const unknown = Number.MAX_SAFE_INTEGER
 
 function decodeAll(bytes: Uint8Array) {
   const positions = decodeList(bytes)

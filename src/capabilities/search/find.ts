@@ -1,6 +1,6 @@
 /** Finds what matches a condition in the lists, newest first: reads their beginnings, and more of them if need be. */
 import type { Db } from '../../db/sql.ts'
-import { countFrom, type Position, positionAt, secondOf, select } from '../../lib/postings.ts'
+import { countFrom, type Position, positionAt, positionBefore, secondOf, select } from '../../lib/postings.ts'
 import { type Condition, isMatch, isTimeOnly, type Plan, planFor } from './conditions.ts'
 import { evaluate, evaluateWhole, nameOf } from './evaluate.ts'
 import { partBytes, partsMax } from './pack.ts'
@@ -66,7 +66,8 @@ export async function findMatches(
   const listed = await readListed(db, place, { condition, wanted, stale: toRows(stale) })
   const rows = [...listed.rows, ...fresh.map((row) => unlisted(row, listed.rows))]
   const found = await (listed.check ? checkEach : checkPage)(db, rows, { condition, wanted })
-  return { ...found, cut: found.cut || listed.cut || overflows(pending) }
+  const more = listed.more && found.total < wanted.count
+  return { ...found, cut: found.cut || more || overflows(pending) }
 }
 
 function toRows(messages: readonly Stale[]): Row[] {
@@ -99,8 +100,8 @@ interface Listed {
   readonly rows: readonly Row[]
   /** They have to be checked, each by itself. */
   readonly check: boolean
-  /** Lists were not read to their end, although more may be in them. */
-  readonly cut: boolean
+  /** What else the lists have may match, too, where this is not enough. */
+  readonly more: boolean
 }
 
 /** Reads so much of the lists that the newest matches are known, and how many there are. */
@@ -122,21 +123,21 @@ async function readListed(
       ),
     )
     const horizon = Math.max(0, ...segments.map((segment) => segment.horizon))
-    if (horizon <= positionAt(condition.from)) return { rows: segments, check, cut: false }
+    if (horizon <= positionAt(condition.from)) return { rows: segments, check, more: false }
     const known = segments.map((segment) => ({
       ...segment,
       positions: segment.positions.subarray(0, countFrom(segment.positions, horizon)),
     }))
-    if (check && count(known) >= need) return { rows: known, check, cut: false }
+    if (check && count(known) >= need) return { rows: known, check, more: true }
     // Counted is what is certain to match, wherever it stands; shown is only what nothing newer is missing among.
     const total = count(segments)
     if (!check && total >= need && count(known) >= wanted.limit) {
-      return { rows: segments, check, cut: false }
+      return { rows: segments, check, more: false }
     }
     const few = fewIn(segments)
-    if (few) return { rows: few, check: true, cut: false }
+    if (few) return { rows: few, check: true, more: false }
     const more = moreParts(read, parts, Math.ceil((1.5 * need) / Math.max(total, 1)))
-    if (more === undefined) return { rows: known, check, cut: true }
+    if (more === undefined) return { rows: known, check, more: true }
     parts = more
   }
 }
@@ -185,7 +186,7 @@ function askFor(plans: ReadonlyMap<string, Plan>): Asked[] {
 }
 
 interface Looked extends Row {
-  /** Nothing above is missing. */
+  /** Nothing from here on is missing. */
   readonly horizon: Position
   /** Everything that may match, if that can be told from what was read. */
   readonly loose: () => Float64Array | undefined
@@ -220,7 +221,7 @@ function fewIn(segments: readonly Looked[]): Row[] | undefined {
 function within(positions: Float64Array, { from, until }: Condition): Float64Array {
   // The second that `until` is in the middle of, too.
   return positions.subarray(
-    countFrom(positions, positionAt(until + 999)),
+    countFrom(positions, positionBefore(until)),
     countFrom(positions, positionAt(from)),
   )
 }
@@ -240,11 +241,18 @@ async function checkPage(db: Db, rows: readonly Row[], { condition, wanted }: Ta
 async function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Task): Promise<Matches> {
   const spots = newestOf(rows, checkedMax)
   const page: Found[] = []
-  for (let at = 0; at < spots.length && page.length < wanted.count; at += checkedAtOnce) {
-    page.push(...(await readMatches(db, spots.slice(at, at + checkedAtOnce), condition)))
+  for (let at = 0, end = 0; at < spots.length && page.length < wanted.count; at = end) {
+    end = at + checkedAtOnce
+    // Which is the newest of a second is known when all of it has been read.
+    while (end < spots.length && secondAt(spots, end) === secondAt(spots, end - 1)) end++
+    page.push(...(await readMatches(db, spots.slice(at, end), condition)))
   }
   const cut = page.length < wanted.count && spots.length < count(rows)
   return { page: page.sort(byTime), total: page.length, cut }
+}
+
+function secondAt(spots: readonly Spot[], at: number): number {
+  return secondOf(spots[at]?.position ?? 0)
 }
 
 /** So many of the newest, and all of the last one's second; the newest second first. */

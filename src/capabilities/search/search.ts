@@ -4,12 +4,12 @@ import type { Account } from '../../contract.ts'
 import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
-import { type Condition, readNames, readWords, type Words } from './conditions.ts'
+import { always, type Condition, readNames, readWords, type Words } from './conditions.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
 import { findMatches } from './find.ts'
 import { type Found, findNamed, type Place } from './store.ts'
 
-export { batchMax, countPending, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
+export { countPending, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
 
 export interface SearchRequest {
   readonly query?: string | undefined
@@ -40,8 +40,8 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
     words,
     people: people?.ids,
     chat_id: place.chat_id,
-    from: request.time_after?.getTime() ?? Date.UTC(0, 0),
-    until: request.time_before?.getTime() ?? Date.UTC(9999, 11, 31),
+    from: request.time_after?.getTime() ?? always.from,
+    until: request.time_before?.getTime() ?? always.until,
   }
   const wanted = { limit: request.limit + 1, count: countMax + 1 }
   const [found, histories] = await Promise.all([

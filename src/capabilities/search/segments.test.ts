@@ -6,6 +6,8 @@ import type { Owner } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import type { Message } from '../../platform/port.ts'
 import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
+import { always, readWords } from './conditions.ts'
+import { findMatches } from './find.ts'
 import { chooseSegments, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
 
 let service: Service
@@ -168,6 +170,24 @@ describe('segments', () => {
     }
   })
 
+  test('of long messages fewer are listed at once', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    const long = Array.from({ length: 4000 }, (_, at) =>
+      String.fromCharCode(0x4e00 + ((at * 37) % 9000)),
+    ).join('')
+    await put(
+      owner,
+      Array.from({ length: 300 }, (_, at) => messageOf(at + 1, long)),
+    )
+    expect(await listPending(db, owner)).toBe(250)
+    expect((await find(owner, long.slice(100, 102))).count).toBe(300)
+    expect(await listPending(db, owner)).toBe(50)
+    expect(await listPending(db, owner)).toBe(0)
+    expect(await listSegments(owner)).toEqual([250, 50])
+    expect((await find(owner, long.slice(100, 102))).count).toBe(300)
+  })
+
   test('two processes list the same account side by side, each message once', async () => {
     const owner = await newOwner()
     await put(
@@ -190,6 +210,45 @@ describe('segments', () => {
     await Promise.all([mergeSegments(db, owner), mergeSegments(db, owner)])
     expect((await listSegments(owner)).reduce((sum, messages) => sum + messages, 0)).toBe(16)
     expect((await find(owner, 'merged')).count).toBe(16)
+  })
+
+  test('while somebody else merges some, not everything is merged, and what is stale stays so', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    for (const at of [1, 2, 3]) {
+      await put(owner, [messageOf(at, 'held')])
+      await listPending(db, owner)
+    }
+    await remove(owner, 1)
+    await db.transaction(async (tx) => {
+      await tx.run(sql`
+        select from search_segments where account_id = ${owner.account_id} order by id limit 1 for update`)
+      expect(await mergeSegments(db, owner, { all: true })).toBe(false)
+    })
+    expect(await countStale(owner)).toBe(1)
+    expect(await mergeSegments(db, owner, { all: true })).toBe(true)
+    expect(await countStale(owner)).toBe(0)
+    expect(await listSegments(owner)).toEqual([2])
+    expect(await find(owner, 'held')).toEqual({ ids: [3, 2], count: 2 })
+  })
+
+  test('an account at rest of which much was deleted is merged', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    await put(
+      owner,
+      Array.from({ length: 1100 }, (_, at) => messageOf(at + 1, 'much')),
+    )
+    await listPending(db, owner)
+    expect(await findScattered(db)).not.toEqual(owner)
+    await db.run(sql`
+      update messages set deleted_at = now(), text = ''
+      where account_id = ${owner.account_id} and id <= 1050`)
+    expect(await findScattered(db)).toEqual(owner)
+    await mergeSegments(db, owner, { all: true })
+    expect(await countStale(owner)).toBe(0)
+    expect(await listSegments(owner)).toEqual([50])
+    expect((await find(owner, 'much')).count).toBe(50)
   })
 
   test('an account at rest gets one segment of several', async () => {
@@ -228,6 +287,74 @@ describe('segments', () => {
     expect((await find(owner, '"list"')).ids[0]).toBe(2700)
   })
 
+  test('of many in the same second the newest are found, and what was not looked through is told', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    await db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+      select ${owner.account_id}, 42, n, ${owner.workspace_id}, case when n > 13900 then 'one two, two three' else 'one two three' end,
+        false, ${new Date(start)}::timestamptz + case when n > 13900 then interval '1 s' else '0' end + n % 500 * interval '1 ms'
+      from generate_series(1, 19000) as n`)
+    while ((await listPending(db, owner)) > 0);
+    await mergeSegments(db, owner, { all: true })
+    const newest = [18_999, 18_499, 17_999, 17_499, 16_999]
+    expect((await find(owner, '"one"')).ids.slice(0, 5)).toEqual(newest)
+    const place = { account_ids: [owner.account_id], chat_id: undefined }
+    const condition = {
+      words: readWords({ query: '"one two three"' }),
+      people: undefined,
+      chat_id: undefined,
+      ...always,
+    }
+    const { total, cut } = await findMatches(db, place, condition, { limit: 5, count: 1001 })
+    expect({ total, cut }).toEqual({ total: 0, cut: true })
+    expect((await find(owner, '"two, two three"')).ids.slice(0, 5)).toEqual(newest)
+  })
+
+  test('what a channel wrote in a group is found by its name, pending and listed', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    await db.run(sql`
+      insert into chats (account_id, chat_id, workspace_id, kind, name, name_tokens)
+      values (${owner.account_id}, -1000000000001, ${owner.workspace_id}, 'channel', 'Gazette', '''gazette'':1')`)
+    await db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at)
+      select ${owner.account_id}, -7, n, ${owner.workspace_id}, 'news', false, -1000000000000 - n, now()
+      from generate_series(1, 2) as n`)
+    const body = { people: ['gazette'], account_id: owner.account_id }
+    const pending = await service.post('/search', { key: own.key, body })
+    expect(pending.body.matches).toMatchObject([{ message_id: '1' }])
+    await listPending(db, owner)
+    const listed = await service.post('/search', { key: own.key, body })
+    expect(listed.body.matches).toEqual(pending.body.matches)
+  })
+
+  test('times before 1970 and after 2106 are told apart, although lists do not', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    const times = ['1955-01-01', '1969-12-31', '1970-01-01', '2106-12-31', '2200-01-01']
+    await put(
+      owner,
+      times.map((time, at) => ({ ...messageOf(at + 1, 'far'), timestamp: `${time}T00:00:00.000Z` })),
+    )
+    const between = async (time_after: string, time_before: string) => {
+      const body = { query: 'far', account_id: owner.account_id, time_after, time_before }
+      const { body: found } = await service.post('/search', { key: own.key, body })
+      return [
+        found.match_count,
+        ...(found.matches as { message_id: string }[]).map((match) => match.message_id),
+      ]
+    }
+    for (const state of ['pending', 'listed']) {
+      if (state === 'listed') await listPending(db, owner)
+      expect((await find(owner, 'far')).ids, state).toEqual([5, 4, 3, 2, 1])
+      expect(await between('1950-01-01', '1960-01-01'), state).toEqual([1, '1'])
+      expect(await between('1960-01-01', '1970-01-01'), state).toEqual([1, '2'])
+      expect(await between('1970-01-01', '2107-01-01'), state).toEqual([2, '4', '3'])
+      expect(await between('2107-01-01', '2300-01-01'), state).toEqual([1, '5'])
+    }
+  })
+
   test('what waits long enough is listed, be it ever so little', async () => {
     const owner = await newOwner()
     await put(owner, [messageOf(1, 'patience')])
@@ -248,6 +375,7 @@ describe('chooseSegments', () => {
     expect(chooseSegments(sizes(200_000, 10), 1000)).toBeUndefined()
     expect(chooseSegments(sizes(9000, 10), 1000)).toEqual(sizes(9000, 10))
     expect(chooseSegments([], 5000)).toEqual([])
+    expect(chooseSegments(sizes(...Array.from({ length: 40 }, () => 64)), 0)).toHaveLength(16)
   })
 
   test('however many come, few are left', () => {

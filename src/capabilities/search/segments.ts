@@ -18,8 +18,10 @@ import { type Piece, packed, partBytes, partsMax, unpack } from './pack.ts'
 
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
-/** So many at once, which bounds the memory it takes. */
-export const batchMax = 10_000
+/** So many at once: an edit of one of them waits for the end, and may not wait long (`lock_timeout`). */
+const batchMax = 4_000
+/** And so many characters, or a single message: where all are long, it would take many times as long, and as much memory. */
+const textsMax = 1_000_000
 
 /** Accounts with enough to list, or with something that has waited long enough. */
 export async function findPending(db: Db): Promise<Owner[]> {
@@ -50,20 +52,24 @@ interface Row extends Omit<Listed, 'sent_at'> {
 export function listPending(db: Database, owner: Owner): Promise<number> {
   return db.transaction(async (tx) => {
     // Locked first and read then: an edit that comes in between waits, and lists its message anew.
-    const taken = await tx.rows<{ chat_id: string; id: string }>(sql`
-      delete from search_pending where ctid = any(array(
-        select ctid from search_pending where account_id = ${owner.account_id}
-        order by sent_at desc limit ${batchMax} for update skip locked))
-      returning chat_id, id`)
-    if (taken.length === 0) return 0
-    const rows = await tx.rows<Row>(sql`
-      select m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing
-      from unnest(${taken.map(({ chat_id }) => chat_id)}::bigint[], ${taken.map(({ id }) => id)}::bigint[])
-        as taken (chat_id, id)
-      cross join lateral (
-        select * from messages m
-        where m.account_id = ${owner.account_id} and m.chat_id = taken.chat_id and m.id = taken.id offset 0) m
-      where m.deleted_at is null`)
+    const locked = await tx.rows<{ ctid: string; chat_id: string; id: string }>(sql`
+      select ctid::text, chat_id, id from search_pending where account_id = ${owner.account_id}
+      order by sent_at desc limit ${batchMax} for update skip locked`)
+    if (locked.length === 0) return 0
+    const taken = await tx.rows<Row & { ctid: string; is_there: boolean }>(sql`
+      select ctid, is_there, chat_id, id, sender_id, sent_at, text, listing from (
+        select locked.ctid, m.id is not null and m.deleted_at is null as is_there,
+          m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing,
+          place, sum(length(m.text)) over (order by place) as texts
+        from unnest(${locked.map(({ ctid }) => ctid)}::text[], ${locked.map(({ chat_id }) => chat_id)}::bigint[],
+          ${locked.map(({ id }) => id)}::bigint[]) with ordinality as locked (ctid, chat_id, id, place)
+        left join lateral (
+          select * from messages m
+          where m.account_id = ${owner.account_id} and m.chat_id = locked.chat_id and m.id = locked.id offset 0) m on true) m
+      where place = 1 or coalesce(texts, 0) <= ${textsMax}`)
+    await tx.run(sql`
+      delete from search_pending where ctid = any(${taken.map(({ ctid }) => ctid)}::text[]::tid[])`)
+    const rows = taken.filter(({ is_there }) => is_there)
     const messages = rows.map((row) => ({ ...row, sent_at: row.sent_at.getTime() }))
     if (messages.length === 0) return taken.length
     const times = messages.map(({ sent_at }) => sent_at)
@@ -139,8 +145,8 @@ interface Kept extends Segment {
 
 /** So many segments of about the same size become one. */
 const segmentsMax = 4
-/** No more at once: all of them are looked at for each message. */
-const mergedMax = 64
+/** Where more have come together, so many at once. */
+const mergedMax = 16
 /** So many stale places, and one in so many, are worth a merge of everything. */
 const stale = { least: 1000, oneIn: 100 }
 
@@ -154,20 +160,22 @@ export function chooseSegments<T extends Pick<Segment, 'messages'>>(
   const classes = Map.groupBy(segments, ({ messages }) =>
     Math.floor(Math.log(messages) / Math.log(segmentsMax)),
   )
-  return [...classes.values()].find((some) => some.length >= segmentsMax)
+  return [...classes.values()].find((some) => some.length >= segmentsMax)?.slice(0, mergedMax)
 }
 
 /** Where nothing is pending, so many segments, of which the smaller are so large a part, are worth being put together. */
 const scattered = { segments: 3, oneIn: 8 }
 
-/** An account at rest whose messages lie in several segments: searches read one sooner. */
+/** An account at rest whose messages lie in several segments, or of which much is stale: searches read one sooner. */
 export function findScattered(db: Db): Promise<Owner | undefined> {
   return db.maybe<Owner>(sql`
     select s.account_id, s.workspace_id from search_segments s
     where not exists (select from search_pending p where p.account_id = s.account_id)
     group by s.account_id, s.workspace_id
-    having count(*) >= ${scattered.segments}
-      and (sum(s.messages) - max(s.messages)) * ${scattered.oneIn} >= max(s.messages)
+    having (count(*) >= ${scattered.segments}
+        and (sum(s.messages) - max(s.messages)) * ${scattered.oneIn} >= max(s.messages))
+      or (select count(*) from search_stale t where t.account_id = s.account_id)
+        >= greatest(${stale.least}, sum(s.messages) / ${stale.oneIn})
     order by count(*) desc limit 1`)
 }
 
@@ -177,23 +185,28 @@ export function mergeSegments(db: Database, owner: Owner, { all = false } = {}):
     // Before the segments: what is stale in one of them is in one that is seen.
     const places = await tx.rows<StaleRow>(sql`
       select chat_id, id, sent_at, listing from search_stale where account_id = ${owner.account_id}`)
-    const segments = await tx.rows<Kept>(sql`
+    const seen = await tx.rows<Pick<Kept, 'id'>>(sql`
+      select id from search_segments where account_id = ${owner.account_id}`)
+    const free = await tx.rows<Kept>(sql`
       select id, messages, oldest_at, newest_at from search_segments where account_id = ${owner.account_id}
       order by id for update skip locked`)
-    const chosen = (all ? segments : chooseSegments(segments, places.length))?.slice(0, mergedMax) ?? []
-    if (chosen.length === 0) return false
-    const gone = new Set(places.map((place) => positionOf({ ...place, sent_at: place.sent_at.getTime() })))
+    // Where somebody else merges some, not everything can be merged, nor what is stale be forgotten.
+    const isWhole = seen.every(({ id }) => free.some((segment) => segment.id === id))
+    const chosen = all ? isWhole && free : chooseSegments(free, isWhole ? places.length : 0)
+    if (!chosen || chosen.length === 0) return false
+    const forgotten = isWhole && chosen.length === free.length ? places : []
     const merged = await addSegment(tx, owner, {
-      messages: chosen.reduce((sum, { messages }) => sum + messages, 0),
+      messages: Math.max(0, chosen.reduce((sum, { messages }) => sum + messages, 0) - forgotten.length),
       oldest_at: new Date(Math.min(...chosen.map(({ oldest_at }) => oldest_at.getTime()))),
       newest_at: new Date(Math.max(...chosen.map(({ newest_at }) => newest_at.getTime()))),
     })
-    await copyLists(tx, chosen, { merged, gone })
-    for (const { id } of chosen) {
-      await tx.run(sql`delete from search_lists where segment_id = ${id}`)
-      await tx.run(sql`delete from search_segments where id = ${id}`)
-    }
-    await forgetStale(tx, owner, { places, merged })
+    const ids = chosen.map(({ id }) => id)
+    await moveLists(tx, ids, {
+      merged,
+      gone: new Set(places.map((place) => positionOf({ ...place, sent_at: place.sent_at.getTime() }))),
+    })
+    await tx.run(sql`delete from search_segments where id = any(${ids}::bigint[])`)
+    await forgetStale(tx, owner, forgotten)
     return true
   })
 }
@@ -207,30 +220,22 @@ interface StaleRow {
 
 const wordsAtOnce = 400
 
-/** Word by word, in pieces: the words of the largest segment say how far each of them goes. */
-async function copyLists(
+/** Word by word, in pieces: no statement takes long, however large the segments are. */
+async function moveLists(
   tx: Tx,
-  segments: readonly Kept[],
+  ids: readonly string[],
   { merged, gone }: { merged: string; gone: ReadonlySet<Position> },
 ): Promise<void> {
-  const largest = segments.reduce((a, b) => (b.messages > a.messages ? b : a))
-  const ids = segments.map(({ id }) => id)
   const keep = (position: Position) => !gone.has(position)
   for (let after = ''; ; ) {
-    const { until } = await tx.one<{ until: string | null }>(sql`
-      select case when count(*) < ${wordsAtOnce} and max(bytes) <= ${bytesMax} then null
-        else coalesce(max(word) filter (where bytes <= ${bytesMax}), min(word)) end as until
-      from (
-        select word, sum(length) over (order by word) as bytes from (
-          select word, length from search_lists
-          where segment_id = ${largest.id} and word > ${after} and part = 0
-          order by word limit ${wordsAtOnce}) w) w`)
+    const until = await endOfPiece(tx, ids, after)
+    const inPiece = sql`word > ${after} and word <= ${until ?? lastWord}`
     const rows = await tx.rows<{ word: string; lists: Buffer }>(sql`
       select l.word, ${packed(partsMax, sql`s.id, l.part`)} as lists from unnest(${ids}::bigint[]) as s (id)
       cross join lateral (
-        select word, part, length, bytes from search_lists where segment_id = s.id and word > ${after}
-          and word <= coalesce(${until}, ${lastWord}) offset 0) l
+        select word, part, length, bytes from search_lists where segment_id = s.id and ${inPiece} offset 0) l
       group by l.word`)
+    await tx.run(sql`delete from search_lists where segment_id = any(${ids}::bigint[]) and ${inPiece}`)
     const lists = new Map(
       rows.map(({ word, lists }) => [word, mergeLists(unpack(lists).map(decoderOf(word)), keep)]),
     )
@@ -240,24 +245,33 @@ async function copyLists(
   }
 }
 
+/** The last word to take, so that no segment has many words or bytes before it; null: all the rest. */
+async function endOfPiece(tx: Tx, ids: readonly string[], after: string): Promise<string | null> {
+  const { until } = await tx.one<{ until: string | null }>(sql`
+    select min(u.until) as until from unnest(${ids}::bigint[]) as s (id)
+    cross join lateral (
+      select case when count(*) < ${wordsAtOnce} and max(bytes) <= ${bytesMax} then null
+        else coalesce(max(word) filter (where bytes <= ${bytesMax}), min(word)) end as until
+      from (
+        select word, sum(length) over (order by word) as bytes from (
+          select word, length from search_lists
+          where segment_id = s.id and word > ${after} and part = 0
+          order by word limit ${wordsAtOnce}) w) w) u`)
+  return until
+}
+
 function decoderOf(word: string): (piece: Piece) => List {
   return isMarkList(word)
     ? ({ bytes }) => decodeTagged(bytes)
     : ({ bytes }) => ({ positions: decodeList(bytes) })
 }
 
-/** Only if no segment from before is left, which may hold it: what came since does not. */
-async function forgetStale(
-  tx: Tx,
-  { account_id }: Owner,
-  { places, merged }: { places: readonly StaleRow[]; merged: string },
-): Promise<void> {
+/** Once no segment has it: all that were there have been merged without it, and it is in none that came since. */
+async function forgetStale(tx: Tx, { account_id }: Owner, places: readonly StaleRow[]): Promise<void> {
   if (places.length === 0) return
   await tx.run(sql`
     delete from search_stale s using unnest(${places.map(({ chat_id }) => chat_id)}::bigint[],
-      ${places.map(({ id }) => id)}::bigint[], ${places.map(({ sent_at }) => sent_at)}::timestamptz[],
-      ${places.map(({ listing }) => listing)}::smallint[]) as p (chat_id, id, sent_at, listing)
-    where s.account_id = ${account_id} and s.chat_id = p.chat_id and s.id = p.id and s.sent_at = p.sent_at
-      and s.listing = p.listing
-      and not exists (select from search_segments g where g.account_id = ${account_id} and g.id < ${merged})`)
+      ${places.map(({ id }) => id)}::bigint[], ${places.map(({ listing }) => listing)}::smallint[])
+      as p (chat_id, id, listing)
+    where s.account_id = ${account_id} and s.chat_id = p.chat_id and s.id = p.id and s.listing = p.listing`)
 }

@@ -79,6 +79,7 @@ export async function readLists(
   { asked, times, parts }: { asked: readonly Asked[]; times: Times; parts: number },
 ): Promise<SegmentRead[]> {
   const names = [...new Set(asked.map(({ name }) => name))]
+  const places = new Map(names.map((name, place) => [name, place]))
   const rows = await db.rows<{
     segment_id: string
     account_id: string
@@ -87,7 +88,7 @@ export async function readLists(
   }>(sql`
     select s.id as segment_id, s.account_id, a.place, l.lists
     from search_segments s
-    cross join unnest(${asked.map(({ name }) => names.indexOf(name))}::int[],
+    cross join unnest(${asked.map(({ name }) => places.get(name))}::int[],
       ${asked.map(({ account_id }) => account_id)}::text[], ${asked.map(({ low }) => low)}::text[],
       ${asked.map(({ high }) => high)}::text[]) as a (place, account_id, low, high)
     cross join lateral (

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openService, type Service } from '../../test/harness/service.ts'
+import { sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import type { Loop } from './loops.ts'
+import { listLoops } from './worker.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await openService({})
+})
+afterAll(() => service.close())
+
+test("an account that cannot be listed is in no other account's way, and what was listed is merged", async () => {
+  const { app } = service
+  const { workspace_id } = await service.tenant('Own')
+  const account_ids = [await service.account(workspace_id), await service.account(workspace_id)].sort()
+  const [broken, sound] = account_ids
+  const [list, merge] = listLoops() as [Loop, Loop]
+  const put = (account_id: string | undefined, from: number) =>
+    app.db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+      select ${account_id}, 42, ${from}::int + n, ${workspace_id}, 'word', false, now() from generate_series(1, 64) as n`)
+  await put(broken, 0)
+  // Nobody's: a segment of it is refused.
+  await app.db.run(sql`update search_pending set workspace_id = ${newId()} where account_id = ${broken}`)
+  for (let round = 0; round < 4; round++) {
+    await put(sound, round * 64)
+    await expect(list.step(app)).rejects.toThrow()
+  }
+  const segments = () =>
+    app.db.rows(sql`select account_id, messages from search_segments where account_id = any(${account_ids})`)
+  expect(await segments()).toEqual(Array.from({ length: 4 }, () => ({ account_id: sound, messages: 64 })))
+  while (await merge.step(app));
+  expect(await segments()).toEqual([{ account_id: sound, messages: 256 }])
+})
