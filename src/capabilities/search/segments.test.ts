@@ -19,6 +19,14 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
+/** What other tests left lie about. */
+async function gatherAll(): Promise<void> {
+  const { db } = service.app
+  for (let one = await findScattered(db); one; one = await findScattered(db)) {
+    await mergeSegments(db, one, { all: true })
+  }
+}
+
 async function newOwner(): Promise<Owner> {
   return { account_id: await service.account(own.workspace_id), workspace_id: own.workspace_id }
 }
@@ -233,6 +241,7 @@ describe('segments', () => {
   })
 
   test('an account at rest of which much was deleted is merged', async () => {
+    await gatherAll()
     const owner = await newOwner()
     const { db } = service.app
     await put(
@@ -252,6 +261,7 @@ describe('segments', () => {
   })
 
   test('an account at rest gets one segment of several', async () => {
+    await gatherAll()
     const owner = await newOwner()
     const { db } = service.app
     for (const at of [1, 2, 3]) {
