@@ -121,7 +121,8 @@ function send(
   if (!(body instanceof Stream)) return reply.send(body)
   // Who asks for the head alone would have all of it read and thrown away.
   const chunks = request.method === 'HEAD' ? [] : body
-  const readable = Readable.from(chunks, { objectMode: false })
+  // As text, which the socket writes as it is: turned into bytes first, it would be garbage that lies about for long.
+  const readable = Readable.from(chunks)
   readable.once('error', (error) => {
     request.broken = error
   })
