@@ -140,7 +140,11 @@ export function decodeList(bytes: Uint8Array): Float64Array {
   return positions
 }
 
-export function decodeTagged(bytes: Uint8Array): { positions: number[]; tags: number[] } {
+/** With `only`, what has this tag; `end` is where what was read ends all the same. */
+export function decodeTagged(
+  bytes: Uint8Array,
+  only?: number,
+): { positions: number[]; tags: number[]; end: Position | undefined } {
   const positions: number[] = []
   const tags: number[] = []
   let before = top
@@ -148,26 +152,12 @@ export function decodeTagged(bytes: Uint8Array): { positions: number[]; tags: nu
     const distance = readDistance(bytes, at)
     if (distance < 0 || next + tagBytes > bytes.length) break
     before -= distance
+    const tag = tagAt(bytes, next)
+    if (only !== undefined && tag !== only) continue
     positions.push(before)
-    tags.push(tagAt(bytes, next))
+    tags.push(tag)
   }
-  return { positions, tags }
-}
-
-/** Only what has this tag, and where what was read ends. */
-export function decodeTag(
-  bytes: Uint8Array,
-  tag: number,
-): { positions: Float64Array; end: Position | undefined } {
-  const positions: number[] = []
-  let before = top
-  for (let at = 0; at < bytes.length; at = next + tagBytes) {
-    const distance = readDistance(bytes, at)
-    if (distance < 0 || next + tagBytes > bytes.length) break
-    before -= distance
-    if (tagAt(bytes, next) === tag) positions.push(before)
-  }
-  return { positions: new Float64Array(positions), end: before === top ? undefined : before }
+  return { positions, tags, end: before === top ? undefined : before }
 }
 
 function tagAt(bytes: Uint8Array, at: number): number {

@@ -167,7 +167,7 @@ function quoteLexeme(lexeme: string): string {
 }
 
 /** A word, or words that stand one after another. */
-export type Term = readonly (Pick<Token, 'word' | 'part'> & { readonly prefix: boolean })[]
+export type Term = readonly { readonly word: string; readonly prefix: boolean }[]
 
 /**
  * What to look for to find this text. Its last word may go on if `prefix`; in a script without spaces the text may
@@ -178,11 +178,7 @@ export function termOf(text: string, { prefix }: { prefix: boolean }): Term {
   const last = tokens.at(-1)
   if (last?.part === 'after') tokens.pop()
   const open = prefix || last?.part === 'alone'
-  return tokens.map(({ word, part }, at) => ({
-    word,
-    prefix: open && at === tokens.length - 1,
-    ...(part && { part }),
-  }))
+  return tokens.map(({ word }, at) => ({ word, prefix: open && at === tokens.length - 1 }))
 }
 
 export function standsAt(tokens: readonly Token[], at: number, term: Term): boolean {

@@ -2,7 +2,7 @@
 import {
   countFrom,
   decodeList,
-  decodeTag,
+  decodeTagged,
   type Position,
   secondAfter,
   select,
@@ -70,7 +70,7 @@ function read(pieces: readonly Piece[], tag: number | undefined): Lists {
   let horizon = 0
   let size = 0
   for (const { bytes, length } of pieces) {
-    const { positions, end } = tag === undefined ? decodeAll(bytes) : decodeTag(bytes, tag)
+    const { positions, end } = tag === undefined ? decodeAll(bytes) : decodeOne(bytes, tag)
     // The second it was cut in is known in part, and which is the newest there no position tells.
     if (bytes.length < length) horizon = Math.max(horizon, end === undefined ? unknown : secondAfter(end))
     lists.push(positions)
@@ -81,6 +81,11 @@ function read(pieces: readonly Piece[], tag: number | undefined): Lists {
 
 /** Nothing was read. */
 const unknown = Number.MAX_SAFE_INTEGER
+
+function decodeOne(bytes: Uint8Array, tag: number) {
+  const { positions, end } = decodeTagged(bytes, tag)
+  return { positions: new Float64Array(positions), end }
+}
 
 function decodeAll(bytes: Uint8Array) {
   const positions = decodeList(bytes)
