@@ -16,6 +16,8 @@ const connectMsMax = 20_000
 /** A session that was quiet for this long is asked whether it is still there. */
 const quietMs = 30_000
 const pingMsMax = 15_000
+/** What was submitted may be answered before its session is closed. Less than what a lease has left at any time. */
+const drainMsMax = 8_000
 const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
 /** A session that ended sooner counts as one more failure. */
 const stableMs = 10_000
@@ -61,6 +63,7 @@ class SessionHost implements Host {
   #running: Promise<void> = Promise.resolve()
   #storing: Promise<boolean> = Promise.resolve(true)
   #syncing: Syncing | undefined
+  readonly #awaited = new Set<Promise<unknown>>()
 
   constructor(app: App, options: HostOptions) {
     this.#app = app
@@ -161,6 +164,7 @@ class SessionHost implements Host {
     } finally {
       this.#syncing = undefined
       ending.abort()
+      await within(drainMsMax, Promise.allSettled(this.#awaited))
       await within(pingMsMax, session.close())
       // The next session begins where this one's last batch ends.
       await Promise.all([this.#storing, synced])
@@ -183,7 +187,14 @@ class SessionHost implements Host {
   }
 
   driven(): Driven | undefined {
-    return this.#stopping.signal.aborted ? undefined : this.#syncing
+    if (this.#stopping.signal.aborted || !this.#syncing) return undefined
+    const { held, session } = this.#syncing
+    return { held, session, awaits: (work) => this.#await(work) }
+  }
+
+  #await(work: Promise<unknown>): void {
+    this.#awaited.add(work)
+    void work.finally(() => this.#awaited.delete(work)).catch(() => {})
   }
 
   async fetch(wanted: WantedHistory): Promise<void> {

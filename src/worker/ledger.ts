@@ -50,6 +50,8 @@ const drainMsMax = 10_000
 export interface Driven {
   readonly held: Held
   readonly session: Session
+  /** The session stays open for this, at least for a while, when the account goes to another process. */
+  readonly awaits: (work: Promise<unknown>) => void
 }
 
 export interface LedgerOptions {
@@ -116,9 +118,10 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
         void pump().catch((err) => app.log.error({ err }, 'waiting operations could not be read'))
       })
     running.set(id, work)
+    account.awaits(work)
   }
 
-  async function execute(operation: Operation, { held, session }: Driven): Promise<void> {
+  async function execute(operation: Operation, { held, session }: Target): Promise<void> {
     const size = operation.file_id === null ? 'text' : 'file'
     const kind = kindOf(operation)
     if (!kind) return settleQueued(app.db, operation.id, { reason: 'unknown_kind' })
@@ -160,7 +163,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   }
 
   /** What fails here has cost nothing; the caller may try again. */
-  async function prepare(kind: Kind, operation: Operation, { held, session }: Driven): ReturnType<Prepare> {
+  async function prepare(kind: Kind, operation: Operation, { held, session }: Target): ReturnType<Prepare> {
     try {
       return await kind.prepare(app, held, session, operation)
     } catch (err) {
@@ -346,6 +349,7 @@ function isAway(error: unknown): boolean {
   return error instanceof LostCommit || (error instanceof ApiError && error.code === 'store_unavailable')
 }
 
+type Target = Pick<Driven, 'held' | 'session'>
 type Kind = NonNullable<ReturnType<typeof kindOf>>
 type Prepare = Kind['prepare']
 

@@ -71,6 +71,23 @@ describe('13: paused between the check and the write', () => {
   })
 })
 
+describe('an account goes to another process', () => {
+  test('what is under way there is answered first', async () => {
+    await scene.arm()
+    const wanted = await Promise.all(plant.accounts.map((_, account) => scene.start({ account })))
+    await plant.fault({ on: 'start', fault: 'slow', seconds: 5, times: wanted.length })
+    const asked = wanted.map((one) => scene.ask(one))
+    await plant.work(1).start()
+    expect((await Promise.all(asked)).map(told)).toEqual(wanted.map(() => [200]))
+    await until('the accounts are shared', 15_000, async () => {
+      const owners = await plant.db.rows(sql`
+        select lease_owner from account_hosts where lease_until > clock_timestamp() group by lease_owner`)
+      return owners.length === 2
+    })
+    await plant.work(1).kill()
+  })
+})
+
 describe('14: PostgreSQL is killed', () => {
   test.each([
     ['before the boundary', 'const crossed = await cross('],
