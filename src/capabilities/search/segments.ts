@@ -4,17 +4,10 @@
  */
 import type { Owner } from '../../contract.ts'
 import { type Database, type Db, sql, type Tx } from '../../db/sql.ts'
-import {
-  decodeList,
-  decodeTagged,
-  encodeList,
-  type List,
-  mergeLists,
-  type Position,
-  positionOf,
-} from '../../lib/postings.ts'
-import { isMarkList, type Listed, lastWord, listMessages } from './listing.ts'
-import { type Piece, packed, partBytes, partsMax, unpack } from './pack.ts'
+import { decodeList, decodeTagged, encodeList, type List, type Marked, tagMax } from '../../lib/postings.ts'
+import { byTime, encodeKeys, type Key, keyBytes, keysInPart, timeAt } from './keys.ts'
+import { type Listed, lastWord, listMessages, markListOf, ownTagOf, shareList } from './listing.ts'
+import { packed, partBytes, partsMax, unpack } from './pack.ts'
 
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
@@ -44,7 +37,7 @@ export async function countPending(db: Db, most: number): Promise<number> {
   return count
 }
 
-interface Row extends Omit<Listed, 'sent_at'> {
+interface Row extends Omit<Listed, 'at'> {
   readonly sent_at: Date
 }
 
@@ -69,15 +62,20 @@ export function listPending(db: Database, owner: Owner): Promise<number> {
       where place = 1 or coalesce(texts, 0) <= ${textsMax}`)
     await tx.run(sql`
       delete from search_pending where ctid = any(${taken.map(({ ctid }) => ctid)}::text[]::tid[])`)
-    const rows = taken.filter(({ is_there }) => is_there)
-    const messages = rows.map((row) => ({ ...row, sent_at: row.sent_at.getTime() }))
-    if (messages.length === 0) return taken.length
-    const times = messages.map(({ sent_at }) => sent_at)
+    const messages = taken
+      .filter(({ is_there }) => is_there)
+      .map((row) => ({ ...row, at: row.sent_at.getTime() }))
+      .sort(byTime)
+    const [newest, oldest] = [messages[0], messages.at(-1)]
+    if (!newest || !oldest) return taken.length
     const segment = await addSegment(tx, owner, {
       messages: messages.length,
-      oldest_at: new Date(times.reduce((a, b) => Math.min(a, b))),
-      newest_at: new Date(times.reduce((a, b) => Math.max(a, b))),
+      oldest_at: new Date(oldest.at),
+      newest_at: new Date(newest.at),
     })
+    const ranks = new RankWriter(tx, segment)
+    await ranks.add(encodeKeys(messages))
+    await ranks.end()
     await addLists(tx, segment, await listMessages(messages))
     return taken.length
   })
@@ -95,6 +93,51 @@ async function addSegment(tx: Tx, { account_id, workspace_id }: Owner, segment: 
     values (${account_id}, ${workspace_id}, ${segment.messages}, ${segment.oldest_at}, ${segment.newest_at})
     returning id`)
   return id
+}
+
+/** So many rows of ranks travel in one statement. */
+const rankParts = 500
+
+/** Writes which message has which rank, from the first on. */
+class RankWriter {
+  count = 0
+  readonly #tx: Tx
+  readonly #segment: string
+  readonly #waiting: Buffer[] = []
+  #size = 0
+
+  constructor(tx: Tx, segment: string) {
+    this.#tx = tx
+    this.#segment = segment
+  }
+
+  async add(keys: Buffer): Promise<void> {
+    this.#waiting.push(keys)
+    this.#size += keys.length
+    const most = rankParts * keysInPart * keyBytes
+    if (this.#size >= most) await this.#write(this.#size - (this.#size % (keysInPart * keyBytes)))
+  }
+
+  end(): Promise<void> {
+    return this.#write(this.#size)
+  }
+
+  async #write(size: number): Promise<void> {
+    if (size === 0) return
+    const all = Buffer.concat(this.#waiting)
+    this.#waiting.splice(0, Infinity, all.subarray(size))
+    this.#size -= size
+    const parts: Buffer[] = []
+    for (let at = 0; at < size; at += keysInPart * keyBytes) {
+      parts.push(all.subarray(at, Math.min(size, at + keysInPart * keyBytes)))
+    }
+    await this.#tx.run(sql`
+      insert into search_ranks (segment_id, part, newest_at, bytes)
+      select ${this.#segment}, ${this.count / keysInPart}::int + place - 1, newest_at, bytes
+      from unnest(${parts.map((bytes) => new Date(timeAt(bytes, 0)))}::timestamptz[], ${parts}::bytea[])
+        with ordinality as r (newest_at, bytes, place)`)
+    this.count += size / keyBytes
+  }
 }
 
 /** So many bytes of lists travel in one statement. */
@@ -184,7 +227,7 @@ export function mergeSegments(db: Database, owner: Owner, { all = false } = {}):
   return db.transaction(async (tx) => {
     // Before the segments: what is stale in one of them is in one that is seen.
     const places = await tx.rows<StaleRow>(sql`
-      select chat_id, id, sent_at, listing from search_stale where account_id = ${owner.account_id}`)
+      select chat_id, id, listing, 0 as at from search_stale where account_id = ${owner.account_id}`)
     const seen = await tx.rows<Pick<Kept, 'id'>>(sql`
       select id from search_segments where account_id = ${owner.account_id}`)
     const free = await tx.rows<Kept>(sql`
@@ -194,54 +237,186 @@ export function mergeSegments(db: Database, owner: Owner, { all = false } = {}):
     const isWhole = seen.every(({ id }) => free.some((segment) => segment.id === id))
     const chosen = all ? isWhole && free : chooseSegments(free, isWhole ? places.length : 0)
     if (!chosen || chosen.length === 0) return false
-    const forgotten = isWhole && chosen.length === free.length ? places : []
     const merged = await addSegment(tx, owner, {
-      messages: Math.max(0, chosen.reduce((sum, { messages }) => sum + messages, 0) - forgotten.length),
+      messages: 0,
       oldest_at: new Date(Math.min(...chosen.map(({ oldest_at }) => oldest_at.getTime()))),
       newest_at: new Date(Math.max(...chosen.map(({ newest_at }) => newest_at.getTime()))),
     })
+    const { count, ranks } = await moveRanks(tx, chosen, { merged, gone: new Set(places.map(nameOfRaw)) })
+    await moveLists(tx, ranks, merged)
     const ids = chosen.map(({ id }) => id)
-    await moveLists(tx, ids, {
-      merged,
-      gone: new Set(places.map((place) => positionOf({ ...place, sent_at: place.sent_at.getTime() }))),
-    })
     await tx.run(sql`delete from search_segments where id = any(${ids}::bigint[])`)
-    await forgetStale(tx, owner, forgotten)
+    if (count === 0) await tx.run(sql`delete from search_segments where id = ${merged}`)
+    else await tx.run(sql`update search_segments set messages = ${count} where id = ${merged}`)
+    if (isWhole && chosen.length === free.length) await forgetStale(tx, owner, places)
     return true
   })
 }
 
-interface StaleRow {
-  readonly chat_id: string
+type StaleRow = Key
+
+/** By what is left of its bytes without the time. */
+function nameOfRaw(key: Key): string {
+  return encodeKeys([key]).toString('latin1', keyBytes - nameBytes)
+}
+
+const nameBytes = 18
+
+/** Of what is not there any more. */
+const noRank = 2 ** 32 - 1
+
+/** By segment, for each rank the one it becomes. */
+type NewRanks = ReadonlyMap<string, Uint32Array>
+
+/** Puts the ranks of all segments in one order. */
+async function moveRanks(
+  tx: Tx,
+  segments: readonly Kept[],
+  { merged, gone }: { merged: string; gone: ReadonlySet<string> },
+): Promise<{ count: number; ranks: NewRanks }> {
+  const readers = segments.map((segment) => new RankReader(tx, segment))
+  for (const reader of readers) await reader.read()
+  const writer = new RankWriter(tx, merged)
+  let keys: Buffer[] = []
+  let count = 0
+  for (;;) {
+    let newest: RankReader | undefined
+    for (const reader of readers) if (reader.isNewer(newest)) newest = reader
+    if (!newest) break
+    const { key } = newest
+    const isGone = gone.size > 0 && gone.has(key.toString('latin1', keyBytes - nameBytes))
+    if (!isGone) keys.push(key)
+    if (newest.take(isGone ? noRank : count++)) continue
+    await writer.add(Buffer.concat(keys))
+    keys = []
+    await newest.read()
+  }
+  await writer.add(Buffer.concat(keys))
+  await writer.end()
+  await tx.run(
+    sql`delete from search_ranks where segment_id = any(${segments.map(({ id }) => id)}::bigint[])`,
+  )
+  return { count, ranks: new Map(readers.map(({ id, ranks }) => [id, ranks])) }
+}
+
+/** Reads the ranks of a segment, so many rows at once, and notes what becomes of them. */
+class RankReader {
   readonly id: string
-  readonly sent_at: Date
-  readonly listing: number
+  readonly ranks: Uint32Array
+  readonly #tx: Tx
+  #bytes: Buffer = Buffer.alloc(0)
+  #at = 0
+  #part = 0
+  #rank = 0
+
+  constructor(tx: Tx, { id, messages }: Kept) {
+    this.#tx = tx
+    this.id = id
+    this.ranks = new Uint32Array(messages)
+  }
+
+  async read(): Promise<void> {
+    const { bytes } = await this.#tx.one<{ bytes: Buffer | null }>(sql`
+      select string_agg(bytes, '' order by part) as bytes from search_ranks
+      where segment_id = ${this.id} and part >= ${this.#part} and part < ${this.#part + rankParts}`)
+    this.#part += rankParts
+    this.#bytes = bytes ?? Buffer.alloc(0)
+    this.#at = 0
+  }
+
+  get key(): Buffer {
+    return this.#bytes.subarray(this.#at, this.#at + keyBytes)
+  }
+
+  isNewer(other: RankReader | undefined): boolean {
+    if (this.#at >= this.#bytes.length) return false
+    if (!other) return true
+    const [start, otherStart] = [this.#at, other.#at]
+    return other.#bytes.compare(this.#bytes, start, start + keyBytes, otherStart, otherStart + keyBytes) < 0
+  }
+
+  /** Its newest becomes this. False: what was read is used up. */
+  take(rank: number): boolean {
+    this.ranks[this.#rank++] = rank
+    this.#at += keyBytes
+    return this.#at < this.#bytes.length
+  }
 }
 
 const wordsAtOnce = 400
 
 /** Word by word, in pieces: no statement takes long, however large the segments are. */
-async function moveLists(
-  tx: Tx,
-  ids: readonly string[],
-  { merged, gone }: { merged: string; gone: ReadonlySet<Position> },
-): Promise<void> {
-  const keep = (position: Position) => !gone.has(position)
+async function moveLists(tx: Tx, ranks: NewRanks, merged: string): Promise<void> {
+  const ids = [...ranks.keys()]
   for (let after = ''; ; ) {
     const until = await endOfPiece(tx, ids, after)
     const inPiece = sql`word > ${after} and word <= ${until ?? lastWord}`
-    const rows = await tx.rows<{ word: string; lists: Buffer }>(sql`
-      select l.word, ${packed(partsMax, sql`s.id, l.part`)} as lists from unnest(${ids}::bigint[]) as s (id)
+    const rows = await tx.rows<ListRow>(sql`
+      select s.id, l.word, ${packed(partsMax, sql`l.part`)} as lists from unnest(${ids}::bigint[]) as s (id)
       cross join lateral (
         select word, part, length, bytes from search_lists where segment_id = s.id and ${inPiece} offset 0) l
-      group by l.word`)
+      group by s.id, l.word`)
     await tx.run(sql`delete from search_lists where segment_id = any(${ids}::bigint[]) and ${inPiece}`)
-    const lists = new Map(
-      rows.map(({ word, lists }) => [word, mergeLists(unpack(lists).map(decoderOf(word)), keep)]),
-    )
-    await addLists(tx, merged, lists)
+    await addLists(tx, merged, mergeLists(rows, ranks))
     if (until === null) return
     after = until
+  }
+}
+
+interface ListRow {
+  readonly id: string
+  readonly word: string
+  readonly lists: Buffer
+}
+
+function mergeLists(rows: readonly ListRow[], ranks: NewRanks): Map<string, List> {
+  const lists = new Map<string, List>()
+  for (const [name, some] of Map.groupBy(rows, ({ word }) => markListOf(word) ?? word)) {
+    const moved = some.map((row) => moveList(row, ranks.get(row.id) ?? new Uint32Array()))
+    if (markListOf(name) === undefined) lists.set(name, { ranks: mergeRanks(moved) })
+    else for (const [own, list] of shareList(name, mergeMarked(moved))) lists.set(own, list)
+  }
+  return lists
+}
+
+/** With the tags that its name or its bytes tell. */
+function moveList({ word, lists }: ListRow, ranks: Uint32Array): Marked {
+  const [{ bytes } = { bytes: new Uint8Array() }] = unpack(lists)
+  const own = ownTagOf(word)
+  const shared = markListOf(word) !== undefined && own === undefined
+  const { ranks: old, tags } = shared ? decodeTagged(bytes) : { ranks: decodeList(bytes), tags: [] }
+  const moved: number[] = []
+  const kept: number[] = []
+  for (let at = 0; at < old.length; at++) {
+    const rank = ranks[old[at] as number] as number
+    if (rank === noRank) continue
+    moved.push(rank)
+    kept.push(tags[at] ?? own ?? 0)
+  }
+  return { ranks: moved, tags: kept }
+}
+
+function mergeRanks(lists: readonly List[]): Uint32Array {
+  const all = new Uint32Array(lists.reduce((sum, { ranks }) => sum + ranks.length, 0))
+  let end = 0
+  for (const { ranks } of lists) {
+    all.set(ranks, end)
+    end += ranks.length
+  }
+  return all.sort()
+}
+
+function mergeMarked(lists: readonly Marked[]): Marked {
+  const all = new Float64Array(lists.reduce((sum, { ranks }) => sum + ranks.length, 0))
+  let end = 0
+  for (const { ranks, tags } of lists) {
+    for (let at = 0; at < ranks.length; at++)
+      all[end++] = (ranks[at] as number) * tagMax + (tags[at] as number)
+  }
+  all.sort()
+  return {
+    ranks: Array.from(all, (one) => Math.floor(one / tagMax)),
+    tags: Array.from(all, (one) => one % tagMax),
   }
 }
 
@@ -257,13 +432,9 @@ async function endOfPiece(tx: Tx, ids: readonly string[], after: string): Promis
           select word, length from search_lists
           where segment_id = s.id and word > ${after} and part = 0
           order by word limit ${wordsAtOnce}) w) w) u`)
-  return until
-}
-
-function decoderOf(word: string): (piece: Piece) => List {
-  return isMarkList(word)
-    ? ({ bytes }) => decodeTagged(bytes)
-    : ({ bytes }) => ({ positions: decodeList(bytes) })
+  const marked = until === null ? undefined : markListOf(until)
+  // A list that is shared goes with those that came from it.
+  return marked === undefined ? until : marked + lastWord
 }
 
 /** Once no segment has it: all that were there have been merged without it, and it is in none that came since. */
