@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import type { App } from '../../app.ts'
 import { type Database, type Db, type Sql, sql } from '../../db/sql.ts'
+import { mergeSegments } from './merge.ts'
 import { searchMessages } from './search.ts'
-import { listPending, mergeSegments } from './segments.ts'
+import { listPending } from './segments.ts'
 
 const perAccount = 12_000
 const newest = Date.UTC(2026, 9, 1)

@@ -8,7 +8,8 @@ import type { Message } from '../../platform/port.ts'
 import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
 import { always, readWords } from './conditions.ts'
 import { findMatches } from './find.ts'
-import { chooseSegments, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
+import { chooseSegments, findScattered, mergeSegments } from './merge.ts'
+import { findPending, listPending } from './segments.ts'
 
 let service: Service
 let own: Tenant
