@@ -17,6 +17,7 @@ test("an account that cannot be listed is in no other account's way, and what wa
   const account_ids = [await service.account(workspace_id), await service.account(workspace_id)].sort()
   const [broken, sound] = account_ids
   const [list, merge] = listLoops() as [Loop, Loop]
+  const { signal } = new AbortController()
   const put = (account_id: string | undefined, from: number) =>
     app.db.run(sql`
       insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
@@ -26,11 +27,11 @@ test("an account that cannot be listed is in no other account's way, and what wa
   await app.db.run(sql`update search_pending set workspace_id = ${newId()} where account_id = ${broken}`)
   for (let round = 0; round < 4; round++) {
     await put(sound, round * 64)
-    await expect(list.step(app)).rejects.toThrow()
+    await expect(list.step(app, signal)).rejects.toThrow()
   }
   const segments = () =>
     app.db.rows(sql`select account_id, messages from search_segments where account_id = any(${account_ids})`)
   expect(await segments()).toEqual(Array.from({ length: 4 }, () => ({ account_id: sound, messages: 64 })))
-  while (await merge.step(app));
+  while (await merge.step(app, signal));
   expect(await segments()).toEqual([{ account_id: sound, messages: 256 }])
 })

@@ -131,12 +131,12 @@ export function listLoops(): Loop[] {
     {
       name: 'merge',
       restMs: listMs,
-      async step({ db }) {
+      async step({ db }, signal) {
         const [owner] = unmerged.values()
         if (!owner) return false
         unmerged.delete(owner.account_id)
         // What is left to do there waits until the others had their turn.
-        if (await mergeSegments(db, owner)) unmerged.set(owner.account_id, owner)
+        if (await mergeSegments(db, owner, { signal })) unmerged.set(owner.account_id, owner)
         return unmerged.size > 0
       },
     },
@@ -147,9 +147,9 @@ export function listLoops(): Loop[] {
 const gather: Loop = {
   name: 'gather',
   restMs: gatherMs,
-  async step({ db }) {
+  async step({ db }, signal) {
     const owner = await findScattered(db)
-    return owner !== undefined && (await mergeSegments(db, owner, { all: true }))
+    return owner !== undefined && (await mergeSegments(db, owner, { all: true, signal }))
   },
 }
 

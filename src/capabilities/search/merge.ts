@@ -50,8 +50,18 @@ export function findScattered(db: Db): Promise<Owner | undefined> {
     order by count(*) desc limit 1`)
 }
 
+export interface MergeOptions {
+  readonly all?: boolean
+  /** A large account takes minutes: at the signal it is given up, and nothing has changed. */
+  readonly signal?: AbortSignal
+}
+
 /** Makes one segment of several, if there are enough, or of all. True: there was something to do. */
-export function mergeSegments(db: Database, owner: Owner, { all = false } = {}): Promise<boolean> {
+export function mergeSegments(
+  db: Database,
+  owner: Owner,
+  { all = false, signal }: MergeOptions = {},
+): Promise<boolean> {
   return db.transaction(async (tx) => {
     // Before the segments: what is stale in one of them is in one that is seen.
     const places = await tx.rows<Omit<Key, 'at'>>(sql`
@@ -72,9 +82,10 @@ export function mergeSegments(db: Database, owner: Owner, { all = false } = {}):
     })
     const { count, ranks } = await moveRanks(tx, chosen, {
       merged,
+      signal,
       gone: new Set(places.map((place) => nameIn(encodeKeys([{ ...place, at: 0 }])))),
     })
-    await moveLists(tx, ranks, merged)
+    await moveLists(tx, ranks, { merged, signal })
     const ids = chosen.map(({ id }) => id)
     await tx.run(sql`delete from search_segments where id = any(${ids}::bigint[])`)
     if (count === 0) await tx.run(sql`delete from search_segments where id = ${merged}`)
@@ -94,6 +105,12 @@ const nameBytes = 18
 /** Of what is not there any more. */
 const noRank = 2 ** 32 - 1
 
+interface Target {
+  /** The segment that the others become. */
+  readonly merged: string
+  readonly signal: AbortSignal | undefined
+}
+
 /** By segment, for each rank the one it becomes. */
 type NewRanks = ReadonlyMap<string, Uint32Array>
 
@@ -101,7 +118,7 @@ type NewRanks = ReadonlyMap<string, Uint32Array>
 async function moveRanks(
   tx: Tx,
   segments: readonly Kept[],
-  { merged, gone }: { merged: string; gone: ReadonlySet<string> },
+  { merged, gone, signal }: Target & { gone: ReadonlySet<string> },
 ): Promise<{ count: number; ranks: NewRanks }> {
   const readers = segments.map((segment) => new RankReader(tx, segment))
   for (const reader of readers) await reader.read()
@@ -116,6 +133,7 @@ async function moveRanks(
     const isGone = gone.size > 0 && gone.has(nameIn(key))
     if (!isGone) keys.push(key)
     if (newest.take(isGone ? noRank : count++)) continue
+    signal?.throwIfAborted()
     await writer.add(Buffer.concat(keys))
     keys = []
     await newest.read()
@@ -175,9 +193,10 @@ class RankReader {
 const wordsAtOnce = 400
 
 /** Word by word, in pieces: no statement takes long, however large the segments are. */
-async function moveLists(tx: Tx, ranks: NewRanks, merged: string): Promise<void> {
+async function moveLists(tx: Tx, ranks: NewRanks, { merged, signal }: Target): Promise<void> {
   const ids = [...ranks.keys()]
   for (let after = ''; ; ) {
+    signal?.throwIfAborted()
     const until = await endOfPiece(tx, ids, after)
     const inPiece = sql`word > ${after} and word <= ${until ?? lastWord}`
     const rows = await tx.rows<ListRow>(sql`

@@ -241,6 +241,57 @@ describe('segments', () => {
     expect(await find(owner, 'held')).toEqual({ ids: [3, 2], count: 2 })
   })
 
+  test('a merge that is given up changes nothing', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    for (const at of [1, 2]) {
+      await put(owner, [messageOf(at, 'given up')])
+      await listPending(db, owner)
+    }
+    const signal = AbortSignal.abort()
+    await expect(mergeSegments(db, owner, { all: true, signal })).rejects.toThrow('abort')
+    expect(await listSegments(owner)).toEqual([1, 1])
+    expect(await find(owner, '"given up"')).toEqual({ ids: [2, 1], count: 2 })
+  })
+
+  test('what has many messages under one mark is found, however its segments came together', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    const names = async () => {
+      const rows = await db.rows<{ word: string }>(sql`
+        select distinct word from search_lists l join search_segments s on s.id = l.segment_id
+        where s.account_id = ${owner.account_id} and word like '+____=%'`)
+      return rows.length
+    }
+    // Some in lists of their own, some in shared ones, then all together.
+    for (const [from, size] of [
+      [0, 40],
+      [40, 40],
+      [80, 100],
+      [180, 3],
+    ] as const) {
+      await put(
+        owner,
+        Array.from({ length: size }, (_, at) => messageOf(from + at + 1, at % 2 ? 'odd even' : 'even odd')),
+      )
+      await listPending(db, owner)
+    }
+    const inChat = async () => {
+      const place = { account_ids: [owner.account_id], chat_id: '42' }
+      const condition = { words: readWords({ query: 'odd' }), people: undefined, chat_id: '42', ...always }
+      return (await findMatches(db, place, condition, { limit: 5, count: 1001 })).total
+    }
+    const evens = Array.from({ length: 91 }, (_, at) => 182 - 2 * at)
+    expect(await names()).toBe(1)
+    expect(await find(owner, '"odd even"')).toEqual({ ids: evens, count: 91 })
+    expect(await inChat()).toBe(183)
+    await edit(owner, messageOf(180, 'odd one out', 1))
+    await mergeSegments(db, owner, { all: true })
+    expect(await names()).toBe(3)
+    expect(await find(owner, '"odd even"')).toEqual({ ids: evens.filter((id) => id !== 180), count: 90 })
+    expect(await inChat()).toBe(183)
+  })
+
   test('an account at rest of which much was deleted is merged', async () => {
     await gatherAll()
     const owner = await newOwner()
