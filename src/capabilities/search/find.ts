@@ -60,14 +60,17 @@ async function find(db: Db, { account_ids }: Place, { condition, wanted }: Task)
   const fresh = pending.filter((message) => isMatch(condition, message)).map(keyOf)
   const listed = await readListed(db, segments, { condition, wanted, gone })
   const rows = await Promise.all(listed.rows.map((row) => withoutGone(db, row, { wanted, gone })))
-  const { newest, total, cut } = await (listed.check ? checkEach : countEach)(db, rows, { condition, wanted })
+  const { newest, total, cut, more } = await (listed.check ? checkEach : countEach)(db, rows, {
+    condition,
+    wanted,
+  })
   const keys = [...newest, ...fresh].sort(byTime).slice(0, wanted.limit)
   const page = (await readFound(db, keys)).filter((message) => isMatch(condition, message))
   const counted = total + fresh.length - (keys.length - page.length)
   return {
     page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))),
     total: counted,
-    cut: cut || (listed.more && counted < wanted.count) || overflows(pending),
+    cut: cut || (more && counted < wanted.count) || overflows(pending),
   }
 }
 
@@ -83,14 +86,15 @@ function overflows(pending: readonly Message[]): boolean {
 /** What is beyond so many of a segment matters to nobody. */
 async function withoutGone(
   db: Db,
-  { segment, ranks }: Row,
+  { segment, ranks, whole }: Row,
   { wanted, gone }: { wanted: Wanted; gone: Gone },
 ): Promise<Row> {
   const names = gone.get(segment.account_id)
-  if (!names) return { segment, ranks }
+  if (!names) return { segment, ranks, whole }
   const some = ranks.subarray(0, Math.max(wanted.count, checkedMax) + names.size)
   const keys = await readKeys(db, spotsOf(segment, some))
-  return { segment, ranks: some.filter((_, at) => !names.has(nameOfKey(keys[at] as (typeof keys)[number]))) }
+  const kept = some.filter((_, at) => !names.has(nameOfKey(keys[at] as (typeof keys)[number])))
+  return { segment, ranks: kept, whole }
 }
 
 function spotsOf({ id }: Segment, ranks: Ranks) {
@@ -100,16 +104,25 @@ function spotsOf({ id }: Segment, ranks: Ranks) {
 interface Counted {
   readonly newest: readonly MessageKey[]
   readonly total: number
+  /** There may be newer ones. */
   readonly cut: boolean
+  /** There may be older ones. */
+  readonly more: boolean
 }
 
 /** Every one of them matches. */
 async function countEach(db: Db, rows: readonly Row[], { wanted }: Task): Promise<Counted> {
   const newest = await readRow(
     db,
-    rows.map(({ segment, ranks }) => ({ segment, ranks: ranks.subarray(0, wanted.limit) })),
+    rows.map((row) => ({ ...row, ranks: row.ranks.subarray(0, wanted.limit) })),
   )
-  return { newest, total: count(rows), cut: false }
+  const open = rows.filter(({ whole }) => !whole)
+  return {
+    newest,
+    total: count(rows),
+    cut: open.some(({ ranks }) => ranks.length < wanted.limit),
+    more: open.length > 0,
+  }
 }
 
 async function readRow(db: Db, rows: readonly Row[]): Promise<MessageKey[]> {
@@ -133,16 +146,19 @@ async function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Ta
   const all: Checking[] = rows.map((row) => ({ row, checked: 0, last: Number.POSITIVE_INFINITY, found: 0 }))
   const found: MessageKey[] = []
   let left = checkedMax
-  const isOpen = ({ row, checked }: Checking) => checked < row.ranks.length
+  const more = rows.some(({ whole }) => !whole)
   for (;;) {
-    const open = all.filter(isOpen)
+    const open = all.filter(({ row, checked }) => checked < row.ranks.length)
     found.sort(byTime)
+    const newest = found.slice(0, wanted.limit)
     // What is newer than the last to be shown may be wherever nothing that old has been seen.
     const least = found[wanted.limit - 1]?.at ?? Number.NEGATIVE_INFINITY
-    const some =
-      found.length < wanted.count ? open : open.filter((one) => one.found < wanted.limit && one.last >= least)
-    if (some.length === 0) return { newest: found.slice(0, wanted.limit), total: found.length, cut: false }
-    if (left === 0) return { newest: found.slice(0, wanted.limit), total: found.length, cut: true }
+    const mayHaveNewer = (one: Checking) => one.found < wanted.limit && one.last >= least
+    const some = found.length < wanted.count ? open : open.filter(mayHaveNewer)
+    if (some.length === 0 || left === 0) {
+      const cut = some.length > 0 || all.some((one) => !one.row.whole && mayHaveNewer(one))
+      return { newest, total: found.length, cut, more }
+    }
     const each = Math.ceil(Math.min(left, checkedAtOnce) / some.length)
     const matched = await checkSome(db, some, { condition, each })
     found.push(...matched)
@@ -156,7 +172,7 @@ async function checkSome(
   { condition, each }: { condition: Condition; each: number },
 ): Promise<MessageKey[]> {
   const next = some.map(({ row, checked }) => ({
-    segment: row.segment,
+    ...row,
     ranks: row.ranks.subarray(checked, checked + each),
   }))
   const keys = await readRow(db, next)

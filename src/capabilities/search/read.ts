@@ -30,14 +30,14 @@ export type Gone = ReadonlyMap<string, ReadonlySet<string>>
 export interface Row {
   readonly segment: Segment
   readonly ranks: Ranks
+  /** Nothing is missing after the last. */
+  readonly whole: boolean
 }
 
 export interface Listed {
   readonly rows: readonly Row[]
   /** They have to be checked, each by itself. */
   readonly check: boolean
-  /** What else the lists have may match, too, where this is not enough. */
-  readonly more: boolean
 }
 
 /** Reads so much of the lists that the newest matches are known, and how many there are. */
@@ -46,7 +46,7 @@ export async function readListed(
   segments: readonly Segment[],
   { condition, wanted, gone }: Task & { gone: Gone },
 ): Promise<Listed> {
-  if (segments.length === 0) return { rows: [], check: false, more: false }
+  if (segments.length === 0) return { rows: [], check: false }
   const plans = new Map(segments.map(({ account_id: id }) => [id, planFor(id, condition)]))
   const check = [...plans.values()].some((plan) => plan.check)
   const need = (check ? checkedMax : wanted.count) + sizeOf(gone)
@@ -65,12 +65,12 @@ export async function readListed(
     }
     const rows = [...looked.values()]
     const total = count(rows)
-    if (rows.every(({ whole }) => whole)) return { rows, check, more: false }
-    if (total >= need && (check || rows.every(isEnough))) return { rows, check, more: check }
+    if (rows.every(({ whole }) => whole)) return { rows, check }
+    if (total >= need && rows.every(isEnough)) return { rows, check }
     const few = fewIn(rows)
-    if (few) return { rows: few, check: true, more: false }
+    if (few) return { rows: few, check: true }
     const more = moreParts(read, parts, Math.ceil((1.5 * need) / Math.max(total, 1)))
-    if (more === undefined) return { rows, check, more: true }
+    if (more === undefined) return { rows, check }
     parts = more
   }
 }
@@ -155,8 +155,6 @@ function askFor(segments: readonly Segment[], plans: ReadonlyMap<string, Plan>):
 }
 
 interface Looked extends Row {
-  /** Nothing is missing. */
-  readonly whole: boolean
   /** Everything that may match, if that can be told from what was read. */
   readonly loose: () => Ranks | undefined
 }
@@ -187,7 +185,7 @@ function fewIn(rows: readonly Looked[]): Row[] | undefined {
   for (const { segment, loose } of rows) {
     const ranks = loose()
     if (!ranks) return undefined
-    few.push({ segment, ranks })
+    few.push({ segment, ranks, whole: true })
     if (count(few) > fewMax) return undefined
   }
   return few

@@ -373,6 +373,21 @@ describe('segments', () => {
     expect((await find(owner, '"two, two three"')).ids.slice(0, 5)).toEqual(newest)
   })
 
+  test('the newest are found where older segments alone have enough to check', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    // In the newest segment what matches stands behind so many that look alike that one list is cut before it.
+    await db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
+      select ${owner.account_id}, 42, n, ${owner.workspace_id}, case when n > 8100 then 'two three' else 'one two three' end,
+        false, ${new Date(start)}::timestamptz + n * interval '1 s'
+      from generate_series(1, 12000) as n`)
+    while ((await listPending(db, owner)) > 0);
+    expect(await listSegments(owner)).toEqual([4000, 4000, 4000])
+    const { ids, count } = await find(owner, '"one two three"')
+    expect([ids[0], ids.at(-1), count]).toEqual([8100, 8001, 1000])
+  })
+
   test('what a channel wrote in a group is found by its name, pending and listed', async () => {
     const owner = await newOwner()
     const { db } = service.app
