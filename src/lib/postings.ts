@@ -107,7 +107,7 @@ export function countBelow(ranks: Ranks, least: number): number {
 export function unite(lists: readonly Ranks[]): Ranks {
   const some = lists.filter(({ length }) => length > 0)
   if (some.length <= 1) return some[0] ?? new Uint32Array()
-  const size = 1 + Math.max(...some.map((list) => list.at(-1) ?? 0))
+  const size = 1 + some.reduce((last, list) => Math.max(last, list.at(-1) ?? 0), 0)
   return ranksIn(bitsOf(some, size))
 }
 

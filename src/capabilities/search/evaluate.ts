@@ -67,7 +67,8 @@ function read(pieces: Pieces, look: Look): Lists {
   return {
     lists: decoded.map(({ ranks }) => ranks),
     size: decoded.reduce((sum, { ranks }) => sum + ranks.length, 0),
-    horizon: Math.min(...decoded.map(({ horizon }) => horizon)),
+    // They may be more than a call takes arguments: every word that begins so.
+    horizon: decoded.reduce((least, { horizon }) => Math.min(least, horizon), Infinity),
   }
 }
 
