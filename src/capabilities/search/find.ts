@@ -59,7 +59,8 @@ async function find(db: Db, { account_ids }: Place, { condition, wanted }: Task)
   )
   const fresh = pending.filter((message) => isMatch(condition, message)).map(keyOf)
   const listed = await readListed(db, segments, { condition, wanted, gone })
-  const rows = await Promise.all(listed.rows.map((row) => withoutGone(db, row, { wanted, gone })))
+  const most = listed.check ? checkedMax : wanted.count
+  const rows = await Promise.all(listed.rows.map((row) => withoutGone(db, row, { most, gone })))
   const { newest, total, cut, more } = await (listed.check ? checkEach : countEach)(db, rows, {
     condition,
     wanted,
@@ -83,18 +84,23 @@ function overflows(pending: readonly Message[]): boolean {
   return [...accounts.values()].some(({ length }) => length > pendingMax)
 }
 
-/** What is beyond so many of a segment matters to nobody. */
+/** What is beyond so many of a segment matters to nobody. Most of what is gone is further down, so no more are read at once. */
 async function withoutGone(
   db: Db,
   { segment, ranks, whole }: Row,
-  { wanted, gone }: { wanted: Wanted; gone: Gone },
+  { most, gone }: { most: number; gone: Gone },
 ): Promise<Row> {
   const names = gone.get(segment.account_id)
   if (!names) return { segment, ranks, whole }
-  const some = ranks.subarray(0, Math.max(wanted.count, checkedMax) + names.size)
-  const keys = await readKeys(db, spotsOf(segment, some))
-  const kept = some.filter((_, at) => !names.has(nameOfKey(keys[at] as (typeof keys)[number])))
-  return { segment, ranks: kept, whole }
+  const kept: number[] = []
+  for (let at = 0; at < ranks.length && kept.length < most; at += most) {
+    const some = ranks.subarray(at, at + most)
+    const keys = await readKeys(db, spotsOf(segment, some))
+    for (const [place, key] of keys.entries()) {
+      if (!names.has(nameOfKey(key))) kept.push(some[place] as number)
+    }
+  }
+  return { segment, ranks: Uint32Array.from(kept), whole }
 }
 
 function spotsOf({ id }: Segment, ranks: Ranks) {
