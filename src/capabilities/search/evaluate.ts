@@ -90,13 +90,19 @@ function combine({ groups, none }: Plan, lists: Reader, horizon: number): Ranks 
   let found = unite((first ?? []).map((looks) => allOf(looks, lists, horizon)))
   for (const group of rest) {
     if (found.length === 0) break
-    found = unite(group.map((looks) => looks.reduce((some, look) => select(some, lists(look).lists), found)))
+    // Those of one list each, as people are, go together: each by itself would go through all that was found.
+    const alone = group.flatMap((looks) =>
+      looks.length === 1 ? looks.flatMap((look) => lists(look).lists) : [],
+    )
+    const several = group.filter((looks) => looks.length > 1)
+    found = unite([select(found, alone), ...several.map((looks) => inAll(found, looks, lists))])
   }
-  for (const looks of none) {
-    const out = looks.reduce((some, look) => select(some, lists(look).lists), found)
-    found = select(found, [out], { without: true })
-  }
+  for (const looks of none) found = select(found, [inAll(found, looks, lists)], { without: true })
   return found
+}
+
+function inAll(found: Ranks, looks: readonly Look[], lists: Reader): Ranks {
+  return looks.reduce((some, look) => select(some, lists(look).lists), found)
 }
 
 /** What is in all of these lists, from the shortest on. */
