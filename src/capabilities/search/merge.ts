@@ -38,10 +38,14 @@ export function chooseSegments<T extends Pick<Segment, 'messages'>>(
 const scattered = { segments: 3, oneIn: 8 }
 
 /** An account at rest whose messages lie in several segments, or of which much is stale: searches read one sooner. */
-export function findScattered(db: Db): Promise<Owner | undefined> {
+export function findScattered(
+  db: Db,
+  { except = [] }: { except?: readonly string[] } = {},
+): Promise<Owner | undefined> {
   return db.maybe<Owner>(sql`
     select s.account_id, s.workspace_id from search_segments s
-    where not exists (select from search_pending p where p.account_id = s.account_id)
+    where s.account_id <> all(${except}::text[])
+      and not exists (select from search_pending p where p.account_id = s.account_id)
     group by s.account_id, s.workspace_id
     having (count(*) >= ${scattered.segments}
         and (sum(s.messages) - max(s.messages)) * ${scattered.oneIn} >= max(s.messages))
