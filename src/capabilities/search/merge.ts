@@ -4,10 +4,10 @@
  */
 import type { Owner } from '../../contract.ts'
 import { type Database, type Db, sql, type Tx } from '../../db/sql.ts'
-import { decodeList, decodeTagged, type List, type Marked, tagMax } from '../../lib/postings.ts'
 import { encodeKeys, type Key, keyBytes } from './keys.ts'
-import { lastWord, markListOf, ownTagOf, shareList } from './listing.ts'
-import { packed, partsMax, unpack } from './pack.ts'
+import { lastWord, markListOf } from './listing.ts'
+import { packed, partsMax } from './pack.ts'
+import { type ListRow, mergeLists, type NewRanks, noRank } from './renumber.ts'
 import { addLists, addSegment, bytesMax, RankWriter, rankParts, type Segment } from './write.ts'
 
 interface Kept extends Segment {
@@ -106,17 +106,11 @@ function nameIn(key: Buffer): string {
 
 const nameBytes = 18
 
-/** Of what is not there any more. */
-const noRank = 2 ** 32 - 1
-
 interface Target {
   /** The segment that the others become. */
   readonly merged: string
   readonly signal: AbortSignal | undefined
 }
-
-/** By segment, for each rank the one it becomes. */
-type NewRanks = ReadonlyMap<string, Uint32Array>
 
 /** Puts the ranks of all segments in one order. */
 async function moveRanks(
@@ -212,63 +206,6 @@ async function moveLists(tx: Tx, ranks: NewRanks, { merged, signal }: Target): P
     await addLists(tx, merged, mergeLists(rows, ranks))
     if (until === null) return
     after = until
-  }
-}
-
-interface ListRow {
-  readonly id: string
-  readonly word: string
-  readonly lists: Buffer
-}
-
-function mergeLists(rows: readonly ListRow[], ranks: NewRanks): Map<string, List> {
-  const lists = new Map<string, List>()
-  for (const [name, some] of Map.groupBy(rows, ({ word }) => markListOf(word) ?? word)) {
-    const moved = some.map((row) => moveList(row, ranks.get(row.id) ?? new Uint32Array()))
-    if (markListOf(name) === undefined) lists.set(name, { ranks: mergeRanks(moved) })
-    else for (const [own, list] of shareList(name, mergeMarked(moved))) lists.set(own, list)
-  }
-  return lists
-}
-
-/** With the tags that its name or its bytes tell. */
-function moveList({ word, lists }: ListRow, ranks: Uint32Array): Marked {
-  const [{ bytes } = { bytes: new Uint8Array() }] = unpack(lists)
-  const own = ownTagOf(word)
-  const shared = markListOf(word) !== undefined && own === undefined
-  const { ranks: old, tags } = shared ? decodeTagged(bytes) : { ranks: decodeList(bytes), tags: [] }
-  const moved: number[] = []
-  const kept: number[] = []
-  for (let at = 0; at < old.length; at++) {
-    const rank = ranks[old[at] as number] as number
-    if (rank === noRank) continue
-    moved.push(rank)
-    kept.push(tags[at] ?? own ?? 0)
-  }
-  return { ranks: moved, tags: kept }
-}
-
-function mergeRanks(lists: readonly List[]): Uint32Array {
-  const all = new Uint32Array(lists.reduce((sum, { ranks }) => sum + ranks.length, 0))
-  let end = 0
-  for (const { ranks } of lists) {
-    all.set(ranks, end)
-    end += ranks.length
-  }
-  return all.sort()
-}
-
-function mergeMarked(lists: readonly Marked[]): Marked {
-  const all = new Float64Array(lists.reduce((sum, { ranks }) => sum + ranks.length, 0))
-  let end = 0
-  for (const { ranks, tags } of lists) {
-    for (let at = 0; at < ranks.length; at++)
-      all[end++] = (ranks[at] as number) * tagMax + (tags[at] as number)
-  }
-  all.sort()
-  return {
-    ranks: Array.from(all, (one) => Math.floor(one / tagMax)),
-    tags: Array.from(all, (one) => one % tagMax),
   }
 }
 
