@@ -61,17 +61,31 @@ async function find(db: Db, { account_ids }: Place, { condition, wanted }: Task)
   const listed = await readListed(db, segments, { condition, wanted, gone })
   const most = listed.check ? checkedMax : wanted.count
   const rows = await Promise.all(listed.rows.map((row) => withoutGone(db, row, { most, gone })))
-  const { newest, total, cut, more } = await (listed.check ? checkEach : countEach)(db, rows, {
-    condition,
-    wanted,
-  })
-  const keys = [...newest, ...fresh].sort(byTime).slice(0, wanted.limit)
+  const task = { condition, wanted }
+  const counted = await (listed.check ? checkEach : countEach)(db, rows, task)
+  const matches = await readPage(db, { ...task, counted, fresh })
+  const found =
+    // Something else has the same mark, and there may be much of it: whoever writes can look for such words.
+    matches.dropped > 0
+      ? await readPage(db, { ...task, counted: await checkEach(db, rows, task), fresh })
+      : matches
+  return { ...found, cut: found.cut || overflows(pending) }
+}
+
+/** The newest of what lists have and of what is pending, and how many of them do not match after all. */
+async function readPage(
+  db: Db,
+  { condition, wanted, counted, fresh }: Task & { counted: Counted; fresh: readonly MessageKey[] },
+): Promise<Matches & { dropped: number }> {
+  const keys = [...counted.newest, ...fresh].sort(byTime).slice(0, wanted.limit)
   const page = (await readFound(db, keys)).filter((message) => isMatch(condition, message))
-  const counted = total + fresh.length - (keys.length - page.length)
+  const dropped = keys.length - page.length
+  const total = counted.total + fresh.length - dropped
   return {
     page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))),
-    total: counted,
-    cut: cut || (more && counted < wanted.count) || overflows(pending),
+    total,
+    cut: counted.cut || (counted.more && total < wanted.count),
+    dropped,
   }
 }
 
@@ -93,14 +107,15 @@ async function withoutGone(
   const names = gone.get(segment.account_id)
   if (!names) return { segment, ranks, whole }
   const kept: number[] = []
-  for (let at = 0; at < ranks.length && kept.length < most; at += most) {
+  let at = 0
+  for (; at < ranks.length && kept.length < most; at += most) {
     const some = ranks.subarray(at, at + most)
     const keys = await readKeys(db, spotsOf(segment, some))
     for (const [place, key] of keys.entries()) {
       if (!names.has(nameOfKey(key))) kept.push(some[place] as number)
     }
   }
-  return { segment, ranks: Uint32Array.from(kept), whole }
+  return { segment, ranks: Uint32Array.from(kept), whole: whole && at >= ranks.length }
 }
 
 function spotsOf({ id }: Segment, ranks: Ranks) {

@@ -388,6 +388,23 @@ describe('segments', () => {
     expect([ids[0], ids.at(-1), count]).toEqual([8100, 8001, 1000])
   })
 
+  test('what lists have by chance only hides nothing', async () => {
+    const owner = await newOwner()
+    const { db } = service.app
+    await put(
+      owner,
+      Array.from({ length: 300 }, (_, at) => messageOf(at + 1, 'chance')),
+    )
+    await listPending(db, owner)
+    // As if another word of the newest had the same place in the lists.
+    await db.transaction(async (tx) => {
+      await tx.run(sql`set local session_replication_role = replica`)
+      await tx.run(sql`update messages set text = 'other' where account_id = ${owner.account_id} and id > 20`)
+    })
+    const ids = Array.from({ length: 20 }, (_, at) => 20 - at)
+    expect(await find(owner, '"chance"')).toEqual({ ids, count: 20 })
+  })
+
   test('what a channel wrote in a group is found by its name, pending and listed', async () => {
     const owner = await newOwner()
     const { db } = service.app
