@@ -74,7 +74,7 @@ async function list(db: Database): Promise<void> {
   await bar('lists', total, (tick) =>
     inThreads('list.ts', (share) => ({ ...connectionOf(db), ...share }) satisfies ListJob, tick),
   )
-  await inLanes('vacuum', ['search_lists', 'search_pending', 'search_segments'], (name) =>
+  await inLanes('vacuum', ['search_lists', 'search_ranks', 'search_pending', 'search_segments'], (name) =>
     run(db, [`vacuum analyze ${name}`]),
   )
 }

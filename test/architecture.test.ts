@@ -49,6 +49,7 @@ const owners: Readonly<Record<string, string>> = {
   contacts: 'capabilities/contacts',
   search_segments: 'capabilities/search',
   search_lists: 'capabilities/search',
+  search_ranks: 'capabilities/search',
   search_pending: 'capabilities/search',
   search_stale: 'capabilities/search',
   columns: 'capabilities/columns',

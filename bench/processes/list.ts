@@ -1,6 +1,7 @@
 /** A thread that puts the messages of its share of the accounts into the lists that searches read. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { listPending, mergeSegments } from '../../src/capabilities/search/segments.ts'
+import { mergeSegments } from '../../src/capabilities/search/merge.ts'
+import { listPending } from '../../src/capabilities/search/segments.ts'
 import type { Owner } from '../../src/contract.ts'
 import { type Connection, openDatabase, sql } from '../../src/db/sql.ts'
 import type { Share } from './copy.ts'

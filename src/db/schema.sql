@@ -449,6 +449,14 @@ create table search_pending (
   PRIMARY KEY (account_id, sent_at, chat_id, id)
 );
 
+create table search_ranks (
+  segment_id bigint not null,
+  part integer not null,
+  newest_at timestamp with time zone not null,
+  bytes bytea not null,
+  PRIMARY KEY (segment_id, part)
+);
+
 create table search_segments (
   id bigint not null generated always as identity,
   account_id text not null,
@@ -584,6 +592,7 @@ CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (f
 CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE ((kind = ANY (ARRAY['start_chat'::text, 'set_read_state'::text])) AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
+CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));

@@ -108,6 +108,8 @@ export interface Tx extends Db {
 
 export interface Database extends Db {
   transaction<T>(work: (tx: Tx) => Promise<T> | T): Promise<T>
+  /** Whatever is read here was so at one and the same moment. */
+  snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** A `copy … from stdin`. The bytes are sent from where they lie, and are free again once it resolves. */
   copyIn(statement: Sql, bytes: readonly Buffer[]): Promise<void>
   /** A connection of its own, for locks and notifications. */
@@ -151,7 +153,9 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
 
   return {
     ...queries((statement, form) => withClient(pool, (client) => ask(client, statement, form))),
-    transaction: (work) => withClient(pool, (client) => transaction(client, ask, work)),
+    transaction: (work) => withClient(pool, (client) => transaction(client, { ask, begin, work })),
+    snapshot: (work) =>
+      withClient(pool, (client) => transaction(client, { ask, begin: beginSnapshot, work })),
     copyIn: (statement, bytes) =>
       withClient(pool, (client) => copyIn(client, statement.text, bytes).finally(watch.ask(client))),
     async client() {
@@ -173,6 +177,7 @@ type Ask = (client: pg.ClientBase, statement: Sql, form?: Form) => Promise<pg.Qu
 
 // Without a name: there is nothing to prepare.
 const begin: Sql = { name: '', text: 'begin', values: [] }
+const beginSnapshot: Sql = { ...begin, text: 'begin isolation level repeatable read read only' }
 const commit: Sql = { ...begin, text: 'commit' }
 const rollback: Sql = { ...begin, text: 'rollback' }
 
@@ -244,7 +249,13 @@ function trace(error: unknown): never {
   throw error
 }
 
-async function transaction<T>(client: pg.PoolClient, ask: Ask, work: (tx: Tx) => Promise<T> | T): Promise<T> {
+interface Transaction<T> {
+  readonly ask: Ask
+  readonly begin: Sql
+  readonly work: (tx: Tx) => Promise<T> | T
+}
+
+async function transaction<T>(client: pg.PoolClient, { ask, begin, work }: Transaction<T>): Promise<T> {
   const begun = ask(client, begin)
   begun.catch(() => {})
   const last: Sql[] = []

@@ -7,14 +7,14 @@ export interface Loop {
   readonly restMs: number
   /** What ends the rest early. */
   readonly wakeOn?: Topic
-  /** One step of work. True: there may be more, go on at once. */
-  step(app: App): Promise<boolean>
+  /** One step of work, which may end unfinished at the signal. True: there may be more, go on at once. */
+  step(app: App, stopping: AbortSignal): Promise<boolean>
 }
 
 export interface Running {
   /** Undefined while every loop gets through its steps. */
   problem(): string | undefined
-  /** Lets the current steps finish. */
+  /** Lets the current steps finish, or give up. */
   stop(): Promise<void>
 }
 
@@ -38,13 +38,14 @@ export function runLoops(app: App, loops: readonly Loop[]): Running {
     while (!stopping.signal.aborted) {
       try {
         woken = false
-        const more = await step(app)
+        const more = await step(app, stopping.signal)
         failing.delete(name)
         if (!more && !woken)
           await rest(restMs, (done) => {
             end = done
           })
       } catch (err) {
+        if (stopping.signal.aborted) break
         const failures = (failing.get(name) ?? 0) + 1
         failing.set(name, failures)
         app.log.error({ err, loop: name, failures }, 'a background step failed')

@@ -33,7 +33,7 @@ export async function startWorker(app: App, { platforms, directory }: WorkerOpti
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
   countUnlisted(app)
-  const always = [tidy, ...listLoops(), gather, sequencer, sweepLoop(), forgetLoop()]
+  const always = [tidy, ...listLoops(), gatherLoop(), sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
   const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
@@ -131,12 +131,12 @@ export function listLoops(): Loop[] {
     {
       name: 'merge',
       restMs: listMs,
-      async step({ db }) {
+      async step({ db }, signal) {
         const [owner] = unmerged.values()
         if (!owner) return false
         unmerged.delete(owner.account_id)
         // What is left to do there waits until the others had their turn.
-        if (await mergeSegments(db, owner)) unmerged.set(owner.account_id, owner)
+        if (await mergeSegments(db, owner, { signal })) unmerged.set(owner.account_id, owner)
         return unmerged.size > 0
       },
     },
@@ -144,13 +144,23 @@ export function listLoops(): Loop[] {
 }
 
 /** What came in over the day lies together by night. */
-const gather: Loop = {
-  name: 'gather',
-  restMs: gatherMs,
-  async step({ db }) {
-    const owner = await findScattered(db)
-    return owner !== undefined && (await mergeSegments(db, owner, { all: true }))
-  },
+export function gatherLoop(): Loop {
+  // Where it failed, or somebody else was at it: these wait until the others had their turn.
+  const passed = new Set<string>()
+  return {
+    name: 'gather',
+    restMs: gatherMs,
+    async step({ db }, signal) {
+      const owner = await findScattered(db, { except: [...passed] })
+      if (!owner) {
+        passed.clear()
+        return false
+      }
+      passed.add(owner.account_id)
+      if (await mergeSegments(db, owner, { all: true, signal })) passed.delete(owner.account_id)
+      return true
+    },
+  }
 }
 
 /** Removes what has served its time. */

@@ -1,18 +1,10 @@
 /** Which messages of a segment are in the lists a plan asks for. Pure. */
-import {
-  countFrom,
-  decodeList,
-  decodeTagged,
-  type Position,
-  secondAfter,
-  select,
-  unite,
-} from '../../lib/postings.ts'
+import { countBelow, decodeList, decodeTagged, type Ranks, select, unite } from '../../lib/postings.ts'
 import type { Plan } from './conditions.ts'
 import type { Look } from './listing.ts'
 import type { Piece } from './pack.ts'
 
-/** What was read of a segment, by the names asked for (`nameOf`). */
+/** What was read of a segment, by the names asked for (`nameOf`, and those of lists of their own). */
 export type Pieces = ReadonlyMap<string, readonly Piece[]>
 
 export function nameOf({ low, high }: Look): string {
@@ -21,33 +13,32 @@ export function nameOf({ low, high }: Look): string {
 
 /** All lists that one look is for. */
 interface Lists {
-  readonly lists: readonly Float64Array[]
+  readonly lists: readonly Ranks[]
   readonly size: number
-  /** From here on the lists are whole. */
-  readonly horizon: Position
+  /** Below this the lists are whole. */
+  readonly horizon: number
 }
 
 export interface Evaluated {
-  /** The newest first. */
-  readonly positions: Float64Array
-  /** Nothing from here on is missing. Zero: nothing at all. */
-  readonly horizon: Position
+  readonly ranks: Ranks
+  /** Nothing below is missing. Infinity: nothing at all. */
+  readonly horizon: number
 }
 
 /** What matches, as far as the lists were read. */
 export function evaluate(plan: Plan, pieces: Pieces): Evaluated {
   const lists = reader(pieces)
   const looks = [...plan.groups.flat(2), ...plan.none.flat()]
-  const horizon = Math.max(0, ...looks.map((look) => lists(look).horizon))
-  return { positions: combine(plan, lists, horizon), horizon }
+  const horizon = Math.min(...looks.map((look) => lists(look).horizon))
+  return { ranks: combine(plan, lists, horizon), horizon }
 }
 
 /** What may match, by the lists that were read to their end; undefined if no part of the plan has only such lists. */
-export function evaluateWhole(plan: Plan, pieces: Pieces): Float64Array | undefined {
+export function evaluateWhole(plan: Plan, pieces: Pieces): Ranks | undefined {
   const lists = reader(pieces)
-  const isWhole = (look: Look) => lists(look).horizon === 0
+  const isWhole = (look: Look) => lists(look).horizon === Infinity
   const groups = plan.groups.filter((group) => group.flat().every(isWhole))
-  return groups.length === 0 ? undefined : combine({ ...plan, groups, none: [] }, lists, 0)
+  return groups.length === 0 ? undefined : combine({ ...plan, groups, none: [] }, lists, Infinity)
 }
 
 type Reader = (look: Look) => Lists
@@ -58,59 +49,65 @@ function reader(pieces: Pieces): Reader {
   return (look) => {
     let lists = known.get(look)
     if (!lists) {
-      lists = read(pieces.get(nameOf(look)) ?? [], look.tag)
+      lists = read(pieces, look)
       known.set(look, lists)
     }
     return lists
   }
 }
 
-function read(pieces: readonly Piece[], tag: number | undefined): Lists {
-  const lists: Float64Array[] = []
-  let horizon = 0
-  let size = 0
-  for (const { bytes, length } of pieces) {
-    const { positions, end } = tag === undefined ? decodeAll(bytes) : decodeOne(bytes, tag)
-    // The second it was cut in is known in part, and which is the newest there no position tells.
-    if (bytes.length < length) horizon = Math.max(horizon, end === undefined ? unknown : secondAfter(end))
-    lists.push(positions)
-    size += positions.length
+function read(pieces: Pieces, look: Look): Lists {
+  const { mark } = look
+  const named = pieces.get(nameOf(look)) ?? []
+  const own = mark ? (pieces.get(mark.own) ?? []) : named
+  const decoded = [
+    ...own.map(decodePlain),
+    ...(mark ? named.map((piece) => decodeMarked(piece, mark.tag)) : []),
+  ]
+  return {
+    lists: decoded.map(({ ranks }) => ranks),
+    size: decoded.reduce((sum, { ranks }) => sum + ranks.length, 0),
+    // They may be more than a call takes arguments: every word that begins so.
+    horizon: decoded.reduce((least, { horizon }) => Math.min(least, horizon), Infinity),
   }
-  return { lists, size, horizon }
 }
 
-/** Nothing was read. */
-const unknown = Number.MAX_SAFE_INTEGER
-
-function decodeOne(bytes: Uint8Array, tag: number) {
-  const { positions, end } = decodeTagged(bytes, tag)
-  return { positions: new Float64Array(positions), end }
+function decodePlain({ bytes, length }: Piece): Evaluated {
+  const ranks = decodeList(bytes)
+  return { ranks, horizon: bytes.length < length ? 1 + (ranks.at(-1) ?? -1) : Infinity }
 }
 
-function decodeAll(bytes: Uint8Array) {
-  const positions = decodeList(bytes)
-  return { positions, end: positions.at(-1) }
+/** The rank it was cut at may have another mark. */
+function decodeMarked({ bytes, length }: Piece, tag: number): Evaluated {
+  const { ranks, last } = decodeTagged(bytes, tag)
+  return { ranks: new Uint32Array(ranks), horizon: bytes.length < length ? (last ?? 0) : Infinity }
 }
 
-function combine({ groups, none }: Plan, lists: Reader, horizon: Position): Float64Array {
+function combine({ groups, none }: Plan, lists: Reader, horizon: number): Ranks {
   const sizeOf = (group: readonly (readonly Look[])[]) =>
     group.reduce((sum, looks) => sum + Math.min(...looks.map((look) => lists(look).size)), 0)
   const [first, ...rest] = groups.toSorted((a, b) => sizeOf(a) - sizeOf(b))
   let found = unite((first ?? []).map((looks) => allOf(looks, lists, horizon)))
   for (const group of rest) {
     if (found.length === 0) break
-    found = unite(group.map((looks) => looks.reduce((some, look) => select(some, lists(look).lists), found)))
+    // Those of one list each, as people are, go together: each by itself would go through all that was found.
+    const alone = group.flatMap((looks) =>
+      looks.length === 1 ? looks.flatMap((look) => lists(look).lists) : [],
+    )
+    const several = group.filter((looks) => looks.length > 1)
+    found = unite([select(found, alone), ...several.map((looks) => inAll(found, looks, lists))])
   }
-  for (const looks of none) {
-    const out = looks.reduce((some, look) => select(some, lists(look).lists), found)
-    found = select(found, [out], { without: true })
-  }
+  for (const looks of none) found = select(found, [inAll(found, looks, lists)], { without: true })
   return found
 }
 
+function inAll(found: Ranks, looks: readonly Look[], lists: Reader): Ranks {
+  return looks.reduce((some, look) => select(some, lists(look).lists), found)
+}
+
 /** What is in all of these lists, from the shortest on. */
-function allOf(looks: readonly Look[], lists: Reader, horizon: Position): Float64Array {
+function allOf(looks: readonly Look[], lists: Reader, horizon: number): Ranks {
   const [shortest, ...rest] = looks.map(lists).toSorted((a, b) => a.size - b.size)
-  const all = unite((shortest?.lists ?? []).map((list) => list.subarray(0, countFrom(list, horizon))))
+  const all = unite((shortest?.lists ?? []).map((list) => list.subarray(0, countBelow(list, horizon))))
   return rest.reduce((some, { lists: others }) => select(some, others), all)
 }

@@ -1,30 +1,23 @@
-/** Finds what matches a condition in the lists, newest first: reads their beginnings, and more of them if need be. */
-import type { Db } from '../../db/sql.ts'
-import { countFrom, type Position, positionAt, positionBefore, secondOf, select } from '../../lib/postings.ts'
-import { type Condition, isMatch, isTimeOnly, type Plan, planFor } from './conditions.ts'
-import { evaluate, evaluateWhole, nameOf } from './evaluate.ts'
-import { partBytes, partsMax } from './pack.ts'
+/** Finds what matches a condition, newest first, and counts it. */
+import type { Database, Db } from '../../db/sql.ts'
+import type { Ranks } from '../../lib/postings.ts'
+import { type Condition, isMatch, isTimeOnly } from './conditions.ts'
+import { byTime, nameOfKey } from './keys.ts'
+import { checkedMax, count, type Gone, type Row, readListed, type Task, type Wanted } from './read.ts'
 import {
-  type Asked,
   type Found,
+  type Message,
+  type MessageKey,
   type Place,
-  positionIn,
-  readAt,
-  readLists,
+  readFound,
+  readKeys,
+  readMessages,
   readPending,
+  readSegments,
   readStale,
   readTimes,
-  type SegmentRead,
-  type Spot,
-  type Stale,
+  type Segment,
 } from './store.ts'
-
-export interface Wanted {
-  /** The newest to show, and one more that tells whether there are more. */
-  readonly limit: number
-  /** How far to count. */
-  readonly count: number
-}
 
 export interface Matches {
   readonly page: readonly Found[]
@@ -35,20 +28,11 @@ export interface Matches {
 
 /** So many messages of each account that no list has yet are looked through. */
 const pendingMax = 500
-/** Where lists say too little, so many messages are read and checked, in parts. */
-const checkedMax = 5000
+/** Where lists say too little, so many messages are read and checked at once. */
 const checkedAtOnce = 1000
-/** So few are rather read and checked than looked for further down in long lists. */
-const fewMax = 300
-
-/** Positions of one account, the newest first. */
-interface Row {
-  readonly account_id: string
-  readonly positions: Float64Array
-}
 
 export async function findMatches(
-  db: Db,
+  db: Database,
   place: Place,
   condition: Condition,
   wanted: Wanted,
@@ -57,245 +41,177 @@ export async function findMatches(
   if (isTimeOnly(condition)) {
     return { ...(await readTimes(db, place, { ...wanted, times: condition })), cut: false }
   }
-  // Before the lists: what is listed meanwhile is seen twice rather than not at all.
-  const [pending, stale] = await Promise.all([
-    readPending(db, place.account_ids, pendingMax + 1),
-    readStale(db, place.account_ids),
+  // What is pending is in no segment, and every segment is there until the end.
+  return db.snapshot((at) => find(at, place, { condition, wanted }))
+}
+
+async function find(db: Db, { account_ids }: Place, { condition, wanted }: Task): Promise<Matches> {
+  const [segments, pending, stale] = await Promise.all([
+    readSegments(db, account_ids, condition),
+    readPending(db, account_ids, pendingMax + 1),
+    readStale(db, account_ids),
   ])
-  const fresh = toRows(pending.filter((message) => isMatch(condition, message)))
-  const listed = await readListed(db, place, { condition, wanted, stale: toRows(stale) })
-  const rows = [...listed.rows, ...fresh.map((row) => unlisted(row, listed.rows))]
-  const found = await (listed.check ? checkEach : checkPage)(db, rows, { condition, wanted })
-  const more = listed.more && found.total < wanted.count
-  return { ...found, cut: found.cut || more || overflows(pending) }
+  const gone = new Map(
+    [...Map.groupBy(stale, ({ account_id }) => account_id)].map(([id, keys]) => [
+      id,
+      new Set(keys.map(nameOfKey)),
+    ]),
+  )
+  const fresh = pending.filter((message) => isMatch(condition, message)).map(keyOf)
+  const listed = await readListed(db, segments, { condition, wanted, gone })
+  const most = listed.check ? checkedMax : wanted.count
+  const rows = await Promise.all(listed.rows.map((row) => withoutGone(db, row, { most, gone })))
+  const task = { condition, wanted }
+  const counted = await (listed.check ? checkEach : countEach)(db, rows, task)
+  const matches = await readPage(db, { ...task, counted, fresh })
+  const found =
+    // Something else has the same mark, and there may be much of it: whoever writes can look for such words.
+    matches.dropped > 0
+      ? await readPage(db, { ...task, counted: await checkEach(db, rows, task), fresh })
+      : matches
+  return { ...found, cut: found.cut || overflows(pending) }
 }
 
-function toRows(messages: readonly Stale[]): Row[] {
-  return [...Map.groupBy(messages, ({ account_id }) => account_id)].map(([account_id, some]) => ({
-    account_id,
-    positions: Float64Array.from(some.map(positionIn)).sort().reverse(),
-  }))
+/** The newest of what lists have and of what is pending, and how many of them do not match after all. */
+async function readPage(
+  db: Db,
+  { condition, wanted, counted, fresh }: Task & { counted: Counted; fresh: readonly MessageKey[] },
+): Promise<Matches & { dropped: number }> {
+  const keys = [...counted.newest, ...fresh].sort(byTime).slice(0, wanted.limit)
+  const page = (await readFound(db, keys)).filter((message) => isMatch(condition, message))
+  const dropped = keys.length - page.length
+  const total = counted.total + fresh.length - dropped
+  return {
+    page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))),
+    total,
+    cut: counted.cut || (counted.more && total < wanted.count),
+    dropped,
+  }
 }
 
-function overflows(pending: readonly Stale[]): boolean {
+function keyOf({ account_id, chat_id, id, sent_at }: Message): MessageKey {
+  return { account_id, chat_id, id, at: sent_at.getTime() }
+}
+
+function overflows(pending: readonly Message[]): boolean {
   const accounts = Map.groupBy(pending, ({ account_id }) => account_id)
   return [...accounts.values()].some(({ length }) => length > pendingMax)
 }
 
-function unlisted({ account_id, positions }: Row, listed: readonly Row[]): Row {
-  return { account_id, positions: select(positions, ofAccount(listed, account_id), { without: true }) }
+/** What is beyond so many of a segment matters to nobody. Most of what is gone is further down, so no more are read at once. */
+async function withoutGone(
+  db: Db,
+  { segment, ranks, whole }: Row,
+  { most, gone }: { most: number; gone: Gone },
+): Promise<Row> {
+  const names = gone.get(segment.account_id)
+  if (!names) return { segment, ranks, whole }
+  const kept: number[] = []
+  let at = 0
+  for (; at < ranks.length && kept.length < most; at += most) {
+    const some = ranks.subarray(at, at + most)
+    const keys = await readKeys(db, spotsOf(segment, some))
+    for (const [place, key] of keys.entries()) {
+      if (!names.has(nameOfKey(key))) kept.push(some[place] as number)
+    }
+  }
+  return { segment, ranks: Uint32Array.from(kept), whole: whole && at >= ranks.length }
 }
 
-function ofAccount(rows: readonly Row[], account_id: string): Float64Array[] {
-  return rows.filter((row) => row.account_id === account_id).map(({ positions }) => positions)
+function spotsOf({ id }: Segment, ranks: Ranks) {
+  return Array.from(ranks, (rank) => ({ segment_id: id, rank }))
 }
 
-interface Task {
-  readonly condition: Condition
-  readonly wanted: Wanted
-}
-
-interface Listed {
-  /** One for each segment. */
-  readonly rows: readonly Row[]
-  /** They have to be checked, each by itself. */
-  readonly check: boolean
-  /** What else the lists have may match, too, where this is not enough. */
+interface Counted {
+  readonly newest: readonly MessageKey[]
+  readonly total: number
+  /** There may be newer ones. */
+  readonly cut: boolean
+  /** There may be older ones. */
   readonly more: boolean
 }
 
-/** Reads so much of the lists that the newest matches are known, and how many there are. */
-async function readListed(
-  db: Db,
-  place: Place,
-  { condition, wanted, stale }: Task & { stale: readonly Row[] },
-): Promise<Listed> {
-  const plans = new Map(place.account_ids.map((id) => [id, planFor(id, condition)]))
-  const asked = askFor(plans)
-  const check = [...plans.values()].some((plan) => plan.check)
-  const need = check ? checkedMax : wanted.count
-  let parts = firstParts(plans)
-  for (;;) {
-    const read = await readLists(db, place, { asked, times: condition, parts })
-    const segments = read.map((segment) =>
-      look(segment, plans.get(segment.account_id) as Plan, (positions) =>
-        select(within(positions, condition), ofAccount(stale, segment.account_id), { without: true }),
-      ),
-    )
-    const horizon = Math.max(0, ...segments.map((segment) => segment.horizon))
-    if (horizon <= positionAt(condition.from)) return { rows: segments, check, more: false }
-    const known = segments.map((segment) => ({
-      ...segment,
-      positions: segment.positions.subarray(0, countFrom(segment.positions, horizon)),
-    }))
-    if (check && count(known) >= need) return { rows: known, check, more: true }
-    // Counted is what is certain to match, wherever it stands; shown is only what nothing newer is missing among.
-    const total = count(segments)
-    if (!check && total >= need && count(known) >= wanted.limit) {
-      return { rows: segments, check, more: false }
-    }
-    const few = fewIn(segments)
-    if (few) return { rows: few, check: true, more: false }
-    const more = moreParts(read, parts, Math.ceil((1.5 * need) / Math.max(total, 1)))
-    if (more === undefined) return { rows: known, check, more: true }
-    parts = more
-  }
-}
-
-/** So many times as much, or what one search may take; undefined if that has been read. */
-function moreParts(read: readonly SegmentRead[], parts: number, times: number): number | undefined {
-  let more = Math.min(partsMax, parts * Math.max(4, times))
-  while (more > parts && bytesIn(read, more) > bytesMax) more = Math.floor(more / 2)
-  return more > parts ? more : undefined
-}
-
-/** Of all lists together: what one search may take. */
-const bytesMax = 32_000_000
-
-function bytesIn(segments: readonly SegmentRead[], parts: number): number {
-  let bytes = 0
-  for (const { pieces } of segments) {
-    for (const { length } of [...pieces.values()].flat()) bytes += Math.min(length, parts * partBytes)
-  }
-  return bytes
-}
-
-/** How much of each list should be enough, if what is looked for is common. */
-function firstParts(plans: ReadonlyMap<string, Plan>): number {
-  const [{ groups } = { groups: [] }] = plans.values()
-  const looks = groups.flat(2)
-  if (looks.length > looksMany) return 1
-  // Most of a list of marks is others'.
-  if (looks.some(({ tag }) => tag !== undefined)) return 8
-  if (looks.some(({ low, high }) => low !== high)) return 1
-  return Math.ceil((groups.length > 1 ? 16 : 4) / plans.size)
-}
-
-const looksMany = 32
-
-/** Each name once: people have the same lists in common, and so have plans. */
-function askFor(plans: ReadonlyMap<string, Plan>): Asked[] {
-  const asked = new Map<string, Asked>()
-  for (const [account_id, { groups, none }] of plans) {
-    for (const look of [...groups.flat(2), ...none.flat()]) {
-      const name = nameOf(look)
-      asked.set(`${account_id} ${name}`, { name, account_id, low: look.low, high: look.high })
-    }
-  }
-  return [...asked.values()]
-}
-
-interface Looked extends Row {
-  /** Nothing from here on is missing. */
-  readonly horizon: Position
-  /** Everything that may match, if that can be told from what was read. */
-  readonly loose: () => Float64Array | undefined
-}
-
-type Trim = (positions: Float64Array) => Float64Array
-
-function look({ account_id, pieces }: SegmentRead, plan: Plan, trim: Trim): Looked {
-  const { positions, horizon } = evaluate(plan, pieces)
+/** Every one of them matches. */
+async function countEach(db: Db, rows: readonly Row[], { wanted }: Task): Promise<Counted> {
+  const newest = await readRow(
+    db,
+    rows.map((row) => ({ ...row, ranks: row.ranks.subarray(0, wanted.limit) })),
+  )
+  const open = rows.filter(({ whole }) => !whole)
   return {
-    account_id,
-    positions: trim(positions),
-    horizon,
-    loose() {
-      const found = horizon === 0 ? positions : evaluateWhole(plan, pieces)
-      return found && trim(found)
-    },
+    newest,
+    total: count(rows),
+    cut: open.some(({ ranks }) => ranks.length < wanted.limit),
+    more: open.length > 0,
   }
 }
 
-function fewIn(segments: readonly Looked[]): Row[] | undefined {
-  const rows: Row[] = []
-  for (const { account_id, loose } of segments) {
-    const positions = loose()
-    if (!positions) return undefined
-    rows.push({ account_id, positions })
-    if (count(rows) > fewMax) return undefined
-  }
-  return rows
+async function readRow(db: Db, rows: readonly Row[]): Promise<MessageKey[]> {
+  const spots = rows.flatMap(({ segment, ranks }) => spotsOf(segment, ranks))
+  const accounts = new Map(rows.map(({ segment }) => [segment.id, segment.account_id]))
+  const keys = await readKeys(db, spots)
+  return keys.map((key, at) => ({ ...key, account_id: accounts.get(spots[at]?.segment_id ?? '') ?? '' }))
 }
 
-function within(positions: Float64Array, { from, until }: Condition): Float64Array {
-  // The second that `until` is in the middle of, too.
-  return positions.subarray(
-    countFrom(positions, positionBefore(until)),
-    countFrom(positions, positionAt(from)),
+/** A segment of which so much has been looked at. */
+interface Checking {
+  readonly row: Row
+  checked: number
+  /** When the last one was sent. */
+  last: number
+  found: number
+}
+
+/** Every one is read, the newest of each segment first, until enough of them match. */
+async function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Task): Promise<Counted> {
+  const all: Checking[] = rows.map((row) => ({ row, checked: 0, last: Number.POSITIVE_INFINITY, found: 0 }))
+  const found: MessageKey[] = []
+  let left = checkedMax
+  const more = rows.some(({ whole }) => !whole)
+  for (;;) {
+    const open = all.filter(({ row, checked }) => checked < row.ranks.length)
+    found.sort(byTime)
+    const newest = found.slice(0, wanted.limit)
+    // What is newer than the last to be shown may be wherever nothing that old has been seen.
+    const least = found[wanted.limit - 1]?.at ?? Number.NEGATIVE_INFINITY
+    const mayHaveNewer = (one: Checking) => one.found < wanted.limit && one.last >= least
+    const some = found.length < wanted.count ? open : open.filter(mayHaveNewer)
+    if (some.length === 0 || left === 0) {
+      const cut = some.length > 0 || all.some((one) => !one.row.whole && mayHaveNewer(one))
+      return { newest, total: found.length, cut, more }
+    }
+    const each = Math.ceil(Math.min(left, checkedAtOnce) / some.length)
+    const matched = await checkSome(db, some, { condition, each })
+    found.push(...matched)
+    left = Math.max(0, checkedMax - all.reduce((sum, { checked }) => sum + checked, 0))
+  }
+}
+
+async function checkSome(
+  db: Db,
+  some: readonly Checking[],
+  { condition, each }: { condition: Condition; each: number },
+): Promise<MessageKey[]> {
+  const next = some.map(({ row, checked }) => ({
+    ...row,
+    ranks: row.ranks.subarray(checked, checked + each),
+  }))
+  const keys = await readRow(db, next)
+  const messages = (await readMessages(db, keys)).filter((message) => isMatch(condition, message))
+  const matching = new Set(
+    messages.map((message) => `${message.account_id} ${message.chat_id} ${message.id}`),
   )
-}
-
-function count(rows: readonly Row[]): number {
-  return rows.reduce((sum, { positions }) => sum + positions.length, 0)
-}
-
-/** The page is read, and what does not match after all is not counted. */
-async function checkPage(db: Db, rows: readonly Row[], { condition, wanted }: Task): Promise<Matches> {
-  const spots = newestOf(rows, wanted.limit)
-  const page = await readMatches(db, spots, condition)
-  return { page, total: count(rows) - (spots.length - page.length), cut: false }
-}
-
-/** Everything is read, newest first, until enough of it matches. */
-async function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Task): Promise<Matches> {
-  const spots = newestOf(rows, checkedMax)
-  const page: Found[] = []
-  for (let at = 0, end = 0; at < spots.length && page.length < wanted.count; at = end) {
-    end = at + checkedAtOnce
-    // Which is the newest of a second is known when all of it has been read.
-    while (end < spots.length && secondAt(spots, end) === secondAt(spots, end - 1)) end++
-    page.push(...(await readMatches(db, spots.slice(at, end), condition)))
+  const matched: MessageKey[] = []
+  let at = 0
+  for (const [place, one] of some.entries()) {
+    const size = next[place]?.ranks.length ?? 0
+    const mine = keys.slice(at, at + size)
+    at += size
+    const hits = mine.filter((key) => matching.has(`${key.account_id} ${key.chat_id} ${key.id}`))
+    one.checked += size
+    one.found += hits.length
+    one.last = mine.at(-1)?.at ?? one.last
+    matched.push(...hits)
   }
-  const cut = page.length < wanted.count && spots.length < count(rows)
-  return { page: page.sort(byTime), total: page.length, cut }
-}
-
-function secondAt(spots: readonly Spot[], at: number): number {
-  return secondOf(spots[at]?.position ?? 0)
-}
-
-/** So many of the newest, and all of the last one's second; the newest second first. */
-function newestOf(rows: readonly Row[], limit: number): Spot[] {
-  const heads = rows.map(({ positions }) => positions.subarray(0, limit))
-  const all = new Float64Array(heads.reduce((sum, { length }) => sum + length, 0))
-  let end = 0
-  for (const head of heads) {
-    all.set(head, end)
-    end += head.length
-  }
-  const last = all.sort().at(-limit) ?? 0
-  const least = positionAt(secondOf(last) * 1000)
-  return rows
-    .flatMap(({ account_id, positions }) =>
-      Array.from(positions.subarray(0, countFrom(positions, least)), (position) => ({
-        account_id,
-        position,
-      })),
-    )
-    .sort((a, b) => b.position - a.position)
-}
-
-async function readMatches(db: Db, spots: readonly Spot[], condition: Condition): Promise<Found[]> {
-  const wanted = new Set(spots.map(({ account_id, position }) => `${account_id} ${position}`))
-  const found = await readAt(db, spots)
-  return found
-    .filter(
-      (message) => wanted.has(`${message.account_id} ${positionIn(message)}`) && isMatch(condition, message),
-    )
-    .sort(byTime)
-}
-
-/** The newest first; of the same moment, in an order that is always the same. */
-function byTime(a: Found, b: Found): number {
-  return (
-    b.sent_at.getTime() - a.sent_at.getTime() ||
-    compare(BigInt(b.id), BigInt(a.id)) ||
-    compare(BigInt(a.chat_id), BigInt(b.chat_id)) ||
-    compare(a.account_id, b.account_id)
-  )
-}
-
-function compare<T>(a: T, b: T): number {
-  return a < b ? -1 : Number(a > b)
+  return matched
 }

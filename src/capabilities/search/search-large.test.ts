@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import type { App } from '../../app.ts'
-import { type Sql, sql } from '../../db/sql.ts'
+import { type Database, type Db, type Sql, sql } from '../../db/sql.ts'
+import { mergeSegments } from './merge.ts'
 import { searchMessages } from './search.ts'
-import { listPending, mergeSegments } from './segments.ts'
+import { listPending } from './segments.ts'
 
 const perAccount = 12_000
 const newest = Date.UTC(2026, 9, 1)
@@ -55,6 +56,7 @@ beforeAll(async () => {
     'chats',
     'search_segments',
     'search_lists',
+    'search_ranks',
     'search_stale',
     'search_pending',
   ]) {
@@ -224,16 +226,19 @@ function toAccount(id: string) {
 
 function recording(statements: Sql[]): App {
   const { db } = service.app
-  return {
-    ...service.app,
-    db: {
-      ...db,
-      rows: <T>(statement: Sql) => {
-        if (/from (messages|search_|unnest)/.test(statement.text)) statements.push(statement)
-        return db.rows<T>(statement)
-      },
-    },
+  const recorded = <D extends Db>(from: D): D => {
+    const note = (statement: Sql) => {
+      if (/from (messages|search_|unnest)/.test(statement.text)) statements.push(statement)
+      return statement
+    }
+    return {
+      ...from,
+      rows: <T>(statement: Sql) => from.rows<T>(note(statement)),
+      one: <T>(statement: Sql) => from.one<T>(note(statement)),
+    }
   }
+  const snapshot: Database['snapshot'] = (work) => db.snapshot((at) => work(recorded(at)))
+  return { ...service.app, db: { ...recorded(db), snapshot } }
 }
 
 interface Node {

@@ -9,7 +9,8 @@ import { contextOf, excerptOf } from './excerpt.ts'
 import { findMatches } from './find.ts'
 import { type Found, findNamed, type Place } from './store.ts'
 
-export { countPending, findPending, findScattered, listPending, mergeSegments } from './segments.ts'
+export { findScattered, mergeSegments } from './merge.ts'
+export { countPending, findPending, listPending } from './segments.ts'
 
 export interface SearchRequest {
   readonly query?: string | undefined

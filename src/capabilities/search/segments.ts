@@ -1,20 +1,12 @@
 /**
- * Keeps the lists that searches read. New messages become a segment, many at once; segments of about the same size
- * become a larger one, so that there are few. Any number of processes may do this side by side: each locks what it works on.
+ * New messages become a segment, many at once: the lists that searches read. Any number of processes may do this side by
+ * side: each locks what it works on.
  */
 import type { Owner } from '../../contract.ts'
-import { type Database, type Db, sql, type Tx } from '../../db/sql.ts'
-import {
-  decodeList,
-  decodeTagged,
-  encodeList,
-  type List,
-  mergeLists,
-  type Position,
-  positionOf,
-} from '../../lib/postings.ts'
-import { isMarkList, type Listed, lastWord, listMessages } from './listing.ts'
-import { type Piece, packed, partBytes, partsMax, unpack } from './pack.ts'
+import { type Database, type Db, sql } from '../../db/sql.ts'
+import { byTime, encodeKeys } from './keys.ts'
+import { type Listed, listMessages } from './listing.ts'
+import { addLists, addSegment, RankWriter } from './write.ts'
 
 /** Fewer wait for others, so long: searches read them one by one. */
 const waiting = { messages: 64, seconds: 15 }
@@ -44,7 +36,7 @@ export async function countPending(db: Db, most: number): Promise<number> {
   return count
 }
 
-interface Row extends Omit<Listed, 'sent_at'> {
+interface Row extends Omit<Listed, 'at'> {
   readonly sent_at: Date
 }
 
@@ -69,209 +61,21 @@ export function listPending(db: Database, owner: Owner): Promise<number> {
       where place = 1 or coalesce(texts, 0) <= ${textsMax}`)
     await tx.run(sql`
       delete from search_pending where ctid = any(${taken.map(({ ctid }) => ctid)}::text[]::tid[])`)
-    const rows = taken.filter(({ is_there }) => is_there)
-    const messages = rows.map((row) => ({ ...row, sent_at: row.sent_at.getTime() }))
-    if (messages.length === 0) return taken.length
-    const times = messages.map(({ sent_at }) => sent_at)
+    const messages = taken
+      .filter(({ is_there }) => is_there)
+      .map((row) => ({ ...row, at: row.sent_at.getTime() }))
+      .sort(byTime)
+    const [newest, oldest] = [messages[0], messages.at(-1)]
+    if (!newest || !oldest) return taken.length
     const segment = await addSegment(tx, owner, {
       messages: messages.length,
-      oldest_at: new Date(times.reduce((a, b) => Math.min(a, b))),
-      newest_at: new Date(times.reduce((a, b) => Math.max(a, b))),
+      oldest_at: new Date(oldest.at),
+      newest_at: new Date(newest.at),
     })
+    const ranks = new RankWriter(tx, segment)
+    await ranks.add(encodeKeys(messages))
+    await ranks.end()
     await addLists(tx, segment, await listMessages(messages))
     return taken.length
   })
-}
-
-interface Segment {
-  readonly messages: number
-  readonly oldest_at: Date
-  readonly newest_at: Date
-}
-
-async function addSegment(tx: Tx, { account_id, workspace_id }: Owner, segment: Segment): Promise<string> {
-  const { id } = await tx.one<{ id: string }>(sql`
-    insert into search_segments (account_id, workspace_id, messages, oldest_at, newest_at)
-    values (${account_id}, ${workspace_id}, ${segment.messages}, ${segment.oldest_at}, ${segment.newest_at})
-    returning id`)
-  return id
-}
-
-/** So many bytes of lists travel in one statement. */
-const bytesMax = 1_000_000
-
-async function addLists(tx: Tx, segment_id: string, lists: ReadonlyMap<string, List>): Promise<void> {
-  let parts: Part[] = []
-  let size = 0
-  const flush = async () => {
-    await tx.run(sql`
-      insert into search_lists (segment_id, word, part, length, bytes)
-      select ${segment_id}, word, part, length, bytes
-      from unnest(${parts.map(({ word }) => word)}::text[], ${parts.map(({ part }) => part)}::int[],
-        ${parts.map(({ length }) => length)}::int[], ${parts.map(({ bytes }) => bytes)}::bytea[])
-        as l (word, part, length, bytes)`)
-    parts = []
-    size = 0
-  }
-  for (const [word, list] of lists) {
-    const bytes = encodeList(list)
-    for (let at = 0; at < bytes.length; at += partBytes) {
-      parts.push({
-        word,
-        part: at / partBytes,
-        length: bytes.length,
-        bytes: bytes.subarray(at, at + partBytes),
-      })
-    }
-    size += bytes.length + overhead
-    if (size >= bytesMax) await flush()
-  }
-  if (parts.length > 0) await flush()
-}
-
-interface Part {
-  readonly word: string
-  readonly part: number
-  readonly length: number
-  readonly bytes: Buffer
-}
-
-/** What a short list takes besides its bytes. */
-const overhead = 32
-
-interface Kept extends Segment {
-  readonly id: string
-}
-
-/** So many segments of about the same size become one. */
-const segmentsMax = 4
-/** Where more have come together, so many at once. */
-const mergedMax = 16
-/** So many stale places, and one in so many, are worth a merge of everything. */
-const stale = { least: 1000, oneIn: 100 }
-
-/** What to merge; undefined: nothing. */
-export function chooseSegments<T extends Pick<Segment, 'messages'>>(
-  segments: readonly T[],
-  staleCount: number,
-): readonly T[] | undefined {
-  const total = segments.reduce((sum, { messages }) => sum + messages, 0)
-  if (staleCount >= Math.max(stale.least, total / stale.oneIn)) return segments
-  const classes = Map.groupBy(segments, ({ messages }) =>
-    Math.floor(Math.log(messages) / Math.log(segmentsMax)),
-  )
-  return [...classes.values()].find((some) => some.length >= segmentsMax)?.slice(0, mergedMax)
-}
-
-/** Where nothing is pending, so many segments, of which the smaller are so large a part, are worth being put together. */
-const scattered = { segments: 3, oneIn: 8 }
-
-/** An account at rest whose messages lie in several segments, or of which much is stale: searches read one sooner. */
-export function findScattered(db: Db): Promise<Owner | undefined> {
-  return db.maybe<Owner>(sql`
-    select s.account_id, s.workspace_id from search_segments s
-    where not exists (select from search_pending p where p.account_id = s.account_id)
-    group by s.account_id, s.workspace_id
-    having (count(*) >= ${scattered.segments}
-        and (sum(s.messages) - max(s.messages)) * ${scattered.oneIn} >= max(s.messages))
-      or (select count(*) from search_stale t where t.account_id = s.account_id)
-        >= greatest(${stale.least}, sum(s.messages) / ${stale.oneIn})
-    order by count(*) desc limit 1`)
-}
-
-/** Makes one segment of several, if there are enough, or of all. True: there was something to do. */
-export function mergeSegments(db: Database, owner: Owner, { all = false } = {}): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    // Before the segments: what is stale in one of them is in one that is seen.
-    const places = await tx.rows<StaleRow>(sql`
-      select chat_id, id, sent_at, listing from search_stale where account_id = ${owner.account_id}`)
-    const seen = await tx.rows<Pick<Kept, 'id'>>(sql`
-      select id from search_segments where account_id = ${owner.account_id}`)
-    const free = await tx.rows<Kept>(sql`
-      select id, messages, oldest_at, newest_at from search_segments where account_id = ${owner.account_id}
-      order by id for update skip locked`)
-    // Where somebody else merges some, not everything can be merged, nor what is stale be forgotten.
-    const isWhole = seen.every(({ id }) => free.some((segment) => segment.id === id))
-    const chosen = all ? isWhole && free : chooseSegments(free, isWhole ? places.length : 0)
-    if (!chosen || chosen.length === 0) return false
-    const forgotten = isWhole && chosen.length === free.length ? places : []
-    const merged = await addSegment(tx, owner, {
-      messages: Math.max(0, chosen.reduce((sum, { messages }) => sum + messages, 0) - forgotten.length),
-      oldest_at: new Date(Math.min(...chosen.map(({ oldest_at }) => oldest_at.getTime()))),
-      newest_at: new Date(Math.max(...chosen.map(({ newest_at }) => newest_at.getTime()))),
-    })
-    const ids = chosen.map(({ id }) => id)
-    await moveLists(tx, ids, {
-      merged,
-      gone: new Set(places.map((place) => positionOf({ ...place, sent_at: place.sent_at.getTime() }))),
-    })
-    await tx.run(sql`delete from search_segments where id = any(${ids}::bigint[])`)
-    await forgetStale(tx, owner, forgotten)
-    return true
-  })
-}
-
-interface StaleRow {
-  readonly chat_id: string
-  readonly id: string
-  readonly sent_at: Date
-  readonly listing: number
-}
-
-const wordsAtOnce = 400
-
-/** Word by word, in pieces: no statement takes long, however large the segments are. */
-async function moveLists(
-  tx: Tx,
-  ids: readonly string[],
-  { merged, gone }: { merged: string; gone: ReadonlySet<Position> },
-): Promise<void> {
-  const keep = (position: Position) => !gone.has(position)
-  for (let after = ''; ; ) {
-    const until = await endOfPiece(tx, ids, after)
-    const inPiece = sql`word > ${after} and word <= ${until ?? lastWord}`
-    const rows = await tx.rows<{ word: string; lists: Buffer }>(sql`
-      select l.word, ${packed(partsMax, sql`s.id, l.part`)} as lists from unnest(${ids}::bigint[]) as s (id)
-      cross join lateral (
-        select word, part, length, bytes from search_lists where segment_id = s.id and ${inPiece} offset 0) l
-      group by l.word`)
-    await tx.run(sql`delete from search_lists where segment_id = any(${ids}::bigint[]) and ${inPiece}`)
-    const lists = new Map(
-      rows.map(({ word, lists }) => [word, mergeLists(unpack(lists).map(decoderOf(word)), keep)]),
-    )
-    await addLists(tx, merged, lists)
-    if (until === null) return
-    after = until
-  }
-}
-
-/** The last word to take, so that no segment has many words or bytes before it; null: all the rest. */
-async function endOfPiece(tx: Tx, ids: readonly string[], after: string): Promise<string | null> {
-  const { until } = await tx.one<{ until: string | null }>(sql`
-    select min(u.until) as until from unnest(${ids}::bigint[]) as s (id)
-    cross join lateral (
-      select case when count(*) < ${wordsAtOnce} and max(bytes) <= ${bytesMax} then null
-        else coalesce(max(word) filter (where bytes <= ${bytesMax}), min(word)) end as until
-      from (
-        select word, sum(length) over (order by word) as bytes from (
-          select word, length from search_lists
-          where segment_id = s.id and word > ${after} and part = 0
-          order by word limit ${wordsAtOnce}) w) w) u`)
-  return until
-}
-
-function decoderOf(word: string): (piece: Piece) => List {
-  return isMarkList(word)
-    ? ({ bytes }) => decodeTagged(bytes)
-    : ({ bytes }) => ({ positions: decodeList(bytes) })
-}
-
-/** Once no segment has it: all that were there have been merged without it, and it is in none that came since. */
-async function forgetStale(tx: Tx, { account_id }: Owner, places: readonly StaleRow[]): Promise<void> {
-  if (places.length === 0) return
-  await tx.run(sql`
-    delete from search_stale s using unnest(${places.map(({ chat_id }) => chat_id)}::bigint[],
-      ${places.map(({ id }) => id)}::bigint[], ${places.map(({ listing }) => listing)}::smallint[])
-      as p (chat_id, id, listing)
-    where s.account_id = ${account_id} and s.chat_id = p.chat_id and s.id = p.id and s.listing = p.listing`)
 }

@@ -1,8 +1,8 @@
 /** The statements of a search. Each begins with an account, in an index. */
 import { type Db, sql } from '../../db/sql.ts'
-import { positionOf, secondOf, timesOf } from '../../lib/postings.ts'
 import type { Candidate } from './conditions.ts'
 import type { Pieces } from './evaluate.ts'
+import { decodeKey, type Key, keyBytes, keysInPart, timeAt } from './keys.ts'
 import { packed, unpack } from './pack.ts'
 
 /** Where to look: whole accounts, or one chat of one account. */
@@ -18,31 +18,26 @@ export interface Times {
   readonly until: number
 }
 
-/** A message, with its place in the lists. */
-export interface Placed extends Candidate {
+/** As much of a message as is shown. */
+export interface Message extends Candidate {
   readonly id: string
-  readonly listing: number
   readonly is_sender: boolean
 }
 
-const placed = sql`m.account_id, m.chat_id, m.id, m.listing, m.sender_id, m.is_sender, m.sent_at, m.text`
+const message = sql`m.account_id, m.chat_id, m.id, m.sender_id, m.is_sender, m.sent_at, m.text`
 
 /** And the name of its chat. */
-export interface Found extends Placed {
+export interface Found extends Message {
   readonly chat_name: string
 }
 
-const found = sql`${placed}, coalesce(
+const found = sql`${message}, coalesce(
   (select c.name from chats c where c.account_id = m.account_id and c.chat_id = m.chat_id), '') as chat_name`
 
-export function positionIn({ chat_id, id, listing, sent_at }: Stale): number {
-  return positionOf({ chat_id, id, listing, sent_at: sent_at.getTime() })
-}
-
 /** What no list has yet, the newest of each account, at most `each`. */
-export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<Placed[]> {
-  return db.rows<Placed>(sql`
-    select ${placed} from unnest(${account_ids}::text[]) as a (id)
+export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<Message[]> {
+  return db.rows<Message>(sql`
+    select ${message} from unnest(${account_ids}::text[]) as a (id)
     cross join lateral (
       select p.account_id, p.chat_id, p.id from search_pending p where p.account_id = a.id
       order by p.sent_at desc limit ${each}) p
@@ -51,78 +46,127 @@ export function readPending(db: Db, account_ids: readonly string[], each: number
     where m.deleted_at is null`)
 }
 
-export type Stale = Pick<Placed, 'account_id' | 'chat_id' | 'id' | 'listing' | 'sent_at'>
-
 /** What lists have still, although it is not so any more. */
-export function readStale(db: Db, account_ids: readonly string[]): Promise<Stale[]> {
-  return db.rows<Stale>(sql`
-    select account_id, chat_id, id, listing, sent_at from search_stale where account_id = any(${account_ids})`)
+export function readStale(
+  db: Db,
+  account_ids: readonly string[],
+): Promise<(Omit<Key, 'at'> & { account_id: string })[]> {
+  return db.rows(sql`
+    select account_id, chat_id, id, listing from search_stale where account_id = any(${account_ids})`)
 }
 
-/** Lists of an account to read, from `low` to `high`, under a name. */
+export interface Segment {
+  readonly id: string
+  readonly account_id: string
+  readonly oldest_at: Date
+  readonly newest_at: Date
+}
+
+/** Those that may have something of these times. */
+export function readSegments(
+  db: Db,
+  account_ids: readonly string[],
+  { from, until }: Times,
+): Promise<Segment[]> {
+  return db.rows<Segment>(sql`
+    select id, account_id, oldest_at, newest_at from search_segments
+    where account_id = any(${account_ids}) and newest_at >= ${new Date(from)} and oldest_at < ${new Date(until)}`)
+}
+
+/** Lists of a segment to read, from `low` to `high`, under a name. */
 export interface Asked {
   readonly name: string
-  readonly account_id: string
+  readonly segment_id: string
   readonly low: string
   readonly high: string
 }
 
-export interface SegmentRead {
-  readonly account_id: string
-  readonly pieces: Pieces
-}
-
-/** The beginnings of the lists, so many parts of each. */
+/** By segment the beginnings of the lists, so many parts of each. */
 export async function readLists(
   db: Db,
-  { account_ids }: Place,
-  { asked, times, parts }: { asked: readonly Asked[]; times: Times; parts: number },
-): Promise<SegmentRead[]> {
-  const names = [...new Set(asked.map(({ name }) => name))]
-  const places = new Map(names.map((name, place) => [name, place]))
-  const rows = await db.rows<{
-    segment_id: string
-    account_id: string
-    place: number
-    lists: Buffer | null
-  }>(sql`
-    select s.id as segment_id, s.account_id, a.place, l.lists
-    from search_segments s
-    cross join unnest(${asked.map(({ name }) => places.get(name))}::int[],
-      ${asked.map(({ account_id }) => account_id)}::text[], ${asked.map(({ low }) => low)}::text[],
-      ${asked.map(({ high }) => high)}::text[]) as a (place, account_id, low, high)
+  asked: readonly Asked[],
+  parts: number,
+): Promise<ReadonlyMap<string, Pieces>> {
+  const rows = await db.rows<{ place: number; lists: Buffer | null }>(sql`
+    select a.place::int, l.lists
+    from unnest(${asked.map(({ segment_id }) => segment_id)}::bigint[], ${asked.map(({ low }) => low)}::text[],
+      ${asked.map(({ high }) => high)}::text[]) with ordinality as a (segment_id, low, high, place)
     cross join lateral (
       select ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
-      where l.segment_id = s.id and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l
-    where s.account_id = any(${account_ids}) and a.account_id = s.account_id
-      and s.newest_at >= ${new Date(times.from)} and s.oldest_at < ${new Date(times.until)}`)
-  return [...Map.groupBy(rows, ({ segment_id }) => segment_id).values()].map((some) => ({
-    account_id: some[0]?.account_id ?? '',
-    pieces: new Map(some.map(({ place, lists }) => [names[place] ?? '', unpack(lists)])),
-  }))
+      where l.segment_id = a.segment_id and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l`)
+  const read = new Map<string, Map<string, ReturnType<typeof unpack>>>()
+  for (const { place, lists } of rows) {
+    const { segment_id, name } = asked[place - 1] as Asked
+    const pieces = read.get(segment_id) ?? new Map()
+    read.set(segment_id, pieces.set(name, unpack(lists)))
+  }
+  return read
+}
+
+export interface Moment {
+  readonly segment_id: string
+  /** In milliseconds since 1970. */
+  readonly at: number
+}
+
+/** How many messages of each segment were sent then or later: the rank of the first that was sent before. */
+export async function countSince(db: Db, moments: readonly Moment[]): Promise<number[]> {
+  if (moments.length === 0) return []
+  const rows = await db.rows<{ place: number; part: number; bytes: Buffer }>(sql`
+    select a.place::int, r.part, r.bytes
+    from unnest(${moments.map(({ segment_id }) => segment_id)}::bigint[],
+      ${moments.map(({ at }) => new Date(at))}::timestamptz[]) with ordinality as a (segment_id, at, place)
+    cross join lateral (
+      select part, bytes from search_ranks r where r.segment_id = a.segment_id and r.newest_at >= a.at
+      order by r.newest_at, r.part desc limit 1) r`)
+  const counts = moments.map(() => 0)
+  for (const { place, part, bytes } of rows) {
+    const { at } = moments[place - 1] as Moment
+    let count = 0
+    while (count * keyBytes < bytes.length && timeAt(bytes, count * keyBytes) >= at) count++
+    counts[place - 1] = part * keysInPart + count
+  }
+  return counts
 }
 
 export interface Spot {
-  readonly account_id: string
-  readonly position: number
+  readonly segment_id: string
+  readonly rank: number
 }
 
-/** The messages at these positions, and others of the same seconds. */
-export function readAt(db: Db, spots: readonly Spot[]): Promise<Found[]> {
-  const seconds = new Map(
-    spots.map(({ account_id, position }) => {
-      const second = secondOf(position)
-      return [`${account_id} ${second}`, { account_id, ...timesOf(second) }]
-    }),
-  )
-  const asked = [...seconds.values()]
-  return db.rows<Found>(sql`
-    select ${found} from unnest(${asked.map(({ account_id }) => account_id)}::text[],
-      ${asked.map(({ from }) => from)}::timestamptz[], ${asked.map(({ until }) => until)}::timestamptz[])
-      as s (account_id, from_at, until_at)
+/** What has these ranks, in the same order. */
+export async function readKeys(db: Db, spots: readonly Spot[]): Promise<Key[]> {
+  if (spots.length === 0) return []
+  const { keys } = await db.one<{ keys: Buffer }>(sql`
+    select string_agg(int4send(a.place::int) || k.bytes, '') as keys
+    from unnest(${spots.map(({ segment_id }) => segment_id)}::bigint[], ${spots.map(({ rank }) => rank)}::int[])
+      with ordinality as a (segment_id, rank, place)
     cross join lateral (
-      select * from messages m where m.account_id = s.account_id and m.deleted_at is null
-        and m.sent_at >= s.from_at and m.sent_at < s.until_at offset 0) m`)
+      select substring(r.bytes from a.rank % ${keysInPart}::int * ${keyBytes}::int + 1 for ${keyBytes}::int) as bytes
+      from search_ranks r where r.segment_id = a.segment_id and r.part = a.rank / ${keysInPart}::int offset 0) k`)
+  const read: Key[] = new Array(spots.length)
+  for (let at = 0; at < keys.length; at += 4 + keyBytes) {
+    read[keys.readInt32BE(at) - 1] = decodeKey(keys, at + 4)
+  }
+  return read
+}
+
+export type MessageKey = Omit<Key, 'listing'> & { readonly account_id: string }
+
+function keysOf(keys: readonly MessageKey[]) {
+  return sql`unnest(${keys.map(({ account_id }) => account_id)}::text[],
+    ${keys.map(({ chat_id }) => chat_id)}::bigint[], ${keys.map(({ id }) => id)}::bigint[]) as k (account_id, chat_id, id)
+    cross join lateral (
+      select * from messages m where m.account_id = k.account_id and m.chat_id = k.chat_id and m.id = k.id
+        and m.deleted_at is null offset 0) m`
+}
+
+export function readMessages(db: Db, keys: readonly MessageKey[]): Promise<Message[]> {
+  return db.rows<Message>(sql`select ${message} from ${keysOf(keys)}`)
+}
+
+export function readFound(db: Db, keys: readonly MessageKey[]): Promise<Found[]> {
+  return keys.length === 0 ? Promise.resolve([]) : db.rows<Found>(sql`select ${found} from ${keysOf(keys)}`)
 }
 
 /** The newest in these times, and how many there are, at most `count`. */
@@ -138,7 +182,7 @@ export async function readTimes(
       select ${found} from unnest(${account_ids}::text[]) as a (id)
       cross join lateral (
         select * from messages m where ${here} order by m.sent_at desc, m.id desc limit ${limit}) m
-      order by m.sent_at desc, m.id desc, m.chat_id, m.account_id limit ${limit}`),
+      order by m.sent_at desc, m.id desc, m.chat_id desc, m.account_id limit ${limit}`),
     db.one<{ total: number }>(sql`
       select count(*)::int as total from (
         select from unnest(${account_ids}::text[]) as a (id)

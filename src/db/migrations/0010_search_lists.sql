@@ -26,6 +26,17 @@ create table search_lists (
 );
 alter table search_lists alter column bytes set storage plain;
 
+-- Which message has which rank in a segment, 80 in a row: the newest is 0, and lists are lists of ranks.
+create table search_ranks (
+  segment_id bigint not null,
+  part integer not null,
+  newest_at timestamptz not null,
+  bytes bytea not null,
+  primary key (segment_id, part)
+);
+alter table search_ranks alter column bytes set storage plain;
+create index search_ranks_newest on search_ranks (segment_id, newest_at, part desc);
+
 create table search_pending (
   account_id text not null,
   sent_at timestamptz not null,
@@ -41,7 +52,7 @@ create table search_stale (
   sent_at timestamptz not null,
   chat_id bigint not null,
   id bigint not null,
-  -- Which listing of the message it is: each has a place of its own in the lists.
+  -- Which listing of the message it is: each has a rank of its own.
   listing smallint not null,
   workspace_id uuid not null,
   primary key (account_id, sent_at, chat_id, id, listing)
