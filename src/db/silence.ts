@@ -24,21 +24,27 @@ export function watchSilence(): Watch {
   const waits = new Map<pg.ClientBase, Wait>()
   const timer = setInterval(() => {
     const now = performance.now()
-    for (const [client, { since }] of waits) {
-      if (now - since > silentMsMax) (client as pg.Client).connection.stream.destroy()
+    for (const [client, { pending, since }] of waits) {
+      if (pending > 0 && now - since > silentMsMax) (client as pg.Client).connection.stream.destroy()
     }
   }, lookMs)
   timer.unref()
+  /** Kept for as long as the connection lives: a map that changes with every question leaves as many maps behind. */
+  function meet(client: pg.ClientBase): Wait {
+    const wait = { pending: 0, since: 0 }
+    waits.set(client, wait)
+    client.once('end', () => waits.delete(client))
+    return wait
+  }
   return {
     ask(client) {
-      const wait = waits.get(client) ?? { pending: 0, since: performance.now() }
-      if (wait.pending++ === 0) waits.set(client, wait)
+      const wait = waits.get(client) ?? meet(client)
+      if (wait.pending++ === 0) wait.since = performance.now()
       let waiting = true
       return () => {
         if (!waiting) return
         waiting = false
-        if (--wait.pending === 0) waits.delete(client)
-        else wait.since = performance.now()
+        if (--wait.pending > 0) wait.since = performance.now()
       }
     },
     close: () => clearInterval(timer),

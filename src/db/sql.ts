@@ -208,6 +208,9 @@ async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pro
   }
 }
 
+/** The driver copies what is asked property by property, and the prototype as it is. */
+const asLists: pg.QueryConfig = Object.create({ rowMode: 'array' })
+
 /** With a callback: the driver's own promise keeps what was read until the next full collection of garbage. */
 function query(
   client: pg.ClientBase,
@@ -221,12 +224,8 @@ function query(
       if (error) reject(error)
       else resolve(result)
     }
-    // A text and not an object, which the driver would copy property by property; only how rows come needs one.
-    const question =
-      form === 'lists'
-        ? new pg.Query({ name, text, values, rowMode: 'array' } as pg.QueryConfig, answer)
-        : Object.assign(new pg.Query(text, values, answer), { name })
-    client.query(question)
+    const question = new pg.Query(form === 'lists' ? asLists : text, values, answer)
+    client.query(Object.assign(question, { name, text }))
   })
 }
 

@@ -113,7 +113,7 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
     done()
   })
   server.addHook('onRequest', (request, reply, done) => {
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
       if (!reply.raw.writableFinished) tellCutOff(log, request, reply)
     })
     done()

@@ -7,11 +7,12 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { drain } from './body.ts'
 
+/** In small letters, as Fastify sends them: a name that it has to change is a new one in every answer. */
 export function rateHeaders({ limit, remaining, reset }: Window): Record<string, string> {
   return {
-    'X-RateLimit-Limit': String(limit),
-    'X-RateLimit-Remaining': String(remaining),
-    'X-RateLimit-Reset': String(reset),
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(remaining),
+    'x-ratelimit-reset': String(reset),
   }
 }
 
@@ -54,7 +55,11 @@ function toApiError(thrown: FastifyError | ApiError): ApiError {
 }
 
 /** What is not even a request: answered on the bare socket, in the same form, and closed. */
-export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, window: Window): void {
+export function answerBrokenRequest(
+  error: Error & { code?: string },
+  socket: Socket,
+  { limit, remaining, reset }: Window,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
@@ -67,7 +72,9 @@ export function answerBrokenRequest(error: Error & { code?: string }, socket: So
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(Buffer.byteLength(body)),
     'X-Request-Id': newId(),
-    ...rateHeaders(window),
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': String(reset),
     Connection: 'close',
   }
   const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}`)

@@ -134,8 +134,14 @@ function send(
  * from the database, so there is nothing in it that UTF-8 cannot say.
  */
 function bytesOf(text: string): string | Buffer {
-  return /[^\0-\xff]/.test(text) ? transcode(Buffer.from(text, 'utf16le'), 'utf16le', 'utf8') : text
+  if (!/[^\0-\xff]/.test(text)) return text
+  const fits = text.length * 2 <= desk.length
+  const units = fits ? desk.subarray(0, desk.write(text, 'utf16le')) : Buffer.from(text, 'utf16le')
+  return transcode(units, 'utf16le', 'utf8')
 }
+
+/** Where a text lies on its way to bytes: a place made for each costs as much as the way. */
+const desk = Buffer.allocUnsafeSlow(256 * 1024)
 
 function methodsOf(routes: readonly Route[], path: string): string[] {
   const exact = routes.filter((route) => route.path === path)

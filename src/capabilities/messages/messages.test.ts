@@ -24,8 +24,12 @@ const get = (chat_id: string, query = '', key = own.key) =>
   service.get(`/chats/${chat_id}/messages?account_id=${account_id}${query}`, { key })
 
 /** A chat whose whole history is in the store. */
-async function chat(id: string, count: number): Promise<string> {
-  const texts = Array.from({ length: count }, (_, at) => `message ${at + 1}`)
+async function chat(
+  id: string,
+  count: number,
+  textOf = (number: number) => `message ${number}`,
+): Promise<string> {
+  const texts = Array.from({ length: count }, (_, at) => textOf(at + 1))
   const chat_id = await service.chat({ account_id, workspace_id: own.workspace_id, id, texts })
   await service.app.db.run(sql`
     insert into chat_sync (account_id, chat_id, workspace_id, oldest_id, complete)
@@ -89,6 +93,18 @@ describe('GET /chats/{chat_id}/messages', () => {
       )
     },
   )
+
+  test.each([
+    ['short', 1],
+    ['long', 500],
+  ])('200 texts in any script, on a %s page', async (_, length) => {
+    const texts = ['Grüße, ', 'Привет, ', '你好, ', '😀 '].map((text) => text.repeat(length))
+    const chat_id = await chat(`10${length}`, 100, (number) => `${number} ${texts[number % texts.length]}`)
+    const page = (await get(chat_id, '&limit=100')).body as unknown as Page
+    expect(page.messages.map(({ text }) => text)).toEqual(
+      Array.from({ length: 100 }, (_, at) => `${at + 1} ${texts[(at + 1) % texts.length]}`),
+    )
+  })
 
   test('200 before an ISO time: strictly older, whatever its form', async () => {
     const chat_id = await chat('3', 10)
