@@ -71,6 +71,12 @@ export function isTimeOnly({ words, people }: Condition): boolean {
   return words.all.length === 0 && words.any.length === 0 && people === undefined
 }
 
+/** Nothing but words, each of which has a list that it shares with no other. */
+export function isSure({ words, people, chat_id }: Condition): boolean {
+  const terms = [...words.all, ...words.none, ...words.any.flat()]
+  return people === undefined && chat_id === undefined && terms.every(({ length }) => length === 1)
+}
+
 /** As much of a message as decides. */
 export interface Candidate {
   readonly account_id: string

@@ -1,9 +1,18 @@
 /** Finds what matches a condition, newest first, and counts it. */
 import type { Database, Db } from '../../db/sql.ts'
 import type { Ranks } from '../../lib/postings.ts'
-import { type Condition, isMatch, isTimeOnly } from './conditions.ts'
+import { type Condition, isMatch, isSure, isTimeOnly } from './conditions.ts'
 import { byTime, nameOfKey } from './keys.ts'
-import { checkedMax, count, type Gone, type Row, readListed, type Task, type Wanted } from './read.ts'
+import {
+  beginLists,
+  checkedMax,
+  count,
+  type Gone,
+  type Row,
+  readListed,
+  type Task,
+  type Wanted,
+} from './read.ts'
 import {
   type Found,
   type Message,
@@ -13,7 +22,6 @@ import {
   readKeys,
   readMessages,
   readPending,
-  readSegments,
   readStale,
   readTimes,
   type Segment,
@@ -46,8 +54,8 @@ export async function findMatches(
 }
 
 async function find(db: Db, { account_ids }: Place, { condition, wanted }: Task): Promise<Matches> {
-  const [segments, pending, stale] = await Promise.all([
-    readSegments(db, account_ids, condition),
+  const [begun, pending, stale] = await Promise.all([
+    beginLists(db, account_ids, condition),
     readPending(db, account_ids, pendingMax + 1),
     readStale(db, account_ids),
   ])
@@ -58,7 +66,7 @@ async function find(db: Db, { account_ids }: Place, { condition, wanted }: Task)
     ]),
   )
   const fresh = pending.filter((message) => isMatch(condition, message)).map(keyOf)
-  const listed = await readListed(db, segments, { condition, wanted, gone })
+  const listed = await readListed(db, begun, { condition, wanted, gone })
   const most = listed.check ? checkedMax : wanted.count
   const rows = await Promise.all(listed.rows.map((row) => withoutGone(db, row, { most, gone })))
   const task = { condition, wanted }
@@ -78,7 +86,9 @@ async function readPage(
   { condition, wanted, counted, fresh }: Task & { counted: Counted; fresh: readonly MessageKey[] },
 ): Promise<Matches & { dropped: number }> {
   const keys = [...counted.newest, ...fresh].sort(byTime).slice(0, wanted.limit)
-  const page = (await readFound(db, keys)).filter((message) => isMatch(condition, message))
+  const page = (await readFound(db, keys)).filter(
+    (message) => isSure(condition) || isMatch(condition, message),
+  )
   const dropped = keys.length - page.length
   const total = counted.total + fresh.length - dropped
   return {
@@ -132,18 +142,14 @@ interface Counted {
 }
 
 /** Every one of them matches. */
-async function countEach(db: Db, rows: readonly Row[], { wanted }: Task): Promise<Counted> {
-  const newest = await readRow(
-    db,
-    rows.map((row) => ({ ...row, ranks: row.ranks.subarray(0, wanted.limit) })),
-  )
-  const open = rows.filter(({ whole }) => !whole)
-  return {
-    newest,
-    total: count(rows),
-    cut: open.some(({ ranks }) => ranks.length < wanted.limit),
-    more: open.length > 0,
-  }
+async function countEach(db: Db, rows: readonly Row[], { wanted: { limit } }: Task): Promise<Counted> {
+  const walked = await walk(db, rows, { wanted: { limit, count: limit }, atOnce: 2 * limit })
+  return { ...walked, total: count(rows) }
+}
+
+/** Every one is read, until enough of them match. */
+function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Task): Promise<Counted> {
+  return walk(db, rows, { wanted, atOnce: checkedAtOnce, most: checkedMax, condition })
 }
 
 async function readRow(db: Db, rows: readonly Row[]): Promise<MessageKey[]> {
@@ -154,64 +160,85 @@ async function readRow(db: Db, rows: readonly Row[]): Promise<MessageKey[]> {
 }
 
 /** A segment of which so much has been looked at. */
-interface Checking {
+interface Walking {
   readonly row: Row
-  checked: number
+  seen: number
   /** When the last one was sent. */
   last: number
   found: number
 }
 
-/** Every one is read, the newest of each segment first, until enough of them match. */
-async function checkEach(db: Db, rows: readonly Row[], { condition, wanted }: Task): Promise<Counted> {
-  const all: Checking[] = rows.map((row) => ({ row, checked: 0, last: Number.POSITIVE_INFINITY, found: 0 }))
+interface Walk {
+  readonly wanted: Wanted
+  /** So many are read in one go. */
+  readonly atOnce: number
+  /** And so many in all. */
+  readonly most?: number
+  /** What they have to be; undefined: they are. */
+  readonly condition?: Condition
+}
+
+/** The newest of each segment first, until enough was found and nothing newer can be left. */
+async function walk(
+  db: Db,
+  rows: readonly Row[],
+  { wanted, atOnce, most = Infinity, condition }: Walk,
+): Promise<Counted> {
+  const all: Walking[] = rows.map((row) => ({ row, seen: 0, last: Infinity, found: 0 }))
   const found: MessageKey[] = []
-  let left = checkedMax
+  let left = most
   const more = rows.some(({ whole }) => !whole)
   for (;;) {
-    const open = all.filter(({ row, checked }) => checked < row.ranks.length)
+    const open = all.filter(({ row, seen }) => seen < row.ranks.length)
     found.sort(byTime)
     const newest = found.slice(0, wanted.limit)
     // What is newer than the last to be shown may be wherever nothing that old has been seen.
-    const least = found[wanted.limit - 1]?.at ?? Number.NEGATIVE_INFINITY
-    const mayHaveNewer = (one: Checking) => one.found < wanted.limit && one.last >= least
+    const least = found[wanted.limit - 1]?.at ?? -Infinity
+    const mayHaveNewer = (one: Walking) => one.found < wanted.limit && one.last >= least
     const some = found.length < wanted.count ? open : open.filter(mayHaveNewer)
     if (some.length === 0 || left === 0) {
       const cut = some.length > 0 || all.some((one) => !one.row.whole && mayHaveNewer(one))
       return { newest, total: found.length, cut, more }
     }
-    const each = Math.ceil(Math.min(left, checkedAtOnce) / some.length)
-    const matched = await checkSome(db, some, { condition, each })
-    found.push(...matched)
-    left = Math.max(0, checkedMax - all.reduce((sum, { checked }) => sum + checked, 0))
+    const each = Math.ceil(Math.min(left, atOnce) / some.length)
+    found.push(...(await goOn(db, some, { condition, each })))
+    left = Math.max(0, most - all.reduce((sum, { seen }) => sum + seen, 0))
   }
 }
 
-async function checkSome(
+/** The next ones of each, and what of them matches. */
+async function goOn(
   db: Db,
-  some: readonly Checking[],
-  { condition, each }: { condition: Condition; each: number },
+  some: readonly Walking[],
+  { condition, each }: { condition: Condition | undefined; each: number },
 ): Promise<MessageKey[]> {
-  const next = some.map(({ row, checked }) => ({
-    ...row,
-    ranks: row.ranks.subarray(checked, checked + each),
-  }))
+  const next = some.map(({ row, seen }) => ({ ...row, ranks: row.ranks.subarray(seen, seen + each) }))
   const keys = await readRow(db, next)
-  const messages = (await readMessages(db, keys)).filter((message) => isMatch(condition, message))
-  const matching = new Set(
-    messages.map((message) => `${message.account_id} ${message.chat_id} ${message.id}`),
-  )
-  const matched: MessageKey[] = []
+  const matching = condition && (await readMatching(db, keys, condition))
+  const found: MessageKey[] = []
   let at = 0
   for (const [place, one] of some.entries()) {
     const size = next[place]?.ranks.length ?? 0
     const mine = keys.slice(at, at + size)
     at += size
-    const hits = mine.filter((key) => matching.has(`${key.account_id} ${key.chat_id} ${key.id}`))
-    one.checked += size
+    const hits = matching ? mine.filter((key) => matching.has(nameOfMessage(key))) : mine
+    one.seen += size
     one.found += hits.length
     one.last = mine.at(-1)?.at ?? one.last
-    matched.push(...hits)
+    found.push(...hits)
   }
-  return matched
+  return found
+}
+
+async function readMatching(
+  db: Db,
+  keys: readonly MessageKey[],
+  condition: Condition,
+): Promise<ReadonlySet<string>> {
+  const messages = await readMessages(db, keys)
+  return new Set(messages.filter((message) => isMatch(condition, message)).map(nameOfMessage))
+}
+
+function nameOfMessage({ account_id, chat_id, id }: Omit<MessageKey, 'at'>): string {
+  return `${account_id} ${chat_id} ${id}`
 }

@@ -4,7 +4,7 @@ import { countBelow, type Ranks } from '../../lib/postings.ts'
 import { type Condition, type Plan, planFor } from './conditions.ts'
 import { evaluate, evaluateWhole, nameOf, type Pieces } from './evaluate.ts'
 import { partBytes, partsMax } from './pack.ts'
-import { type Asked, countSince, readLists, type Segment, type Times } from './store.ts'
+import { type Asked, countSince, type Read, readFirst, readLists, type Segment, type Times } from './store.ts'
 
 export interface Wanted {
   /** The newest to show, and one more that tells whether there are more. */
@@ -17,6 +17,8 @@ export interface Wanted {
 export const checkedMax = 5000
 /** So few are rather read and checked than looked for further down in long lists. */
 const fewMax = 300
+/** To read and check a message takes as long as to read so many bytes of lists. */
+const messageBytes = 3000
 
 export interface Task {
   readonly condition: Condition
@@ -40,38 +42,58 @@ export interface Listed {
   readonly check: boolean
 }
 
+/** The beginnings of the lists, and whose they are. */
+export interface Begun {
+  readonly plans: ReadonlyMap<string, Plan>
+  readonly parts: number
+  readonly segments: readonly Segment[]
+  readonly read: Read
+}
+
+export async function beginLists(
+  db: Db,
+  account_ids: readonly string[],
+  condition: Condition,
+): Promise<Begun> {
+  const plans = new Map(account_ids.map((id) => [id, planFor(id, condition)]))
+  const asked = [...plans].flatMap(([account_id, plan]) =>
+    namesIn(plan).map((name) => ({ account_id, ...name })),
+  )
+  const parts = firstParts(plans)
+  return { plans, parts, ...(await readFirst(db, asked, { parts, times: condition })) }
+}
+
 /** Reads so much of the lists that the newest matches are known, and how many there are. */
 export async function readListed(
   db: Db,
-  segments: readonly Segment[],
+  { plans, segments, ...begun }: Begun,
   { condition, wanted, gone }: Task & { gone: Gone },
 ): Promise<Listed> {
-  if (segments.length === 0) return { rows: [], check: false }
-  const plans = new Map(segments.map(({ account_id: id }) => [id, planFor(id, condition)]))
   const check = [...plans.values()].some((plan) => plan.check)
   const need = (check ? checkedMax : wanted.count) + sizeOf(gone)
   const isEnough = ({ segment, ranks, whole }: Looked) =>
     whole || ranks.length >= wanted.limit + (gone.get(segment.account_id)?.size ?? 0)
-  const ranging = readRanges(db, segments, condition)
+  const ranges = await readRanges(db, segments, condition)
   const looked = new Map<string, Looked>()
-  let parts = firstParts(plans)
+  let { parts, read } = begun
   for (;;) {
-    const open = segments.filter(({ id }) => !looked.get(id)?.whole)
-    const [read, ranges] = await Promise.all([readLists(db, askFor(open, plans), parts), ranging])
-    for (const segment of open) {
-      const pieces = read.get(segment.id) ?? new Map()
+    for (const segment of segments) {
+      const pieces = read.get(segment.id)
       const plan = plans.get(segment.account_id) as Plan
-      looked.set(segment.id, look(segment, { plan, pieces, range: ranges.get(segment.id) as Range }))
+      const range = ranges.get(segment.id) as Range
+      if (pieces) looked.set(segment.id, look(segment, { plan, pieces, range }))
     }
     const rows = [...looked.values()]
     const total = count(rows)
     if (rows.every(({ whole }) => whole)) return { rows, check }
     if (total >= need && rows.every(isEnough)) return { rows, check }
-    const few = fewIn(rows)
+    const few = fewIn(rows, (bytesIn(read, partsMax) - bytesIn(read, parts)) / messageBytes)
     if (few) return { rows: few, check: true }
     const more = moreParts(read, parts, Math.ceil((1.5 * need) / Math.max(total, 1)))
     if (more === undefined) return { rows, check }
     parts = more
+    const open = rows.filter(({ whole }) => !whole).map(({ segment }) => segment)
+    read = await readLists(db, askFor(open, plans), parts)
   }
 }
 
@@ -111,16 +133,18 @@ async function readRanges(
 }
 
 /** So many times as much, or what one search may take; undefined if that has been read. */
-function moreParts(read: ReadonlyMap<string, Pieces>, parts: number, times: number): number | undefined {
+function moreParts(read: Read, parts: number, times: number): number | undefined {
+  if (bytesIn(read, partsMax) <= bytesFew) return partsMax
   let more = Math.min(partsMax, parts * Math.max(4, times))
   while (more > parts && bytesIn(read, more) > bytesMax) more = Math.floor(more / 2)
   return more > parts ? more : undefined
 }
 
-/** Of all lists together: what one search may take. */
+/** Of all lists together: what one search may take, and what is rather read whole than in several goes. */
 const bytesMax = 32_000_000
+const bytesFew = 300_000
 
-function bytesIn(read: ReadonlyMap<string, Pieces>, parts: number): number {
+function bytesIn(read: Read, parts: number): number {
   let bytes = 0
   for (const pieces of read.values()) {
     for (const { length } of [...pieces.values()].flat()) bytes += Math.min(length, parts * partBytes)
@@ -133,25 +157,28 @@ function firstParts(plans: ReadonlyMap<string, Plan>): number {
   const [{ groups } = { groups: [] }] = plans.values()
   const looks = groups.flat(2)
   if (looks.length > looksMany) return 1
+  if (looks.some(({ mark }) => mark)) return 32
   if (looks.some(({ low, high }) => low !== high)) return 1
   return Math.ceil((groups.length > 1 ? 16 : 2) / plans.size)
 }
 
 const looksMany = 32
 
-/** Each name once: people have the same lists in common. */
-function askFor(segments: readonly Segment[], plans: ReadonlyMap<string, Plan>): Asked[] {
-  const asked = new Map<string, Asked>()
-  for (const { id, account_id } of segments) {
-    const { groups, none } = plans.get(account_id) as Plan
-    const add = (name: string, low: string, high: string) =>
-      asked.set(`${id} ${name}`, { name, segment_id: id, low, high })
-    for (const look of [...groups.flat(2), ...none.flat()]) {
-      add(nameOf(look), look.low, look.high)
-      if (look.mark) add(look.mark.own, look.mark.own, look.mark.own)
-    }
+/** What to read, each name once: people have the same lists in common. */
+function namesIn({ groups, none }: Plan): Omit<Asked, 'segment_id'>[] {
+  const names = new Map<string, Omit<Asked, 'segment_id'>>()
+  for (const look of [...groups.flat(2), ...none.flat()]) {
+    const { low, high, mark } = look
+    names.set(nameOf(look), { name: nameOf(look), low, high })
+    if (mark) names.set(mark.own, { name: mark.own, low: mark.own, high: mark.own })
   }
-  return [...asked.values()]
+  return [...names.values()]
+}
+
+function askFor(segments: readonly Segment[], plans: ReadonlyMap<string, Plan>): Asked[] {
+  return segments.flatMap(({ id, account_id }) =>
+    namesIn(plans.get(account_id) as Plan).map((name) => ({ segment_id: id, ...name })),
+  )
 }
 
 interface Looked extends Row {
@@ -180,13 +207,13 @@ function within(ranks: Ranks, { from, until }: Range): Ranks {
   return ranks.subarray(countBelow(ranks, from), countBelow(ranks, until))
 }
 
-function fewIn(rows: readonly Looked[]): Row[] | undefined {
+function fewIn(rows: readonly Looked[], most: number): Row[] | undefined {
   const few: Row[] = []
   for (const { segment, loose } of rows) {
     const ranks = loose()
     if (!ranks) return undefined
     few.push({ segment, ranks, whole: true })
-    if (count(few) > fewMax) return undefined
+    if (count(few) > Math.min(fewMax, most)) return undefined
   }
   return few
 }

@@ -393,16 +393,16 @@ describe('segments', () => {
     const { db } = service.app
     await put(
       owner,
-      Array.from({ length: 300 }, (_, at) => messageOf(at + 1, 'chance')),
+      Array.from({ length: 300 }, (_, at) => messageOf(at + 1, 'by chance')),
     )
     await listPending(db, owner)
-    // As if another word of the newest had the same place in the lists.
+    // As if other words of the newest had the same mark.
     await db.transaction(async (tx) => {
       await tx.run(sql`set local session_replication_role = replica`)
       await tx.run(sql`update messages set text = 'other' where account_id = ${owner.account_id} and id > 20`)
     })
     const ids = Array.from({ length: 20 }, (_, at) => 20 - at)
-    expect(await find(owner, '"chance"')).toEqual({ ids, count: 20 })
+    expect(await find(owner, '"by chance"')).toEqual({ ids, count: 20 })
   })
 
   test('what a channel wrote in a group is found by its name, pending and listed', async () => {

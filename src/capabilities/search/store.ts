@@ -3,7 +3,7 @@ import { type Db, sql } from '../../db/sql.ts'
 import type { Candidate } from './conditions.ts'
 import type { Pieces } from './evaluate.ts'
 import { decodeKey, type Key, keyBytes, keysInPart, timeAt } from './keys.ts'
-import { packed, unpack } from './pack.ts'
+import { type Piece, packed, unpack } from './pack.ts'
 
 /** Where to look: whole accounts, or one chat of one account. */
 export interface Place {
@@ -62,17 +62,6 @@ export interface Segment {
   readonly newest_at: Date
 }
 
-/** Those that may have something of these times. */
-export function readSegments(
-  db: Db,
-  account_ids: readonly string[],
-  { from, until }: Times,
-): Promise<Segment[]> {
-  return db.rows<Segment>(sql`
-    select id, account_id, oldest_at, newest_at from search_segments
-    where account_id = any(${account_ids}) and newest_at >= ${new Date(from)} and oldest_at < ${new Date(until)}`)
-}
-
 /** Lists of a segment to read, from `low` to `high`, under a name. */
 export interface Asked {
   readonly name: string
@@ -81,24 +70,65 @@ export interface Asked {
   readonly high: string
 }
 
-/** By segment the beginnings of the lists, so many parts of each. */
-export async function readLists(
+/** Of every segment of an account the same. */
+export type AskedFirst = Omit<Asked, 'segment_id'> & { readonly account_id: string }
+
+/** The segments that may have something of these times, and the beginnings of their lists: the first thing a search reads. */
+export async function readFirst(
   db: Db,
-  asked: readonly Asked[],
-  parts: number,
-): Promise<ReadonlyMap<string, Pieces>> {
-  const rows = await db.rows<{ place: number; lists: Buffer | null }>(sql`
+  asked: readonly AskedFirst[],
+  { parts, times: { from, until } }: { parts: number; times: Times },
+): Promise<{ segments: Segment[]; read: Read }> {
+  const rows = await db.rows<Segment & ListRow>(sql`
+    select s.id, s.account_id, s.oldest_at, s.newest_at, a.place::int, l.lists
+    from unnest((select ${asked.map(({ account_id }) => account_id)}::text[]),
+      (select ${asked.map(({ low }) => low)}::text[]), (select ${asked.map(({ high }) => high)}::text[]))
+      with ordinality as a (account_id, low, high, place)
+    cross join lateral (
+      select * from search_segments s where s.account_id = a.account_id
+        and s.newest_at >= ${new Date(from)} and s.oldest_at < ${new Date(until)} offset 0) s
+    cross join lateral (
+      select ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
+      where l.segment_id = s.id and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l`)
+  const segments = new Map(
+    rows.map(({ id, account_id, oldest_at, newest_at }) => [id, { id, account_id, oldest_at, newest_at }]),
+  )
+  const read = new Map<string, Map<string, Piece[]>>()
+  for (const { id, place, lists } of rows) put(read, id, { name: asked[place - 1]?.name ?? '', lists })
+  return { segments: [...segments.values()], read }
+}
+
+/** By segment what was read of its lists. */
+export type Read = ReadonlyMap<string, Pieces>
+
+interface ListRow {
+  readonly place: number
+  readonly lists: Buffer | null
+}
+
+function put(
+  read: Map<string, Map<string, Piece[]>>,
+  segment_id: string,
+  { name, lists }: { name: string; lists: Buffer | null },
+): void {
+  const pieces = read.get(segment_id) ?? new Map<string, Piece[]>()
+  read.set(segment_id, pieces.set(name, unpack(lists)))
+}
+
+/** More of the lists, so many parts of each. */
+export async function readLists(db: Db, asked: readonly Asked[], parts: number): Promise<Read> {
+  const rows = await db.rows<ListRow>(sql`
     select a.place::int, l.lists
-    from unnest(${asked.map(({ segment_id }) => segment_id)}::bigint[], ${asked.map(({ low }) => low)}::text[],
-      ${asked.map(({ high }) => high)}::text[]) with ordinality as a (segment_id, low, high, place)
+    from unnest((select ${asked.map(({ segment_id }) => segment_id)}::bigint[]),
+      (select ${asked.map(({ low }) => low)}::text[]), (select ${asked.map(({ high }) => high)}::text[]))
+      with ordinality as a (segment_id, low, high, place)
     cross join lateral (
       select ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
       where l.segment_id = a.segment_id and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l`)
-  const read = new Map<string, Map<string, ReturnType<typeof unpack>>>()
+  const read = new Map<string, Map<string, Piece[]>>()
   for (const { place, lists } of rows) {
     const { segment_id, name } = asked[place - 1] as Asked
-    const pieces = read.get(segment_id) ?? new Map()
-    read.set(segment_id, pieces.set(name, unpack(lists)))
+    put(read, segment_id, { name, lists })
   }
   return read
 }
