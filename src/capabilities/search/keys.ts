@@ -18,8 +18,8 @@ export const keyBytes = 24
 export const keysInPart = 80
 
 const timeBytes = 6
-const idAt = 6
-const chatAt = 14
+export const idAt = 6
+export const chatAt = 14
 const listingAt = 22
 /** Added to what may be negative. */
 const timeShift = 2 ** 47

@@ -1,8 +1,8 @@
 /** The statements of a search. Each begins with an account, in an index. */
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, type Sql, sql } from '../../db/sql.ts'
 import type { Candidate } from './conditions.ts'
 import type { Pieces } from './evaluate.ts'
-import { decodeKey, type Key, keyBytes, keysInPart, timeAt } from './keys.ts'
+import { chatAt, decodeKey, idAt, type Key, keyBytes, keysInPart, timeAt } from './keys.ts'
 import { type Piece, packed, unpack } from './pack.ts'
 
 /** Where to look: whole accounts, or one chat of one account. */
@@ -179,6 +179,33 @@ export async function readKeys(db: Db, spots: readonly Spot[]): Promise<Key[]> {
     read[keys.readInt32BE(at) - 1] = decodeKey(keys, at + 4)
   }
   return read
+}
+
+/** The newest of these, as messages. One statement for what `readKeys` and `readFound` take two for. */
+export function readNewest(
+  db: Db,
+  spots: readonly (Spot & { readonly account_id: string })[],
+  limit: number,
+): Promise<(Found & { segment_id: string })[]> {
+  return db.rows(sql`
+    select k.segment_id, ${found} from (
+      select a.account_id, a.segment_id, k.bytes
+      from unnest((select ${spots.map(({ account_id }) => account_id)}::text[]),
+        (select ${spots.map(({ segment_id }) => segment_id)}::bigint[]), (select ${spots.map(({ rank }) => rank)}::int[]))
+        as a (account_id, segment_id, rank)
+      cross join lateral (
+        select substring(r.bytes from a.rank % ${keysInPart}::int * ${keyBytes}::int + 1 for ${keyBytes}::int) as bytes
+        from search_ranks r where r.segment_id = a.segment_id and r.part = a.rank / ${keysInPart}::int offset 0) k
+      order by k.bytes desc limit ${limit}) k
+    cross join lateral (
+      select * from messages m where m.account_id = k.account_id and m.chat_id = ${numberIn(chatAt)}
+        and m.id = ${numberIn(idAt)} and m.deleted_at is null offset 0) m`)
+}
+
+/** A number of a key: its bytes without the shift that makes them compare. */
+function numberIn(at: number): Sql {
+  return sql`(('x' || encode(substring(k.bytes from ${at + 1}::int for 8), 'hex'))::bit(64)::bigint
+    # '-9223372036854775808'::bigint)`
 }
 
 export type MessageKey = Omit<Key, 'listing'> & { readonly account_id: string }
