@@ -89,22 +89,38 @@ async function findQuickly(
   rows: readonly Row[],
   { condition, wanted }: Task,
 ): Promise<Matches | undefined> {
-  const { limit } = wanted
-  const each = Math.ceil((2 * limit) / Math.max(1, rows.length))
-  const spots = rows.flatMap(({ segment: { id, account_id }, ranks }) =>
+  const { limit, count: most } = wanted
+  const total = count(rows)
+  if (total < most && rows.some(({ whole }) => !whole)) return undefined
+  // Three times its share of each segment is nearly always enough, and a page of each always.
+  for (const each of [Math.ceil((3 * limit) / Math.max(1, rows.length)), limit]) {
+    const page = await readNewest(db, spotsOfEach(rows, each), limit)
+    const isRight = page.every((message) => isSure(condition) || isMatch(condition, message))
+    if (!isRight || page.length < Math.min(limit, total)) return undefined
+    if (isCertain(rows, page, each)) {
+      return { page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))), total, cut: false }
+    }
+  }
+  return undefined
+}
+
+function spotsOfEach(rows: readonly Row[], each: number) {
+  return rows.flatMap(({ segment: { id, account_id }, ranks }) =>
     Array.from(ranks.subarray(0, each), (rank) => ({ account_id, segment_id: id, rank })),
   )
-  const page = await readNewest(db, spots, limit)
+}
+
+/** Where all that was looked at is among the newest, what comes next may be as well. */
+function isCertain(
+  rows: readonly Row[],
+  page: readonly { readonly segment_id: string }[],
+  each: number,
+): boolean {
   const shown = Map.groupBy(page, ({ segment_id }) => segment_id)
-  // All that was looked at is among the newest: what comes next there may be as well.
-  const mayHaveNewer = ({ segment, ranks, whole }: Row) =>
-    !(whole && ranks.length <= each) && (shown.get(segment.id)?.length ?? 0) === Math.min(each, ranks.length)
-  const isRight =
-    page.length === Math.min(limit, spots.length) &&
-    page.every((one) => isSure(condition) || isMatch(condition, one))
-  if (!isRight || rows.some((row) => !row.whole && count(rows) < wanted.count) || rows.some(mayHaveNewer))
-    return undefined
-  return { page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))), total: count(rows), cut: false }
+  return rows.every(
+    ({ segment, ranks, whole }) =>
+      (whole && ranks.length <= each) || (shown.get(segment.id)?.length ?? 0) < Math.min(each, ranks.length),
+  )
 }
 
 /** The newest of what lists have and of what is pending, and how many of them do not match after all. */
