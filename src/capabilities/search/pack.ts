@@ -21,9 +21,16 @@ export function packed(parts: number, order: Sql): Sql {
       else l.bytes end, '' order by ${order})`
 }
 
-export function unpack(lists: Buffer | null): Piece[] {
+/** A long list comes in several values: a string as long as that would be made where garbage stays for long. */
+export function chunked(low: Sql, high: Sql): Sql {
+  return sql`case when ${low} = ${high} then l.part / ${chunkParts}::int else 0 end`
+}
+
+const chunkParts = 24
+
+export function unpack(lists: Buffer): Piece[] {
   const pieces: Piece[] = []
-  for (let at = 0; lists && at < lists.length; ) {
+  for (let at = 0; at < lists.length; ) {
     const length = lists.readInt32BE(at)
     const read = lists.readInt32BE(at + 4)
     at += 8

@@ -3,7 +3,7 @@ import { type Db, type Sql, sql } from '../../db/sql.ts'
 import type { Candidate } from './conditions.ts'
 import type { Pieces } from './evaluate.ts'
 import { chatAt, decodeKey, idAt, type Key, keyBytes, keysInPart, timeAt } from './keys.ts'
-import { type Piece, packed, unpack } from './pack.ts'
+import { chunked, type Piece, packed, unpack } from './pack.ts'
 
 /** Where to look: whole accounts, or one chat of one account. */
 export interface Place {
@@ -80,21 +80,20 @@ export async function readFirst(
   { parts, times: { from, until } }: { parts: number; times: Times },
 ): Promise<{ segments: Segment[]; read: Read }> {
   const rows = await db.rows<Segment & ListRow>(sql`
-    select s.id, s.account_id, s.oldest_at, s.newest_at, a.place::int, l.lists
+    select s.id, s.account_id, s.oldest_at, s.newest_at, a.place::int, l.chunk, l.lists
     from unnest((select ${asked.map(({ account_id }) => account_id)}::text[]),
       (select ${asked.map(({ low }) => low)}::text[]), (select ${asked.map(({ high }) => high)}::text[]))
       with ordinality as a (account_id, low, high, place)
     cross join lateral (
       select * from search_segments s where s.account_id = a.account_id
         and s.newest_at >= ${new Date(from)} and s.oldest_at < ${new Date(until)} offset 0) s
-    cross join lateral (
-      select ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
-      where l.segment_id = s.id and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l`)
+    left join lateral (
+      select ${chunked(sql`a.low`, sql`a.high`)} as chunk, ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
+      where l.segment_id = s.id and l.word >= a.low and l.word <= a.high and l.part < ${parts} group by 1) l on true`)
   const segments = new Map(
     rows.map(({ id, account_id, oldest_at, newest_at }) => [id, { id, account_id, oldest_at, newest_at }]),
   )
-  const read = new Map<string, Map<string, Piece[]>>()
-  for (const { id, place, lists } of rows) put(read, id, { name: asked[place - 1]?.name ?? '', lists })
+  const read = unpackAll(rows, ({ id, place }) => ({ segment_id: id, name: asked[place - 1]?.name ?? '' }))
   return { segments: [...segments.values()], read }
 }
 
@@ -103,34 +102,41 @@ export type Read = ReadonlyMap<string, Pieces>
 
 interface ListRow {
   readonly place: number
+  readonly chunk: number | null
   readonly lists: Buffer | null
 }
 
-function put(
-  read: Map<string, Map<string, Piece[]>>,
-  segment_id: string,
-  { name, lists }: { name: string; lists: Buffer | null },
-): void {
-  const pieces = read.get(segment_id) ?? new Map<string, Piece[]>()
-  read.set(segment_id, pieces.set(name, unpack(lists)))
+function unpackAll<T extends ListRow>(
+  rows: readonly T[],
+  nameOf: (row: T) => Pick<Asked, 'segment_id' | 'name'>,
+): Read {
+  const named = Map.groupBy(rows, (row) => nameOf(row).segment_id)
+  return new Map(
+    [...named].map(([segment_id, some]) => {
+      const lists = Map.groupBy(some, (row) => nameOf(row).name)
+      return [segment_id, new Map([...lists].map(([name, chunks]) => [name, unpackChunks(chunks)]))]
+    }),
+  )
+}
+
+function unpackChunks(chunks: readonly ListRow[]): Piece[] {
+  const [first, ...rest] = chunks
+    .toSorted((a, b) => (a.chunk ?? 0) - (b.chunk ?? 0))
+    .flatMap(({ lists }) => lists ?? [])
+  return first ? unpack(rest.length > 0 ? Buffer.concat([first, ...rest]) : first) : []
 }
 
 /** More of the lists, so many parts of each. */
 export async function readLists(db: Db, asked: readonly Asked[], parts: number): Promise<Read> {
   const rows = await db.rows<ListRow>(sql`
-    select a.place::int, l.lists
+    select a.place::int, l.chunk, l.lists
     from unnest((select ${asked.map(({ segment_id }) => segment_id)}::bigint[]),
       (select ${asked.map(({ low }) => low)}::text[]), (select ${asked.map(({ high }) => high)}::text[]))
       with ordinality as a (segment_id, low, high, place)
-    cross join lateral (
-      select ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
-      where l.segment_id = a.segment_id and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l`)
-  const read = new Map<string, Map<string, Piece[]>>()
-  for (const { place, lists } of rows) {
-    const { segment_id, name } = asked[place - 1] as Asked
-    put(read, segment_id, { name, lists })
-  }
-  return read
+    left join lateral (
+      select ${chunked(sql`a.low`, sql`a.high`)} as chunk, ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
+      where l.segment_id = a.segment_id and l.word >= a.low and l.word <= a.high and l.part < ${parts} group by 1) l on true`)
+  return unpackAll(rows, ({ place }) => asked[place - 1] as Asked)
 }
 
 export interface Moment {
