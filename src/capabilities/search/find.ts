@@ -2,7 +2,7 @@
 import type { Database, Db } from '../../db/sql.ts'
 import type { Ranks } from '../../lib/postings.ts'
 import { type Condition, isMatch, isSure, isTimeOnly } from './conditions.ts'
-import { byTime, nameOfKey } from './keys.ts'
+import { boundsOf, byTime, nameOfKey } from './keys.ts'
 import {
   beginLists,
   checkedMax,
@@ -89,38 +89,32 @@ async function findQuickly(
   rows: readonly Row[],
   { condition, wanted }: Task,
 ): Promise<Matches | undefined> {
-  const { limit, count: most } = wanted
+  const { limit } = wanted
   const total = count(rows)
-  if (total < most && rows.some(({ whole }) => !whole)) return undefined
-  // Three times its share of each segment is nearly always enough, and a page of each always.
-  for (const each of [Math.ceil((3 * limit) / Math.max(1, rows.length)), limit]) {
-    const page = await readNewest(db, spotsOfEach(rows, each), limit)
-    const isRight = page.every((message) => isSure(condition) || isMatch(condition, message))
-    if (!isRight || page.length < Math.min(limit, total)) return undefined
-    if (isCertain(rows, page, each)) {
-      return { page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))), total, cut: false }
-    }
-  }
-  return undefined
+  if (rows.some(({ whole, ranks }) => !whole && (total < wanted.count || ranks.length < limit)))
+    return undefined
+  const page = await readNewest(db, newestOf(rows, limit), limit)
+  const isRight = page.every((message) => isSure(condition) || isMatch(condition, message))
+  if (!isRight || page.length < Math.min(limit, total)) return undefined
+  return { page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))), total, cut: false }
 }
 
-function spotsOfEach(rows: readonly Row[], each: number) {
-  return rows.flatMap(({ segment: { id, account_id }, ranks }) =>
-    Array.from(ranks.subarray(0, each), (rank) => ({ account_id, segment_id: id, rank })),
-  )
-}
-
-/** Where all that was looked at is among the newest, what comes next may be as well. */
-function isCertain(
-  rows: readonly Row[],
-  page: readonly { readonly segment_id: string }[],
-  each: number,
-): boolean {
-  const shown = Map.groupBy(page, ({ segment_id }) => segment_id)
-  return rows.every(
-    ({ segment, ranks, whole }) =>
-      (whole && ranks.length <= each) || (shown.get(segment.id)?.length ?? 0) < Math.min(each, ranks.length),
-  )
+/** Those that may be among the newest, as far as segments tell when what was sent. */
+function newestOf(rows: readonly Row[], limit: number) {
+  const heads = rows.flatMap(({ segment: { id, account_id, times }, ranks }) => {
+    const some = ranks.subarray(0, limit)
+    return boundsOf(times, some).map((bounds, at) => ({
+      account_id,
+      segment_id: id,
+      rank: some[at] as number,
+      ...bounds,
+    }))
+  })
+  const lowest =
+    Float64Array.from(heads, ({ lower }) => lower)
+      .sort()
+      .at(-limit) ?? -Infinity
+  return heads.filter(({ upper }) => upper >= lowest)
 }
 
 /** The newest of what lists have and of what is pending, and how many of them do not match after all. */

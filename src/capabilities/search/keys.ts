@@ -21,20 +21,25 @@ const timeBytes = 6
 export const idAt = 6
 export const chatAt = 14
 const listingAt = 22
-/** Added to what may be negative. */
-const timeShift = 2 ** 47
+/** Added to what may be negative: times are from the year 1413 to the year 10332, or as good as that. */
+const timeShift = 2 ** 44
+const timeMax = 2 ** 48 - 1
 const idShift = 2n ** 63n
 
 export function encodeKeys(keys: readonly Key[]): Buffer {
   const bytes = Buffer.allocUnsafe(keys.length * keyBytes)
   for (const [place, { chat_id, id, at, listing }] of keys.entries()) {
     const start = place * keyBytes
-    bytes.writeUIntBE(at + timeShift, start, timeBytes)
+    bytes.writeUIntBE(shifted(at), start, timeBytes)
     bytes.writeBigUInt64BE(BigInt(id) + idShift, start + idAt)
     bytes.writeBigUInt64BE(BigInt(chat_id) + idShift, start + chatAt)
     bytes.writeUInt16BE(listing, start + listingAt)
   }
   return bytes
+}
+
+function shifted(at: number): number {
+  return Math.min(timeMax, Math.max(0, at + timeShift))
 }
 
 export function decodeKey(bytes: Buffer, start: number): Key {
@@ -62,4 +67,36 @@ function compare(a: bigint, b: bigint): number {
 /** What tells it from every other listing of its account. */
 export function nameOfKey({ chat_id, id, listing }: Omit<Key, 'at'>): string {
   return `${chat_id} ${id} ${listing}`
+}
+
+/** Ranks whose times a segment tells without being looked through: the further down, the fewer. */
+export function nextSampled(rank: number): number {
+  return rank + Math.max(1, Math.floor(rank / 8))
+}
+
+export function encodeTimes(times: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(times.length * timeBytes)
+  for (const [place, at] of times.entries()) bytes.writeUIntBE(shifted(at), place * timeBytes, timeBytes)
+  return bytes
+}
+
+/** Between which times the messages of these ranks were sent, which are in order: the newest first. */
+export function boundsOf(times: Buffer, ranks: ArrayLike<number>): { upper: number; lower: number }[] {
+  const bounds: { upper: number; lower: number }[] = []
+  let sampled = 0
+  let next = nextSampled(0)
+  let place = 0
+  for (let at = 0; at < ranks.length; at++) {
+    const rank = ranks[at] as number
+    while (next <= rank) {
+      sampled = next
+      next = nextSampled(sampled)
+      place += timeBytes
+    }
+    const upper = timeAt(times, place)
+    const isSampled = rank === sampled
+    const isLast = place + timeBytes >= times.length
+    bounds.push({ upper, lower: isSampled ? upper : isLast ? -Infinity : timeAt(times, place + timeBytes) })
+  }
+  return bounds
 }

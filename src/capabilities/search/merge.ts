@@ -80,7 +80,6 @@ export function mergeSegments(
     const chosen = all ? isWhole && free : chooseSegments(free, isWhole ? places.length : 0)
     if (!chosen || chosen.length === 0) return false
     const merged = await addSegment(tx, owner, {
-      messages: 0,
       oldest_at: new Date(Math.min(...chosen.map(({ oldest_at }) => oldest_at.getTime()))),
       newest_at: new Date(Math.max(...chosen.map(({ newest_at }) => newest_at.getTime()))),
     })
@@ -93,7 +92,6 @@ export function mergeSegments(
     const ids = chosen.map(({ id }) => id)
     await tx.run(sql`delete from search_segments where id = any(${ids}::bigint[])`)
     if (count === 0) await tx.run(sql`delete from search_segments where id = ${merged}`)
-    else await tx.run(sql`update search_segments set messages = ${count} where id = ${merged}`)
     if (isWhole && chosen.length === free.length) await forgetStale(tx, owner, places)
     return true
   })

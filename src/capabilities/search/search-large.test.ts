@@ -41,8 +41,8 @@ beforeAll(async () => {
     insert into accounts (id, workspace_id, platform, name, status)
     select 'acc_many' || n, ${workspace_id}, 'sandbox', 'Many', 'READY' from generate_series(1, 1000) as n`)
   await service.app.db.run(sql`
-    insert into search_segments (account_id, workspace_id, messages, oldest_at, newest_at)
-    select 'acc_many' || n, ${workspace_id}, 1, '2020-01-01', '2030-01-01' from generate_series(1, 1000) as n`)
+    insert into search_segments (account_id, workspace_id, messages, oldest_at, newest_at, times)
+    select 'acc_many' || n, ${workspace_id}, 1, '2020-01-01', '2030-01-01', '' from generate_series(1, 1000) as n`)
   for (const table of ['search_pending', 'search_stale']) {
     const [more, value] = table === 'search_stale' ? [', listing', ', 0'] : ['', '']
     await service.app.db.pool.query(

@@ -68,7 +68,6 @@ export function listPending(db: Database, owner: Owner): Promise<number> {
     const [newest, oldest] = [messages[0], messages.at(-1)]
     if (!newest || !oldest) return taken.length
     const segment = await addSegment(tx, owner, {
-      messages: messages.length,
       oldest_at: new Date(oldest.at),
       newest_at: new Date(newest.at),
     })

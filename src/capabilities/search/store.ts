@@ -60,6 +60,8 @@ export interface Segment {
   readonly account_id: string
   readonly oldest_at: Date
   readonly newest_at: Date
+  /** Of some ranks (`boundsOf`). */
+  readonly times: Buffer
 }
 
 /** Lists of a segment to read, from `low` to `high`, under a name. */
@@ -79,11 +81,14 @@ export async function readFirst(
   asked: readonly AskedFirst[],
   { parts, times: { from, until } }: { parts: number; times: Times },
 ): Promise<{ segments: Segment[]; read: Read }> {
+  const seen = new Set<string>()
+  const isFirst = ({ account_id }: AskedFirst) => !seen.has(account_id) && seen.add(account_id) !== undefined
   const rows = await db.rows<Segment & ListRow>(sql`
-    select s.id, s.account_id, s.oldest_at, s.newest_at, a.place::int, l.chunk, l.lists
+    select s.id, s.account_id, s.oldest_at, s.newest_at, case when a.is_first then s.times end as times,
+      a.place::int, l.chunk, l.lists
     from unnest((select ${asked.map(({ account_id }) => account_id)}::text[]),
-      (select ${asked.map(({ low }) => low)}::text[]), (select ${asked.map(({ high }) => high)}::text[]))
-      with ordinality as a (account_id, low, high, place)
+      (select ${asked.map(({ low }) => low)}::text[]), (select ${asked.map(({ high }) => high)}::text[]),
+      (select ${asked.map(isFirst)}::boolean[])) with ordinality as a (account_id, low, high, is_first, place)
     cross join lateral (
       select * from search_segments s where s.account_id = a.account_id
         and s.newest_at >= ${new Date(from)} and s.oldest_at < ${new Date(until)} offset 0) s
@@ -91,7 +96,12 @@ export async function readFirst(
       select ${chunked(sql`a.low`, sql`a.high`)} as chunk, ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
       where l.segment_id = s.id and l.word >= a.low and l.word <= a.high and l.part < ${parts} group by 1) l on true`)
   const segments = new Map(
-    rows.map(({ id, account_id, oldest_at, newest_at }) => [id, { id, account_id, oldest_at, newest_at }]),
+    rows
+      .filter(({ times }) => times)
+      .map(({ id, account_id, oldest_at, newest_at, times }) => [
+        id,
+        { id, account_id, oldest_at, newest_at, times },
+      ]),
   )
   const read = unpackAll(rows, ({ id, place }) => ({ segment_id: id, name: asked[place - 1]?.name ?? '' }))
   return { segments: [...segments.values()], read }

@@ -2,7 +2,7 @@
 import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { encodeList, type List } from '../../lib/postings.ts'
-import { keyBytes, keysInPart, timeAt } from './keys.ts'
+import { encodeTimes, keyBytes, keysInPart, nextSampled, timeAt } from './keys.ts'
 import { partBytes } from './pack.ts'
 
 export interface Segment {
@@ -14,11 +14,11 @@ export interface Segment {
 export async function addSegment(
   tx: Tx,
   { account_id, workspace_id }: Owner,
-  segment: Segment,
+  segment: Omit<Segment, 'messages'>,
 ): Promise<string> {
   const { id } = await tx.one<{ id: string }>(sql`
-    insert into search_segments (account_id, workspace_id, messages, oldest_at, newest_at)
-    values (${account_id}, ${workspace_id}, ${segment.messages}, ${segment.oldest_at}, ${segment.newest_at})
+    insert into search_segments (account_id, workspace_id, messages, oldest_at, newest_at, times)
+    values (${account_id}, ${workspace_id}, 0, ${segment.oldest_at}, ${segment.newest_at}, '')
     returning id`)
   return id
 }
@@ -33,6 +33,9 @@ export class RankWriter {
   readonly #segment: string
   readonly #waiting: Buffer[] = []
   #size = 0
+  /** Of the ranks that are sampled, and the next of them. */
+  readonly #times: number[] = []
+  #sampled = 0
 
   constructor(tx: Tx, segment: string) {
     this.#tx = tx
@@ -46,8 +49,12 @@ export class RankWriter {
     if (this.#size >= most) await this.#write(this.#size - (this.#size % (keysInPart * keyBytes)))
   }
 
-  end(): Promise<void> {
-    return this.#write(this.#size)
+  /** And tells the segment. */
+  async end(): Promise<void> {
+    await this.#write(this.#size)
+    await this.#tx.run(sql`
+      update search_segments set messages = ${this.count}, times = ${encodeTimes(this.#times)}
+      where id = ${this.#segment}`)
   }
 
   async #write(size: number): Promise<void> {
@@ -64,6 +71,9 @@ export class RankWriter {
       select ${this.#segment}, ${this.count / keysInPart}::int + place - 1, newest_at, bytes
       from unnest(${parts.map((bytes) => new Date(timeAt(bytes, 0)))}::timestamptz[], ${parts}::bytea[])
         with ordinality as r (newest_at, bytes, place)`)
+    for (; this.#sampled < this.count + size / keyBytes; this.#sampled = nextSampled(this.#sampled)) {
+      this.#times.push(timeAt(all, (this.#sampled - this.count) * keyBytes))
+    }
     this.count += size / keyBytes
   }
 }

@@ -9,6 +9,8 @@ create table search_segments (
   messages integer not null check (messages >= 0),
   oldest_at timestamptz not null,
   newest_at timestamptz not null,
+  -- When the messages of some ranks were sent: 0, 1, 2 and so on, further down in ever longer steps.
+  times bytea not null,
   foreign key (workspace_id, account_id) references accounts (workspace_id, id)
 );
 create index search_segments_account on search_segments (account_id);

@@ -1,0 +1,57 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { boundsOf, byTime, decodeKey, encodeKeys, encodeTimes, keyBytes, nextSampled } from './keys.ts'
+
+const big = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String)
+const key = fc.record({
+  chat_id: big,
+  id: big,
+  at: fc.integer({ min: Date.UTC(1900, 0), max: Date.UTC(9999, 11, 31) }),
+  listing: fc.nat(32_767),
+})
+
+describe('keys', () => {
+  test('are read as they were written', () => {
+    fc.assert(
+      fc.property(fc.array(key, { maxLength: 5 }), (keys) => {
+        const bytes = encodeKeys(keys)
+        expect(keys.map((_, place) => decodeKey(bytes, place * keyBytes))).toEqual(keys)
+      }),
+    )
+  })
+
+  test('compare as bytes as they compare as keys', () => {
+    fc.assert(
+      fc.property(key, key, fc.boolean(), (one, other, sameTime) => {
+        const two = sameTime ? { ...other, at: one.at } : other
+        const order = Math.sign(byTime(one, two))
+        if (order !== 0) expect(encodeKeys([two]).compare(encodeKeys([one]))).toBe(order)
+      }),
+    )
+  })
+})
+
+test('a time beyond all is the last', () => {
+  const far = { chat_id: '1', id: '1', at: 8.64e15, listing: 0 }
+  expect(decodeKey(encodeKeys([far]), 0).at).toBeGreaterThan(Date.UTC(9999, 11, 31))
+  expect(decodeKey(encodeKeys([{ ...far, at: -far.at }]), 0).at).toBeLessThan(Date.UTC(1500, 0))
+})
+
+describe('boundsOf', () => {
+  test('has every message between its bounds', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3000 }), fc.integer({ min: 1, max: 40 }), (count, step) => {
+        const times = Array.from({ length: count }, (_, rank) => -rank * step)
+        const sampled: number[] = []
+        for (let rank = 0; rank < count; rank = nextSampled(rank)) sampled.push(times[rank] ?? 0)
+        const ranks = times.map((_, rank) => rank).filter((rank) => rank % 3 === 0)
+        const bounds = boundsOf(encodeTimes(sampled), ranks)
+        for (const [at, { upper, lower }] of bounds.entries()) {
+          const time = times[ranks[at] ?? 0] ?? 0
+          expect(upper).toBeGreaterThanOrEqual(time)
+          expect(lower).toBeLessThanOrEqual(time)
+        }
+      }),
+    )
+  })
+})
