@@ -7,6 +7,36 @@
 /** In order, each once. */
 export type Ranks = Uint32Array<ArrayBuffer>
 
+/**
+ * What is made on the way to an answer lies in one place that is used again: arrays of their own would bring on a full
+ * collection of garbage every few searches.
+ */
+let scratch: Ranks | undefined
+let used = 0
+const scratchSize = 2 ** 20
+
+/** For work that keeps nothing of what it makes but what it copies. */
+export function withScratch<T>(work: () => T): T {
+  scratch ??= new Uint32Array(scratchSize)
+  const [before, beforeUsed] = [inScratch, used]
+  inScratch = true
+  try {
+    return work()
+  } finally {
+    inScratch = before
+    used = beforeUsed
+  }
+}
+
+let inScratch = false
+
+/** As it was left by others. */
+function arrayOf(size: number): Ranks {
+  if (!inScratch || !scratch || used + size > scratch.length) return new Uint32Array(size)
+  used += size
+  return scratch.subarray(used - size, used)
+}
+
 /** Where several things share a list, each rank has the tag of its thing. */
 export interface List {
   readonly ranks: ArrayLike<number>
@@ -42,7 +72,7 @@ export function decodeList(bytes: Uint8Array): Ranks {
   let count = 0
   // Without a branch, which would be taken at random.
   for (let at = 0; at < bytes.length; at++) count += ((bytes[at] as number) >> 7) ^ 1
-  const ranks = new Uint32Array(count)
+  const ranks = arrayOf(count)
   let rank = 0
   let at = 0
   for (let entry = 0; entry < count; entry++) {
@@ -115,7 +145,7 @@ export function unite(lists: readonly Ranks[]): Ranks {
 export function select(ranks: Ranks, lists: readonly Ranks[], { without = false } = {}): Ranks {
   const bits = bitsOf(lists, 1 + (ranks.at(-1) ?? 0))
   const unwanted = without ? 1 : 0
-  const selected = new Uint32Array(ranks.length)
+  const selected = arrayOf(ranks.length)
   let count = 0
   for (let at = 0; at < ranks.length; at++) {
     const rank = ranks[at] as number
@@ -126,8 +156,8 @@ export function select(ranks: Ranks, lists: readonly Ranks[], { without = false 
 }
 
 /** A bit for each rank below the size. */
-function bitsOf(lists: readonly Ranks[], size: number): Uint32Array {
-  const bits = new Uint32Array((size + 31) >>> 5)
+function bitsOf(lists: readonly Ranks[], size: number): Ranks {
+  const bits = arrayOf((size + 31) >>> 5).fill(0)
   for (const list of lists) {
     const end = countBelow(list, size)
     for (let at = 0; at < end; at++) {
@@ -138,10 +168,10 @@ function bitsOf(lists: readonly Ranks[], size: number): Uint32Array {
   return bits
 }
 
-function ranksIn(bits: Uint32Array): Ranks {
+function ranksIn(bits: Ranks): Ranks {
   let count = 0
   for (let at = 0; at < bits.length; at++) count += countBits(bits[at] as number)
-  const ranks = new Uint32Array(count)
+  const ranks = arrayOf(count)
   let end = 0
   for (let at = 0; at < bits.length; at++) {
     for (let left = bits[at] as number; left !== 0; left &= left - 1) {

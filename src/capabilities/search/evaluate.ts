@@ -1,5 +1,13 @@
 /** Which messages of a segment are in the lists a plan asks for. Pure. */
-import { countBelow, decodeList, decodeTagged, type Ranks, select, unite } from '../../lib/postings.ts'
+import {
+  countBelow,
+  decodeList,
+  decodeTagged,
+  type Ranks,
+  select,
+  unite,
+  withScratch,
+} from '../../lib/postings.ts'
 import type { Plan } from './conditions.ts'
 import type { Look } from './listing.ts'
 import type { Piece } from './pack.ts'
@@ -27,18 +35,22 @@ export interface Evaluated {
 
 /** What matches, as far as the lists were read. */
 export function evaluate(plan: Plan, pieces: Pieces): Evaluated {
-  const lists = reader(pieces)
-  const looks = [...plan.groups.flat(2), ...plan.none.flat()]
-  const horizon = Math.min(...looks.map((look) => lists(look).horizon))
-  return { ranks: combine(plan, lists, horizon), horizon }
+  return withScratch(() => {
+    const lists = reader(pieces)
+    const looks = [...plan.groups.flat(2), ...plan.none.flat()]
+    const horizon = Math.min(...looks.map((look) => lists(look).horizon))
+    return { ranks: combine(plan, lists, horizon).slice(), horizon }
+  })
 }
 
 /** What may match, by the lists that were read to their end; undefined if no part of the plan has only such lists. */
 export function evaluateWhole(plan: Plan, pieces: Pieces): Ranks | undefined {
-  const lists = reader(pieces)
-  const isWhole = (look: Look) => lists(look).horizon === Infinity
-  const groups = plan.groups.filter((group) => group.flat().every(isWhole))
-  return groups.length === 0 ? undefined : combine({ ...plan, groups, none: [] }, lists, Infinity)
+  return withScratch(() => {
+    const lists = reader(pieces)
+    const isWhole = (look: Look) => lists(look).horizon === Infinity
+    const groups = plan.groups.filter((group) => group.flat().every(isWhole))
+    return groups.length === 0 ? undefined : combine({ ...plan, groups, none: [] }, lists, Infinity).slice()
+  })
 }
 
 type Reader = (look: Look) => Lists
