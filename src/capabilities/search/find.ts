@@ -1,5 +1,5 @@
 /** Finds what matches a condition, newest first, and counts it. */
-import type { Database, Db } from '../../db/sql.ts'
+import type { Db } from '../../db/sql.ts'
 import type { Ranks } from '../../lib/postings.ts'
 import { type Condition, isMatch, isSure, isTimeOnly } from './conditions.ts'
 import { boundsOf, byTime, nameOfKey } from './keys.ts'
@@ -40,18 +40,18 @@ const pendingMax = 500
 /** Where lists say too little, so many messages are read and checked at once. */
 const checkedAtOnce = 1000
 
+/** In a snapshot what is pending is in no segment, and every segment is there until the end. */
 export async function findMatches(
-  db: Database,
+  snapshot: Db,
   place: Place,
   condition: Condition,
   wanted: Wanted,
 ): Promise<Matches> {
   if (place.account_ids.length === 0) return { page: [], total: 0, cut: false }
   if (isTimeOnly(condition)) {
-    return { ...(await readTimes(db, place, { ...wanted, times: condition })), cut: false }
+    return { ...(await readTimes(snapshot, place, { ...wanted, times: condition })), cut: false }
   }
-  // What is pending is in no segment, and every segment is there until the end.
-  return db.snapshot((at) => find(at, place, { condition, wanted }))
+  return find(snapshot, place, { condition, wanted })
 }
 
 async function find(db: Db, { account_ids }: Place, { condition, wanted }: Task): Promise<Matches> {

@@ -45,10 +45,13 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
     until: request.time_before?.getTime() ?? always.until,
   }
   const wanted = { limit: request.limit + 1, count: countMax + 1 }
-  const [found, histories] = await Promise.all([
-    findMatches(app.db, place, condition, wanted),
-    listCompleteness(app.db, place.account_ids),
-  ])
+  const [found, histories] = await app.db.snapshot((db) =>
+    Promise.all([
+      findMatches(db, place, condition, wanted),
+      // Beside it, and not on a connection of its own: that would only wait for the same processors.
+      listCompleteness(db, place.account_ids),
+    ]),
+  )
   return {
     ...answer(found.page.slice(0, request.limit), searched, words),
     match_count: Math.min(found.total, countMax),

@@ -279,7 +279,7 @@ describe('segments', () => {
     const inChat = async () => {
       const place = { account_ids: [owner.account_id], chat_id: '42' }
       const condition = { words: readWords({ query: 'odd' }), people: undefined, chat_id: '42', ...always }
-      return (await findMatches(db, place, condition, { limit: 5, count: 1001 })).total
+      return (await db.snapshot((at) => findMatches(at, place, condition, { limit: 5, count: 1001 }))).total
     }
     const evens = Array.from({ length: 91 }, (_, at) => 182 - 2 * at)
     expect(await names()).toBe(1)
@@ -368,7 +368,9 @@ describe('segments', () => {
       chat_id: undefined,
       ...always,
     }
-    const { total, cut } = await findMatches(db, place, condition, { limit: 5, count: 1001 })
+    const { total, cut } = await db.snapshot((at) =>
+      findMatches(at, place, condition, { limit: 5, count: 1001 }),
+    )
     expect({ total, cut }).toEqual({ total: 0, cut: true })
     expect((await find(owner, '"two, two three"')).ids.slice(0, 5)).toEqual(newest)
   })
