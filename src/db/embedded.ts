@@ -12,7 +12,7 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { chmod, chown, link, mkdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
+import { tmpdir, totalmem } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -292,7 +292,7 @@ async function startServer(place: Place) {
     unix_socket_directories: place.socket_dir,
     unix_socket_permissions: '0700',
     max_connections: '100',
-    shared_buffers: '256MB',
+    shared_buffers: buffersFor(Math.min(totalmem(), process.constrainedMemory() || Infinity)),
     wal_level: 'minimal',
     max_wal_senders: '0',
     jit: 'off',
@@ -310,6 +310,12 @@ async function startServer(place: Place) {
       Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     ),
   )
+}
+
+/** An eighth of the memory: what the server does not have there it asks the system for, page by page, at ten times the cost. */
+export function buffersFor(bytes: number): string {
+  const megabytes = Math.floor(bytes / 8 / 1024 ** 2)
+  return `${Math.min(2048, Math.max(128, megabytes))}MB`
 }
 
 /** The number of the server that runs on this cluster, if one does. */
