@@ -45,7 +45,7 @@ export function runLoops(app: App, loops: readonly Loop[]): Running {
             end = done
           })
       } catch (err) {
-        if (stopping.signal.aborted) break
+        if (err === stopping.signal.reason) break
         const failures = (failing.get(name) ?? 0) + 1
         failing.set(name, failures)
         app.log.error({ err, loop: name, failures }, 'a background step failed')

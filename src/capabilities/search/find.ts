@@ -94,8 +94,8 @@ async function findQuickly(
   if (rows.some(({ whole, ranks }) => !whole && (total < wanted.count || ranks.length < limit)))
     return undefined
   const page = await readNewest(db, newestOf(rows, limit), limit)
-  const isRight = page.every((message) => isSure(condition) || isMatch(condition, message))
-  if (!isRight || page.length < Math.min(limit, total)) return undefined
+  if (!page.every((message) => isRight(condition, message)) || page.length < Math.min(limit, total))
+    return undefined
   return { page: page.sort((a, b) => byTime(keyOf(a), keyOf(b))), total, cut: false }
 }
 
@@ -123,9 +123,7 @@ async function readPage(
   { condition, wanted, counted, fresh }: Task & { counted: Counted; fresh: readonly MessageKey[] },
 ): Promise<Matches & { dropped: number }> {
   const keys = [...counted.newest, ...fresh].sort(byTime).slice(0, wanted.limit)
-  const page = (await readFound(db, keys)).filter(
-    (message) => isSure(condition) || isMatch(condition, message),
-  )
+  const page = (await readFound(db, keys)).filter((message) => isRight(condition, message))
   const dropped = keys.length - page.length
   const total = counted.total + fresh.length - dropped
   return {
@@ -134,6 +132,11 @@ async function readPage(
     cut: counted.cut || (counted.more && total < wanted.count),
     dropped,
   }
+}
+
+/** Two things may share a mark by chance, but no two words a list. */
+function isRight(condition: Condition, message: Message): boolean {
+  return isSure(condition) || isMatch(condition, message)
 }
 
 function keyOf({ account_id, chat_id, id, sent_at }: Message): MessageKey {

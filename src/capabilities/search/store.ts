@@ -81,8 +81,8 @@ export async function readFirst(
   asked: readonly AskedFirst[],
   { parts, times: { from, until } }: { parts: number; times: Times },
 ): Promise<{ segments: Segment[]; read: Read }> {
-  const seen = new Set<string>()
-  const isFirst = ({ account_id }: AskedFirst) => !seen.has(account_id) && seen.add(account_id) !== undefined
+  // What is asked of an account stands together. Its segments are told once, with the first of it.
+  const isFirst = ({ account_id }: AskedFirst, at: number) => account_id !== asked[at - 1]?.account_id
   const rows = await db.rows<Segment & ListRow>(sql`
     select s.id, s.account_id, s.oldest_at, s.newest_at, case when a.is_first then s.times end as times,
       a.place::int, l.chunk, l.lists
@@ -92,9 +92,7 @@ export async function readFirst(
     cross join lateral (
       select * from search_segments s where s.account_id = a.account_id
         and s.newest_at >= ${new Date(from)} and s.oldest_at < ${new Date(until)} offset 0) s
-    left join lateral (
-      select ${chunked(sql`a.low`, sql`a.high`)} as chunk, ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
-      where l.segment_id = s.id and l.word >= a.low and l.word <= a.high and l.part < ${parts} group by 1) l on true`)
+    ${beginnings(sql`s.id`, parts)}`)
   const segments = new Map(
     rows
       .filter(({ times }) => times)
@@ -105,6 +103,13 @@ export async function readFirst(
   )
   const read = unpackAll(rows, ({ id, place }) => ({ segment_id: id, name: asked[place - 1]?.name ?? '' }))
   return { segments: [...segments.values()], read }
+}
+
+/** Of what `a` asks for, so many parts of each list. */
+function beginnings(segment_id: Sql, parts: number): Sql {
+  return sql`left join lateral (
+    select ${chunked(sql`a.low`, sql`a.high`)} as chunk, ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
+    where l.segment_id = ${segment_id} and l.word >= a.low and l.word <= a.high and l.part < ${parts} group by 1) l on true`
 }
 
 /** By segment what was read of its lists. */
@@ -143,9 +148,7 @@ export async function readLists(db: Db, asked: readonly Asked[], parts: number):
     from unnest((select ${asked.map(({ segment_id }) => segment_id)}::bigint[]),
       (select ${asked.map(({ low }) => low)}::text[]), (select ${asked.map(({ high }) => high)}::text[]))
       with ordinality as a (segment_id, low, high, place)
-    left join lateral (
-      select ${chunked(sql`a.low`, sql`a.high`)} as chunk, ${packed(parts, sql`l.word, l.part`)} as lists from search_lists l
-      where l.segment_id = a.segment_id and l.word >= a.low and l.word <= a.high and l.part < ${parts} group by 1) l on true`)
+    ${beginnings(sql`a.segment_id`, parts)}`)
   return unpackAll(rows, ({ place }) => asked[place - 1] as Asked)
 }
 
@@ -180,6 +183,11 @@ export interface Spot {
   readonly rank: number
 }
 
+/** Of the rank that `a` has. */
+const keyOfRank = sql`(
+  select substring(r.bytes from a.rank % ${keysInPart}::int * ${keyBytes}::int + 1 for ${keyBytes}::int) as bytes
+  from search_ranks r where r.segment_id = a.segment_id and r.part = a.rank / ${keysInPart}::int offset 0)`
+
 /** What has these ranks, in the same order. */
 export async function readKeys(db: Db, spots: readonly Spot[]): Promise<Key[]> {
   if (spots.length === 0) return []
@@ -187,9 +195,7 @@ export async function readKeys(db: Db, spots: readonly Spot[]): Promise<Key[]> {
     select string_agg(int4send(a.place::int) || k.bytes, '') as keys
     from unnest(${spots.map(({ segment_id }) => segment_id)}::bigint[], ${spots.map(({ rank }) => rank)}::int[])
       with ordinality as a (segment_id, rank, place)
-    cross join lateral (
-      select substring(r.bytes from a.rank % ${keysInPart}::int * ${keyBytes}::int + 1 for ${keyBytes}::int) as bytes
-      from search_ranks r where r.segment_id = a.segment_id and r.part = a.rank / ${keysInPart}::int offset 0) k`)
+    cross join lateral ${keyOfRank} k`)
   const read: Key[] = new Array(spots.length)
   for (let at = 0; at < keys.length; at += 4 + keyBytes) {
     read[keys.readInt32BE(at) - 1] = decodeKey(keys, at + 4)
@@ -202,16 +208,14 @@ export function readNewest(
   db: Db,
   spots: readonly (Spot & { readonly account_id: string })[],
   limit: number,
-): Promise<(Found & { segment_id: string })[]> {
-  return db.rows(sql`
-    select k.segment_id, ${found} from (
-      select a.account_id, a.segment_id, k.bytes
+): Promise<Found[]> {
+  return db.rows<Found>(sql`
+    select ${found} from (
+      select a.account_id, k.bytes
       from unnest((select ${spots.map(({ account_id }) => account_id)}::text[]),
         (select ${spots.map(({ segment_id }) => segment_id)}::bigint[]), (select ${spots.map(({ rank }) => rank)}::int[]))
         as a (account_id, segment_id, rank)
-      cross join lateral (
-        select substring(r.bytes from a.rank % ${keysInPart}::int * ${keyBytes}::int + 1 for ${keyBytes}::int) as bytes
-        from search_ranks r where r.segment_id = a.segment_id and r.part = a.rank / ${keysInPart}::int offset 0) k
+      cross join lateral ${keyOfRank} k
       order by k.bytes desc limit ${limit}) k
     cross join lateral (
       select * from messages m where m.account_id = k.account_id and m.chat_id = ${numberIn(chatAt)}
