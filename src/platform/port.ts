@@ -17,6 +17,19 @@ export interface Platform {
   close(): Promise<void>
 }
 
+/** The time of a platform that goes by a manual clock. A real platform has none: its time cannot be moved. */
+export interface PlatformClock {
+  /** Does everything that is due by then, in its order, and tells where the platform stands afterwards. */
+  run(to: Date): Promise<Standing>
+}
+
+export interface Standing {
+  /** RFC 3339, UTC; null while nothing is planned. */
+  readonly next_due_at: string | null
+  /** By account id, where its stream of updates ends. Positions of such a platform are whole numbers that grow. */
+  readonly positions: Readonly<Record<string, string>>
+}
+
 export interface AccountRef {
   readonly account_id: string
   readonly name: string

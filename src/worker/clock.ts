@@ -6,30 +6,30 @@ import { moveClock } from '../db/clock.ts'
 import { sql } from '../db/sql.ts'
 import { isSequenced } from '../events/sequencer.ts'
 import { ApiError } from '../lib/errors.ts'
-import type { Sandbox, Standing } from '../platform/sandbox/sandbox.ts'
+import type { PlatformClock, Standing } from '../platform/port.ts'
 
 /** An account that cannot be heard (frozen, refused) does not stop the clock for ever. */
 const settleMsMax = 10_000
 
 /** Answers when everything that is due by then has been done. */
-export async function advanceClock(app: App, sandbox: Sandbox, seconds: number): Promise<Date> {
+export async function advanceClock(app: App, platform: PlatformClock, seconds: number): Promise<Date> {
   const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
   const end = new Date(now.getTime() + seconds * 1000)
-  let standing = await sandbox.run(now)
+  let standing = await platform.run(now)
   for (;;) {
     await settle(app, standing)
     const due = standing.next_due_at === null ? undefined : new Date(standing.next_due_at)
     if (!due || due > end) break
-    standing = await moveTo(app, sandbox, due)
+    standing = await moveTo(app, platform, due)
   }
-  await settle(app, await moveTo(app, sandbox, end))
+  await settle(app, await moveTo(app, platform, end))
   return end
 }
 
-async function moveTo(app: App, sandbox: Sandbox, to: Date): Promise<Standing> {
+async function moveTo(app: App, platform: PlatformClock, to: Date): Promise<Standing> {
   const at = await moveClock(app.db, to)
   await app.settings.refresh()
-  return sandbox.run(at)
+  return platform.run(at)
 }
 
 /** Until every connected account has stored its updates, and every event has its place. */

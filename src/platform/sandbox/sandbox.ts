@@ -3,24 +3,15 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { Refusal } from '../../lib/errors.ts'
-import type { Platform } from '../port.ts'
+import type { Platform, PlatformClock, Standing } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
 import { advanceTo, drive, manualClock, systemClock } from './clock.ts'
 import { directLink } from './direct-link.ts'
 import { socketLink } from './socket-link.ts'
 import { openWorld, type World } from './world.ts'
 
-/** Where the sandbox stands after its clock was moved. */
-export interface Standing {
-  readonly next_due_at: string | null
-  /** Where each account's stream of updates ends. */
-  readonly positions: Readonly<Record<string, string>>
-}
-
-export interface Sandbox {
+export interface Sandbox extends PlatformClock {
   readonly platform: Platform
-  /** Does everything due by then; only with a manual clock. */
-  run(to: Date): Promise<Standing>
   close(): Promise<void>
 }
 
