@@ -5,8 +5,10 @@ import { listLiveness } from '../src/access/ledger/hosts.ts'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
 import { openDatabase, sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
+import { loops } from '../src/loops.ts'
+import { operations } from '../src/operations.ts'
 import { editMessage } from '../src/platform/sandbox/person-acts.ts'
-import { startWorker } from '../src/worker/worker.ts'
+import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
@@ -257,7 +259,8 @@ describe('two workers', () => {
     const second = await others.work(neighbour)
     // One that cannot drive anything does not count.
     const bystander = await openNeighbour(others.service.database.url)
-    const idle = await startWorker(bystander, { platforms: new Map(), directory: others.directory })
+    const parts = { platforms: new Map(), directory: others.directory, operations, loops }
+    const idle = runWorker(bystander, await assembleWorker(bystander, parts))
     const shares = async () =>
       others.db.rows<{ accounts: number }>(sql`
         select count(*)::int as accounts from account_hosts

@@ -9,6 +9,8 @@ import type { Server } from '../http/base.ts'
 import { clockCalls, worldCalls } from '../http/sandbox.ts'
 import { buildServer } from '../http/server.ts'
 import { Refusal } from '../lib/errors.ts'
+import { loops } from '../loops.ts'
+import { operations } from '../operations.ts'
 import type { ControlCall } from '../platform/sandbox/control-operation.ts'
 import {
   connectSandbox,
@@ -20,7 +22,7 @@ import { routes } from '../routes.ts'
 import { advanceClock } from '../worker/clock.ts'
 import type { Platforms } from '../worker/hosts.ts'
 import type { Running } from '../worker/loops.ts'
-import { startWorker } from '../worker/worker.ts'
+import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
 import { type Demo, keepTalking, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'
 import { type OpenApp, openApp } from './open.ts'
@@ -58,7 +60,8 @@ interface Service {
   readonly options: RunOptions
   sandbox?: Sandbox | LocalSandbox | undefined
   server?: Server
-  worker?: Running
+  worker?: Worker
+  running?: Running
   talk?: { stop(): void }
   stopping: boolean
   ready: boolean
@@ -67,7 +70,7 @@ interface Service {
 async function run(role: Role, options: RunOptions): Promise<void> {
   const config = readConfig(process.env)
   const log = makeLogger(config.log_level)
-  const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', operations: routes })
+  const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', routes })
   const service: Service = { role, app, options, stopping: false, ready: false }
   const stopped = stopOnSignal(service)
   try {
@@ -87,7 +90,7 @@ async function begin(service: Service): Promise<void> {
     readiness: {
       worker: () => {
         if (role === 'serve') return 'elsewhere'
-        return service.ready ? (service.worker?.problem() ?? 'ok') : 'starting'
+        return service.ready ? (service.running?.problem() ?? 'ok') : 'starting'
       },
       stopping: () => service.stopping,
     },
@@ -95,7 +98,13 @@ async function begin(service: Service): Promise<void> {
   })
   const address = await service.server.listen({ host: app.config.host, port: options.port })
   if (role !== 'serve') {
-    service.worker = await startWorker(app, { platforms: platformsOf(service), directory: options.dataDir })
+    service.worker = await assembleWorker(app, {
+      platforms: platformsOf(service),
+      directory: options.dataDir,
+      operations,
+      loops,
+    })
+    service.running = runWorker(app, service.worker)
   }
   const demo = await beginDemo(service)
   service.ready = true
@@ -130,11 +139,13 @@ async function reachSandbox(url: string, manual_from: Date | undefined): Promise
   return sandbox
 }
 
-function controlCalls({ app, sandbox }: Service): ControlCall[] {
+function controlCalls(service: Service): ControlCall[] {
+  const { app, sandbox } = service
   if (!sandbox) return []
+  const timed = () => ({ platforms: [sandbox], loops: service.worker?.loops ?? [] })
   const clock =
     app.config.clock === 'manual'
-      ? clockCalls(oneAtATime((seconds) => advanceClock(app, sandbox, seconds)))
+      ? clockCalls(oneAtATime((seconds) => advanceClock(app, timed(), seconds)))
       : []
   return [...('world' in sandbox ? worldCalls(sandbox.world) : []), ...clock]
 }
@@ -223,7 +234,7 @@ async function stop(service: Service): Promise<void> {
   }, stopMsMax)
   service.talk?.stop()
   await service.server?.close()
-  await service.worker?.stop()
+  await service.running?.stop()
   await service.sandbox?.close()
   await service.app.close()
   clearTimeout(cut)

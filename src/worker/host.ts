@@ -3,6 +3,7 @@
  * updates to the store. Its troubles are its own; other accounts do not notice them.
  */
 import { holdsLease, type Lease, renewLeases } from '../access/ledger/hosts.ts'
+import { enqueued } from '../access/ledger/wishes.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
@@ -158,7 +159,7 @@ class SessionHost implements Host {
       // First: whoever reads READY finds it live.
       await renewLeases(this.#app.db, owner, [{ ...lease, silent_ms: 0 }])
       await noteConnected(this.#app, lease, session.self)
-      this.#app.wake.signal('operations')
+      this.#app.wake.signal(enqueued)
       synced = this.#sync(this.#syncing)
       return await this.#listen(session, closed)
     } finally {

@@ -1,5 +1,6 @@
 /** Which accounts this process drives: takes its share, renews, gives back what is more than that. */
 import {
+  accountsChanged,
   claimAccounts,
   type Lease,
   leaseSeconds,
@@ -9,11 +10,11 @@ import {
   renewLeases,
 } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
-import { listWanted } from '../capabilities/history/history.ts'
+import { historyWanted, listWanted } from '../capabilities/history/history.ts'
+import type { Loop } from '../loop.ts'
 import type { Platform, PlatformName } from '../platform/port.ts'
 import { type Host, startHost } from './host.ts'
 import type { Driven } from './ledger.ts'
-import type { Loop } from './loops.ts'
 import { countAccounts, countSync, countUpdates } from './metrics.ts'
 
 const tickMs = 1_000
@@ -60,7 +61,7 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
   async function leave(host: Host): Promise<void> {
     await host.stop()
     await releaseLease(app.db, owner, host.lease)
-    app.wake.signal('accounts')
+    app.wake.signal(accountsChanged)
   }
 
   /** A lease that could not be renewed in time may be somebody else's: its session ends here. */
@@ -99,7 +100,7 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
   const lead: Loop = {
     name: 'hosts',
     restMs: tickMs,
-    wakeOn: 'accounts',
+    wakeOn: accountsChanged,
     async step() {
       if (hosts.size === 0) renewedAt = performance.now()
       else if (performance.now() - renewedAt > renewMs) await renew()
@@ -114,7 +115,7 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
   const history: Loop = {
     name: 'history',
     restMs: tickMs,
-    wakeOn: 'history',
+    wakeOn: historyWanted,
     async step() {
       for (const wanted of hosts.size > 0 ? await listWanted(app.db, [...hosts.keys()]) : []) {
         const place = `${wanted.account_id}:${wanted.chat_id}`

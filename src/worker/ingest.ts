@@ -22,7 +22,7 @@ import {
 } from '../capabilities/messages/messages.ts'
 import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { Tx } from '../db/sql.ts'
-import { emit, type NewEvent } from '../events/emit.ts'
+import { emit, emitted, type NewEvent } from '../events/emit.ts'
 import { chatPrefix } from '../lib/shapes.ts'
 import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
@@ -41,7 +41,7 @@ export async function ingest(app: App, held: Held, batch: UpdateBatch): Promise<
       emit(tx, held.workspace_id, happened)
       return happened
     })
-    if (events.length > 0) app.wake.signal('outbox')
+    if (events.length > 0) app.wake.signal(emitted)
     return true
   } catch (error) {
     if (error instanceof LeaseLost) return false

@@ -12,22 +12,22 @@ import {
   forswear,
   type Held,
   listQueued,
-  type Operation,
   settleAttempt,
   settleQueued,
   settleUncrossed,
 } from '../access/ledger/boundary.ts'
 import { holdsLease, noteFlood } from '../access/ledger/hosts.ts'
 import { noteStrike } from '../access/ledger/safety.ts'
+import { enqueued, settled as settledTopic } from '../access/ledger/wishes.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { LostCommit } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { toSound } from '../lib/text.ts'
+import type { Loop } from '../loop.ts'
+import type { Forbidden, Operation, OperationKind, OperationKinds, Submit } from '../operation.ts'
 import type { Outcome, Session } from '../platform/port.ts'
-import { kindOf } from './execute.ts'
 import type { Journal } from './journal.ts'
-import type { Loop } from './loops.ts'
 import { within } from './within.ts'
 
 /** From before the boundary to the call: a process that was held up for longer does not submit. */
@@ -55,6 +55,7 @@ export interface Driven {
 }
 
 export interface LedgerOptions {
+  readonly kinds: OperationKinds
   readonly driven: () => ReadonlyMap<string, Driven>
   readonly journal: Journal
   /** The highest beat of the database that this process has seen. */
@@ -69,7 +70,7 @@ export interface Ledger {
   stop(): Promise<void>
 }
 
-export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerOptions): Ledger {
+export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: LedgerOptions): Ledger {
   const running = new Map<string, Promise<void>>()
   const lanes = new Map<string, Set<string>>()
   let files = 0
@@ -114,7 +115,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
         running.delete(id)
         taken.delete(lane)
         if (file) files--
-        app.wake.signal('settled')
+        app.wake.signal(settledTopic)
         void pump().catch((err) => app.log.error({ err }, 'waiting operations could not be read'))
       })
     running.set(id, work)
@@ -123,7 +124,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
 
   async function execute(operation: Operation, { held, session }: Target): Promise<void> {
     const size = operation.file_id === null ? 'text' : 'file'
-    const kind = kindOf(operation)
+    const kind = kinds.get(operation.kind)
     if (!kind) return settleQueued(app.db, operation.id, { reason: 'unknown_kind' })
     if (kind.asks(operation) && !(await mayAsk(operation, held))) return
     const prepared = await within(prepareMsMax[size], prepare(kind, operation, { held, session }))
@@ -143,13 +144,13 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
       const detail = intended ? 'deadline' : 'journal'
       return conclude(operation, held, attempt, { kind: 'not_written', reason: detail })
     }
-    const answer = ask(() => kind.submit(session, operation, prepared.value))
+    const answer = ask(prepared.value)
     const outcome = await within(answerMsMax[size], answer)
     await conclude(operation, held, attempt, outcome ?? { kind: 'unknown', reason: 'timeout' })
     if (!outcome) {
       void answer
         .then((late) => conclude(operation, held, attempt, late))
-        .then(() => app.wake.signal('settled'))
+        .then(() => app.wake.signal(settledTopic))
         .catch((err) => app.log.error({ err, operation_id: operation.id }, 'a late answer was lost'))
     }
   }
@@ -163,9 +164,13 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   }
 
   /** What fails here has cost nothing; the caller may try again. */
-  async function prepare(kind: Kind, operation: Operation, { held, session }: Target): ReturnType<Prepare> {
+  async function prepare(
+    kind: OperationKind,
+    operation: Operation,
+    { held, session }: Target,
+  ): Promise<Prepared> {
     try {
-      return await kind.prepare(app, held, session, operation)
+      return await kind.prepare({ app, account: held, session }, operation)
     } catch (err) {
       app.log.error({ err, operation_id: operation.id }, 'an operation could not be prepared')
       return { kind: 'not_written', reason: 'preparation failed' }
@@ -176,7 +181,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   async function settleUnprepared(
     { id }: Operation,
     held: Held,
-    outcome: Exclude<Awaited<ReturnType<Prepare>>, { kind: 'accepted' }> | undefined,
+    outcome: Exclude<Prepared, { kind: 'accepted' }> | undefined,
   ): Promise<void> {
     if (outcome?.kind === 'refused') {
       const { reason } = outcome
@@ -276,7 +281,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   }
 
   async function complete(operation: Operation, held: Held, attempt: Attempt, value: unknown): Promise<void> {
-    const kind = kindOf(operation)
+    const kind = kinds.get(operation.kind)
     if (!kind) return
     await app.db.transaction(async (tx) => {
       const reply = await kind.reply(tx, operation, value)
@@ -284,7 +289,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
         completeAttempt(tx, attempt, reply),
         kind.store(tx, held, operation, value),
       ])
-      if (first) kind.count?.(tx, held, operation)
+      if (first) kind.count(tx, held, operation)
     })
   }
 
@@ -331,7 +336,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     loop: {
       name: 'ledger',
       restMs: 1_000,
-      wakeOn: 'operations',
+      wakeOn: enqueued,
       async step() {
         await pump()
         return false
@@ -350,8 +355,7 @@ function isAway(error: unknown): boolean {
 }
 
 type Target = Pick<Driven, 'held' | 'session'>
-type Kind = NonNullable<ReturnType<typeof kindOf>>
-type Prepare = Kind['prepare']
+type Prepared = Outcome<Submit> | Forbidden
 
 /** A call that throws instead of answering leaves everything open. */
 async function ask(call: () => Promise<Outcome<unknown>>): Promise<Outcome<unknown>> {

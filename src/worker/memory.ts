@@ -14,6 +14,7 @@ import {
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
+import type { OperationKinds } from '../operation.ts'
 import type { Entry, Intent } from './journal.ts'
 import { listJournals, readJournal } from './journal.ts'
 
@@ -34,7 +35,10 @@ export interface Memory {
 
 const fileName = 'instance.json'
 
-export async function openMemory(app: App, directory: string): Promise<Memory> {
+export async function openMemory(
+  app: App,
+  { directory, kinds }: { directory: string; kinds: OperationKinds },
+): Promise<Memory> {
   const unsafe = await listUnsafeSettings(app.db)
   if (unsafe.length > 0) {
     throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
@@ -46,9 +50,9 @@ export async function openMemory(app: App, directory: string): Promise<Memory> {
   const same = known?.id === instance.id
   const lower = same && BigInt(instance.beat) < BigInt(known.beat)
   const went_back = same && (lower || known.generation !== instance.generation)
-  if (went_back) await goBack(app, directory, { why: 'older', instance_id: instance.id })
+  if (went_back) await goBack(app, { directory, kinds }, { why: 'older', instance_id: instance.id })
   else if (!same && !instance.fresh && app.config.instance_id !== instance.id) {
-    await goBack(app, directory, { why: 'unknown', instance_id: instance.id })
+    await goBack(app, { directory, kinds }, { why: 'unknown', instance_id: instance.id })
   }
   let seen: Seen = lower ? await renewGeneration(app.db) : instance
   await keep(path, seen)
@@ -60,7 +64,7 @@ export async function openMemory(app: App, directory: string): Promise<Memory> {
       const now = await raiseBeat(app.db)
       const older = now.id !== seen.id || BigInt(now.beat) <= BigInt(seen.beat)
       const another = older || now.generation !== seen.generation
-      if (another) await goBack(app, directory, { why: 'older', instance_id: now.id })
+      if (another) await goBack(app, { directory, kinds }, { why: 'older', instance_id: now.id })
       // Told to those who were away, by whoever has seen it with their own eyes.
       seen = older ? await renewGeneration(app.db) : now
       await keep(path, seen)
@@ -91,7 +95,7 @@ const sentences = {
 /** Off first, then every journal of this disk tells what it knows. */
 async function goBack(
   app: App,
-  directory: string,
+  { directory, kinds }: { directory: string; kinds: OperationKinds },
   { why, instance_id }: { why: keyof typeof sentences; instance_id: string },
 ): Promise<void> {
   app.log.error({ why, instance_id }, sentences[why])
@@ -101,7 +105,7 @@ async function goBack(
   const workers = Map.groupBy(await listJournals(directory), ({ worker_id }) => worker_id)
   for (const files of workers.values()) {
     const entries = (await Promise.all(files.map((file) => readJournal(directory, file)))).flat()
-    for (const intent of listPossible(entries)) restored += await putBack(app, intent)
+    for (const intent of listPossible(entries)) restored += await putBack(app, kinds, intent)
   }
   app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')
 }
@@ -119,7 +123,8 @@ function listPossible(entries: readonly Entry[]): Intent[] {
 }
 
 /** What became of it is told by the replay of the journals, which finds the token on the row. */
-async function putBack(app: App, intent: Intent): Promise<number> {
-  const id = await app.db.transaction((tx) => remember(tx, intent))
+async function putBack(app: App, kinds: OperationKinds, intent: Intent): Promise<number> {
+  const forgettable = kinds.get(intent.kind)?.forgettable ?? false
+  const id = await app.db.transaction((tx) => remember(tx, intent, { forgettable }))
   return id === undefined ? 0 : 1
 }

@@ -100,7 +100,7 @@ describe('14: PostgreSQL is killed', () => {
     await untilStopped(plant.work(0))
     const before = await scene.look(wanted)
     // A wish is flushed with the next commit of anybody.
-    await plant.db.run(sql`update instance set beat_at = clock_timestamp()`)
+    await plant.db.run(sql`update instance set restore_counter_at = clock_timestamp()`)
     await plant.postgres.crash()
     expect(told(await scene.ask(other))).toEqual([503, 'store_unavailable'])
     await plant.postgres.untilUp('plant')

@@ -3,6 +3,7 @@
  * what becomes of those whose owner is gone (sweep). Nothing here ever leads back to the queue.
  */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { Operation } from '../../operation.ts'
 import type { Refusal } from '../../platform/port.ts'
 import { liveSeconds } from './hosts.ts'
 import { refusalReply } from './submit.ts'
@@ -17,27 +18,14 @@ export interface Held {
   readonly epoch: string
 }
 
-/** A row as its host executes it. */
-export interface Operation {
-  readonly id: string
-  readonly workspace_id: string
-  readonly account_id: string
-  readonly kind: string
-  readonly idempotency_key: string | null
-  readonly fingerprint: Buffer
-  readonly chat_id: string | null
-  readonly payload: unknown
-  readonly file_id: string | null
-  readonly random_id: string
-}
-
 /** Who may still speak for a submission: a later attempt has another token. */
 export interface Attempt {
   readonly id: string
   readonly token: string
 }
 
-const executable = sql`o.id, o.workspace_id, o.account_id, o.kind, o.idempotency_key, o.fingerprint, o.chat_id::text,
+/** What the worker needs of a row `o` to execute it. */
+export const executable = sql`o.id, o.workspace_id, o.account_id, o.kind, o.idempotency_key, o.fingerprint, o.chat_id::text,
   o.payload, o.file_id, o.random_id::text`
 
 /** What waits for these accounts, the oldest first. */
@@ -51,13 +39,13 @@ export function listQueued(db: Db, account_ids: readonly string[]): Promise<Oper
 export interface OpenAttempt extends Operation {
   readonly attempt_token: string
   /** What the operation is called in answers. */
-  readonly told_as: string
+  readonly public_id: string
 }
 
 /** Attempts nobody knows the end of, by their tokens: a row that was put back may have another id. */
 export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt[]> {
   return db.rows<OpenAttempt>(sql`
-    select ${executable}, o.attempt_token, coalesce(o.told_as, o.id) as told_as from operations o
+    select ${executable}, o.attempt_token, coalesce(o.public_id, o.id) as public_id from operations o
     where o.attempt_token = any(${tokens}::uuid[]) and o.state in ('submitting', 'ambiguous')`)
 }
 
@@ -85,7 +73,7 @@ export async function crossBoundary(
       owner = ${held.owner}, lease_until = clock_timestamp() + make_interval(secs => ${seconds})
     from switch, host, instance
     where operations.id = ${id} and operations.state = 'queued' and operations.expires_at > clock_timestamp()
-      and instance.beat >= ${beat}`)
+      and instance.restore_counter >= ${beat}`)
   return crossed === 1
 }
 
@@ -191,11 +179,10 @@ export async function sweep(db: Db): Promise<number> {
   return lost + expired
 }
 
-/** Keys of read marks and opened chats are kept for 30 days after the end. */
+/** Rows of kinds that say so are kept for 30 days after their end. The guard lets no others go. */
 export function forgetOperations(db: Db): Promise<number> {
   return db.run(sql`
     delete from operations where id in (
-      select id from operations where kind in ('start_chat', 'set_read_state')
-        and state in ('completed', 'refused', 'released') and finished_at < domain_now() - interval '30 days'
+      select id from operations where forgettable and state in ('completed', 'refused', 'released') and finished_at < domain_now() - interval '30 days'
       limit 1000)`)
 }

@@ -2,9 +2,12 @@
  * Who drives which account. A lease is taken with a new epoch, renewed while its owner lives, and free again
  * when it runs out or its owner has signed off. Leases go by real time.
  */
-import type { App } from '../../app.ts'
+import type { App, Topic } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
+
+/** There may be an account to take, or one to let go. */
+export const accountsChanged: Topic = { topic: 'accounts' }
 
 export const leaseSeconds = 15
 /** A session that answered or delivered something this recently is live. */

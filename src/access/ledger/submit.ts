@@ -3,10 +3,11 @@ import type { App, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { isConnectionLost, LostCommit } from '../../db/sql.ts'
 import { ApiError, type ErrorCode, errors } from '../../lib/errors.ts'
+import type { NewOperation } from '../../operation.ts'
 import type { Refusal } from '../../platform/port.ts'
-import type { Reply, Wish } from '../../route.ts'
+import type { Reply } from '../../route.ts'
 import { findFloodWait } from './hosts.ts'
-import { type Asked, findById, findOperation, makeWish, patience, withdraw } from './wishes.ts'
+import { type Asked, enqueued, findById, findOperation, makeWish, patience, withdraw } from './wishes.ts'
 
 /** What differs between operations when the answer is no. */
 export interface Manners {
@@ -20,14 +21,14 @@ export interface Manners {
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & { manners: Manners; wish: () => Promise<Wish> },
+  asked: Asked & { manners: Manners; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
   const { manners } = asked
   const known = await findOperation(app.db, caller.workspace_id, asked)
   if (known) requireSame(known, asked)
   if (known && known.state !== 'released') return repeat(known)
-  const wish = await asked.wish()
-  const id = await claim(app, caller, { ...asked, wish })
+  const wanted = await asked.want()
+  const id = await claim(app, caller, { ...asked, wanted })
   if (id === undefined) {
     const other = await findOperation(app.db, caller.workspace_id, asked)
     // It ended and was forgotten in between.
@@ -35,8 +36,8 @@ export async function submit(
     requireSame(other, asked)
     return repeat(other)
   }
-  app.wake.signal('operations')
-  const { wait_ms } = wish.file_id === undefined ? patience.text : patience.file
+  app.wake.signal(enqueued)
+  const { wait_ms } = wanted.file_id === undefined ? patience.text : patience.file
   const settled = await app.waiting.settled(id, wait_ms)
   return first(app, settled ?? (await giveUp(app, id)), manners)
 }
@@ -50,9 +51,13 @@ function requireSame(known: Settled, { fingerprint, manners }: Asked & { manners
 const unknown =
   'Nobody can know yet whether this happened. Repeat with the same Idempotency-Key to learn it; a new key may do it twice.'
 
-async function claim(app: App, caller: Caller, wish: Asked & { wish: Wish }): Promise<string | undefined> {
+async function claim(
+  app: App,
+  caller: Caller,
+  asked: Asked & { wanted: NewOperation },
+): Promise<string | undefined> {
   try {
-    return await makeWish(app, caller, wish)
+    return await makeWish(app, caller, asked)
   } catch (cause) {
     // Two callers of one key in the same instant: the index of random ids may be the first to notice.
     if (isTaken(cause)) return undefined

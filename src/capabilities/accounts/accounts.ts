@@ -1,5 +1,5 @@
 /** Messaging accounts: who the workspace acts as. */
-import { liveSeconds, revokeLease } from '../../access/ledger/hosts.ts'
+import { accountsChanged, liveSeconds, revokeLease } from '../../access/ledger/hosts.ts'
 import { listSafety, type Safety } from '../../access/ledger/safety.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -49,7 +49,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
     })
     return made
   })
-  app.wake.signal('accounts')
+  app.wake.signal(accountsChanged)
   return account
 }
 
@@ -113,7 +113,7 @@ export async function setAccountEnabled(
     if (!known) throw new Refusal(`There is no account ${quote(id)}. \`parley account list\` names them.`)
     return known
   })
-  app.wake.signal('accounts')
+  app.wake.signal(accountsChanged)
   await app.settings.refresh()
   return account
 }
