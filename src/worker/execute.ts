@@ -111,6 +111,7 @@ const start: Kind<Person, Chat> = {
     const { identifier } = payload as StartPayload
     await countLookup(app.db, held)
     const found = await session.resolve(identifier)
+    // crash point 3: the platform was asked who it is, nothing is prepared yet
     if (found.kind !== 'accepted') return found
     if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
     const person = await withKnownPhone(app.db, held, found.value)
