@@ -31,9 +31,9 @@ import type { Journal } from './journal.ts'
 import { within } from './within.ts'
 
 /** From before the boundary to the call: a process that was held up for longer does not submit. */
-const submitMsMax = 10_000
+const submitMsMax = 10_000 // limit: from boundary to call
 /** How long the platform may take; after that nobody knows, and a late answer is still welcome. */
-const answerMsMax = { text: 20_000, file: 100_000 } as const
+const answerMsMax = { text: 20_000, file: 100_000 } as const // limit: answer of the platform
 const prepareMsMax = { text: 15_000, file: 100_000 } as const
 /** One account does several things at once, but only one in each chat, so that they arrive in order. */
 const atOnceMax = 4
@@ -131,7 +131,8 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
     if (prepared?.kind !== 'accepted') return settleUnprepared(operation, held, prepared)
     const attempt = { id: operation.id, token: randomUUID() }
     // Before the boundary, so that a pause anywhere after it counts.
-    const startedAt = performance.now()
+    const startedAt = performance.now() // guard: clock starts before the boundary
+    // crash point 3a: it is prepared, the boundary is not crossed
     const crossed = await cross(held, attempt, attemptSeconds[size])
     if (crossed === 'unknown') return
     if (crossed === 'no') {
@@ -139,13 +140,19 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
       if (!(await settleUncrossed(app.db, held, operation.id))) await sleep(uncrossedMs)
       return
     }
-    const intended = await intend(operation, attempt)
+    // crash point 5: the boundary is committed, the journal is not written
+    const intended = await intend(operation, attempt) // guard: journal before call
+    // crash point 12: the journal is written, the deadline is not checked
+    // guard: deadline
     if (!intended || performance.now() - startedAt > submitMsMax) {
       const detail = intended ? 'deadline' : 'journal'
       return conclude(operation, held, attempt, { kind: 'not_written', reason: detail })
     }
+    // crash point 5a: the journal is written, nothing is submitted
     const answer = ask(prepared.value)
     const outcome = await within(answerMsMax[size], answer)
+    // crash point 7: the answer is read, nothing is recorded
+    // guard: no answer is unknown
     await conclude(operation, held, attempt, outcome ?? { kind: 'unknown', reason: 'timeout' })
     if (!outcome) {
       void answer
@@ -204,8 +211,9 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
       return (await crossBoundary(app.db, held, { ...attempt, beat: beat(), seconds })) ? 'yes' : 'no'
     } catch (err) {
       app.log.warn({ err, operation_id: attempt.id }, 'the boundary gave no answer; nothing is sent')
-      await insist(() => forswear(app.db, attempt))
-      return 'unknown'
+      // crash point 4: the answer to COMMIT is lost, its owner has not said that nothing is sent
+      await insist(() => forswear(app.db, attempt)) // guard: lost commit is released
+      return 'unknown' // guard: lost commit is not sent
     }
   }
 
@@ -238,9 +246,11 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
     outcome: Outcome<unknown>,
   ): Promise<void> {
     const sound = toSound(outcome)
+    // crash point 10: the outcome is read, the journal does not know it
     await journal.conclude({ ...attempt, outcome: sound }).catch((err) => {
       app.log.warn({ err, operation_id: attempt.id }, 'an outcome could not be written to the journal')
     })
+    // crash point 8: the outcome is in the journal, the row does not know it
     await record(operation, held, attempt, sound)
   }
 

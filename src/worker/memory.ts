@@ -105,6 +105,7 @@ async function goBack(
   const workers = Map.groupBy(await listJournals(directory), ({ worker_id }) => worker_id)
   for (const files of workers.values()) {
     const entries = (await Promise.all(files.map((file) => readJournal(directory, file)))).flat()
+    // guard: journals are put back
     for (const intent of listPossible(entries)) restored += await putBack(app, kinds, intent)
   }
   app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')

@@ -149,7 +149,9 @@ function statementOf({ id, token }: Attempt, ending: Ending) {
       return sql`
         update operations set state = 'released', reason = ${ending.reason}, detail = ${ending.detail},
           finished_at = domain_now(), lease_until = null
-        where id = ${id} and attempt_token = ${token} and state in ('submitting', 'ambiguous')`
+        where id = ${id}
+          and attempt_token = ${token} -- guard: token of a release
+          and state in ('submitting', 'ambiguous')`
     case 'ambiguous':
       return sql`
         update operations set state = 'ambiguous', reason = ${ending.reason}, detail = ${ending.detail},
@@ -170,7 +172,8 @@ export function forswear(db: Db, { id, token }: Attempt): Promise<boolean> {
 /** Attempts whose owner is gone or has fallen silent: nobody can know. Wishes that nobody took in time are over. */
 export async function sweep(db: Db): Promise<number> {
   const lost = await db.run(sql`
-    update operations set state = 'ambiguous', reason = 'lease', finished_at = domain_now(), lease_until = null
+    update operations set finished_at = domain_now(), lease_until = null,
+      state = 'ambiguous', reason = 'lease' -- guard: swept is ambiguous
     where effect = 'platform' and state = 'submitting' and (lease_until < clock_timestamp()
       or exists (select from workers w where w.id = operations.owner and w.stopped_at is not null))`)
   const expired = await db.run(sql`

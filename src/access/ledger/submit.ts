@@ -28,6 +28,7 @@ export async function submit(
   if (known) requireSame(known, asked)
   if (known && known.state !== 'released') return repeat(known)
   const wanted = await asked.want()
+  // crash point 1: the key is free, no row is written
   const id = await claim(app, caller, { ...asked, wanted })
   if (id === undefined) {
     const other = await findOperation(app.db, caller.workspace_id, asked)
@@ -36,9 +37,11 @@ export async function submit(
     requireSame(other, asked)
     return repeat(other)
   }
+  // crash point 2: the row is committed, nobody was told
   app.wake.signal(enqueued)
   const { wait_ms } = wanted.file_id === undefined ? patience.text : patience.file
   const settled = await app.waiting.settled(id, wait_ms)
+  // crash point 9: the outcome is stored, the caller was not answered
   return first(app, settled ?? (await giveUp(app, id)), manners)
 }
 

@@ -29,12 +29,13 @@ export async function findOperation(
   if (key === undefined) return undefined
   return db.maybe<Settled>(sql`
     select ${fields} from operations
-    where workspace_id = ${workspace_id} and kind = ${kind} and idempotency_key = ${key}`)
+    where idempotency_key = ${key} -- guard: key is looked up
+      and workspace_id = ${workspace_id} and kind = ${kind}`)
 }
 
 /** How long a wish may wait for its host, and its caller for the answer. Files take their time. */
 export const patience = {
-  text: { expires_seconds: 30, wait_ms: 25_000 },
+  text: { expires_seconds: 30, wait_ms: 25_000 }, // limit: patience of a caller
   file: { expires_seconds: 120, wait_ms: 115_000 },
 } as const
 
@@ -53,10 +54,12 @@ export async function makeWish(
     with unflushed as materialized (select set_config('synchronous_commit', 'off', true))
     insert into operations as o (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, user_id, key_id,
       account_id, chat_id, payload, file_id, random_id, expires_at, forgettable)
-    select ${id}::uuid, ${caller.workspace_id}::uuid, ${kind}, 'platform', ${key ?? null}, ${fingerprint}::bytea, 'queued',
+    select ${id}::uuid, ${caller.workspace_id}::uuid, ${kind}, 'platform',
+      ${key ?? null}, -- guard: key is stored
+      ${fingerprint}::bytea, 'queued',
       ${caller.user_id}::uuid, ${caller.via.kind === 'key' ? caller.via.id : null}::uuid, ${wanted.account_id},
       ${wanted.chat_id}::bigint, ${JSON.stringify(wanted.payload)}::jsonb, ${wanted.file_id ?? null}::uuid,
-      ${randomIdOf(app, caller.workspace_id, kind, key ?? id)}::bigint,
+      ${randomIdOf(app, caller.workspace_id, kind, key ?? id)}::bigint, -- guard: random id of the key
       clock_timestamp() + make_interval(secs => ${expires_seconds}::int), ${forgettable}
     from unflushed
     on conflict (workspace_id, kind, idempotency_key) do update

@@ -143,6 +143,7 @@ async function findPerson(
 ): Promise<Outcome<Person> | Forbidden> {
   await countLookup(app.db, account)
   const found = await session.resolve(identifier)
+  // crash point 3: the platform was asked who it is, nothing is prepared yet
   if (found.kind !== 'accepted') return found
   if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
   const known = await withKnownPhone(app.db, account, found.value)
