@@ -5,7 +5,7 @@ import { emit, emitted } from '../src/events/emit.ts'
 import { loops } from '../src/events/loops.ts'
 import { countUnsequenced } from '../src/events/sequencer.ts'
 import { newId } from '../src/lib/ids.ts'
-import { runLoops } from '../src/worker/loops.ts'
+import { runLoops } from '../src/worker/run-loops.ts'
 import { fsyncMs, makeAccounts, number, row, verdict, withInstance } from './harness.ts'
 
 const clients = 16

@@ -88,7 +88,7 @@ await withInstance(
             operation: sendMessage,
             key: newId(),
             fingerprint: sha256(account_id),
-            manners: {},
+            overrides: {},
             want: async () => wanted,
           })
           if (status === 200) times.push(performance.now() - askedAt)

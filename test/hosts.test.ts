@@ -1,7 +1,7 @@
 /** Session hosts in one process: what they do when the platform, the database or another worker misbehaves. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { listLiveness } from '../src/access/ledger/hosts.ts'
+import { listLiveness } from '../src/access/ledger/liveness.ts'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
 import { openDatabase, sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'

@@ -8,7 +8,7 @@ import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
-import { requireReachable } from './ledger/hosts.ts'
+import { requireReachable } from './ledger/liveness.ts'
 import { submit } from './ledger/submit.ts'
 
 /** A request as any door hands it in. The body is read only once the caller is known to be allowed. */
@@ -89,7 +89,7 @@ async function performOnPlatform(
   caller: Caller,
   { key, fingerprint, call, body }: Asked,
 ): Promise<Reply> {
-  const asked = { key, fingerprint, manners: { collision: route.collision ?? 400, flood: route.flood } }
+  const asked = { key, fingerprint, overrides: { collision: route.collision ?? 400, flood: route.flood } }
   const reply = await submit(app, caller, {
     ...asked,
     operation: route.operation,

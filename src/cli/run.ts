@@ -19,9 +19,9 @@ import {
   type Sandbox,
 } from '../platform/sandbox/sandbox.ts'
 import { routes } from '../routes.ts'
+import type { Platforms } from '../worker/account-pool.ts'
 import { advanceClock } from '../worker/clock.ts'
-import type { Platforms } from '../worker/hosts.ts'
-import type { Running } from '../worker/loops.ts'
+import type { Running } from '../worker/run-loops.ts'
 import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
 import { type Demo, keepTalking, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'

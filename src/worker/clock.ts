@@ -1,6 +1,6 @@
 /** Moves a manual clock: from one due time to the next, each done before the time goes on. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listPositions } from '../access/ledger/hosts.ts'
+import { listPositions } from '../access/ledger/positions.ts'
 import type { App } from '../app.ts'
 import { moveClock } from '../db/clock.ts'
 import { sql } from '../db/sql.ts'

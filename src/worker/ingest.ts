@@ -1,7 +1,8 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
 import type { Held } from '../access/ledger/boundary.ts'
-import { advancePosition, LeaseLost } from '../access/ledger/hosts.ts'
-import { noteProofs, type Proof } from '../access/ledger/observe.ts'
+import { LeaseLost } from '../access/ledger/leases.ts'
+import { advancePosition } from '../access/ledger/positions.ts'
+import { noteProofs, type Proof } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import {
   type ChatState,

@@ -4,21 +4,22 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { noteStrike } from '../access/ledger/account-usage.ts'
 import {
   type Attempt,
   attemptSeconds,
   completeAttempt,
   crossBoundary,
-  forswear,
   type Held,
   listQueued,
+  releaseNeverSent,
   settleAttempt,
   settleQueued,
   settleUncrossed,
 } from '../access/ledger/boundary.ts'
-import { holdsLease, noteFlood } from '../access/ledger/hosts.ts'
-import { noteStrike } from '../access/ledger/safety.ts'
-import { enqueued, settled as settledTopic } from '../access/ledger/wishes.ts'
+import { enqueued, settled as settledTopic } from '../access/ledger/enqueue.ts'
+import { noteFlood } from '../access/ledger/floods.ts'
+import { holdsLease } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { LostCommit } from '../db/sql.ts'
@@ -58,8 +59,8 @@ export interface LedgerOptions {
   readonly kinds: OperationKinds
   readonly driven: () => ReadonlyMap<string, Driven>
   readonly journal: Journal
-  /** The highest beat of the database that this process has seen. */
-  readonly beat: () => string
+  /** The highest restore counter of the database that this process has seen. */
+  readonly restoreCounter: () => string
   readonly settled: (kind: string, state: string) => void
 }
 
@@ -70,7 +71,10 @@ export interface Ledger {
   stop(): Promise<void>
 }
 
-export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: LedgerOptions): Ledger {
+export function makeLedger(
+  app: App,
+  { kinds, driven, journal, restoreCounter, settled }: LedgerOptions,
+): Ledger {
   const running = new Map<string, Promise<void>>()
   const lanes = new Map<string, Set<string>>()
   let files = 0
@@ -165,7 +169,7 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
   /** What asks the platform before the boundary must be ours to ask and welcome there, too. */
   async function mayAsk({ id }: Operation, held: Held): Promise<boolean> {
     if (await settleUncrossed(app.db, held, id)) return false
-    if (await holdsLease(app.db, held.owner, held)) return true
+    if (await holdsLease(app.db, held.worker_id, held)) return true
     await sleep(uncrossedMs)
     return false
   }
@@ -199,7 +203,7 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
     }
     // A session that was closed because the account is somebody else's by now: it is theirs to do.
     const lost = outcome === undefined || outcome.kind === 'not_written' || outcome.kind === 'unknown'
-    if (lost && !(await holdsLease(app.db, held.owner, held))) return
+    if (lost && !(await holdsLease(app.db, held.worker_id, held))) return
     if (outcome?.kind === 'flood_wait') await noteFloodWait(held, id, outcome.retry_after_seconds)
     const detail = outcome?.kind === 'forbidden' ? outcome.detail : (outcome?.kind ?? 'timeout')
     await settleQueued(app.db, id, { detail })
@@ -208,11 +212,13 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
   /** When the answer is lost the row may be `submitting`: nothing is sent, and that is said until it is heard. */
   async function cross(held: Held, attempt: Attempt, seconds: number): Promise<'yes' | 'no' | 'unknown'> {
     try {
-      return (await crossBoundary(app.db, held, { ...attempt, beat: beat(), seconds })) ? 'yes' : 'no'
+      return (await crossBoundary(app.db, held, { ...attempt, restore_counter: restoreCounter(), seconds }))
+        ? 'yes'
+        : 'no'
     } catch (err) {
       app.log.warn({ err, operation_id: attempt.id }, 'the boundary gave no answer; nothing is sent')
       // crash point 4: the answer to COMMIT is lost, its owner has not said that nothing is sent
-      await insist(() => forswear(app.db, attempt)) // guard: lost commit is released
+      await retryUntilStored(() => releaseNeverSent(app.db, attempt)) // guard: lost commit is released
       return 'unknown' // guard: lost commit is not sent
     }
   }
@@ -266,23 +272,25 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
       outcome.kind === 'not_written' || outcome.kind === 'unknown' ? outcome.reason : outcome.kind
     switch (outcome.kind) {
       case 'accepted':
-        await insist(() => complete(operation, held, attempt, outcome.value))
+        await retryUntilStored(() => complete(operation, held, attempt, outcome.value))
         break
       case 'refused':
-        await insist(() => refuse(operation, held, attempt, outcome.reason))
+        await retryUntilStored(() => refuse(operation, held, attempt, outcome.reason))
         break
       case 'flood_wait':
-        await insist(() => noteFloodWait(held, operation.id, outcome.retry_after_seconds))
-        await insist(() =>
+        await retryUntilStored(() => noteFloodWait(held, operation.id, outcome.retry_after_seconds))
+        await retryUntilStored(() =>
           settleAttempt(db, attempt, { kind: 'released', reason: 'platform_refused', detail }),
         )
         break
       case 'not_written':
-        await insist(() => settleAttempt(db, attempt, { kind: 'released', reason: 'never_written', detail }))
+        await retryUntilStored(() =>
+          settleAttempt(db, attempt, { kind: 'released', reason: 'never_written', detail }),
+        )
         break
       case 'unknown': {
         const reason = detail === 'timeout' ? 'timeout' : 'unknown'
-        await insist(() => settleAttempt(db, attempt, { kind: 'ambiguous', reason, detail }))
+        await retryUntilStored(() => settleAttempt(db, attempt, { kind: 'ambiguous', reason, detail }))
         const { account_id } = held
         app.log.warn({ operation_id: operation.id, account_id, reason: detail }, 'an outcome is unknown')
       }
@@ -329,7 +337,7 @@ export function makeLedger(app: App, { kinds, driven, journal, beat, settled }: 
   }
 
   /** What is known must not be lost because the database is away. The journal keeps it if the process ends first. */
-  async function insist(work: () => Promise<unknown>): Promise<void> {
+  async function retryUntilStored(work: () => Promise<unknown>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
         await work()

@@ -2,9 +2,9 @@
 import { Counter, Gauge } from 'prom-client'
 import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
-import type { Host } from './host.ts'
+import type { AccountSession } from './account-session.ts'
 
-export function countAccounts(app: App, hosts: () => Iterable<Host>): void {
+export function countAccounts(app: App, hosts: () => Iterable<AccountSession>): void {
   new Gauge({
     name: 'parley_accounts',
     help: 'Accounts this process drives, by the state of their session.',

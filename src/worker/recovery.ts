@@ -1,7 +1,8 @@
 /** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
 import { forgetOperations, listOpen, sweep } from '../access/ledger/boundary.ts'
+import { settled } from '../access/ledger/enqueue.ts'
 import { forgetFiles } from '../access/ledger/files.ts'
-import { noteFlood } from '../access/ledger/hosts.ts'
+import { noteFlood } from '../access/ledger/floods.ts'
 import {
   completeProven,
   listProven,
@@ -10,8 +11,7 @@ import {
   noteProofs,
   type Proven,
   type Unproven,
-} from '../access/ledger/observe.ts'
-import { settled } from '../access/ledger/wishes.ts'
+} from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { toSound } from '../lib/text.ts'
@@ -174,7 +174,7 @@ async function replay(app: App, directory: string, file: JournalFile, ledger: Le
       const { id, attempt_token: token, account_id, workspace_id } = operation
       const outcome = batch.get(token)
       if (!outcome) continue
-      const held = { owner: '', epoch: '0', account_id, workspace_id }
+      const held = { worker_id: '', epoch: '0', account_id, workspace_id }
       try {
         await ledger.conclude({ ...operation, id: operation.public_id }, held, { id, token }, outcome)
         app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')

@@ -1,20 +1,20 @@
 /** What runs in the background of one process: put together by one function, run by another. */
 import { join } from 'node:path'
-import { accountsChanged } from '../access/ledger/hosts.ts'
+import { accountsChanged } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { Loop, MakeLoops } from '../loop.ts'
 import { byKind, type OperationKind, type OperationKinds } from '../operation.ts'
-import { type Hosts, makeHosts, type Platforms } from './hosts.ts'
+import { AccountPool, type Platforms } from './account-pool.ts'
 import { openJournal } from './journal.ts'
 import { makeLedger } from './ledger.ts'
-import { type Running, runLoops } from './loops.ts'
-import { openMemory } from './memory.ts'
 import { countOperations } from './metrics.ts'
 import { observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
+import { openRestoreGuard } from './restore-guard.ts'
+import { type Running, runLoops } from './run-loops.ts'
 
-const beatMs = 2_000
+const heartbeatMs = 2_000
 const forgetMs = 60_000
 
 export interface WorkerParts {
@@ -36,15 +36,15 @@ export async function assembleWorker(app: App, parts: WorkerParts): Promise<Work
   const { platforms, directory } = parts
   const id = newId()
   const kinds = byKind(parts.operations)
-  const hosts = makeHosts(app, { owner: id, platforms })
+  const pool = new AccountPool(app, { worker_id: id, platforms })
   const always = [...parts.loops.flatMap((make) => make(app)), sweepLoop(kinds), forgetWorkers]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
-  const acting = platforms.size > 0 ? await act(app, { id, directory, kinds, hosts }) : undefined
+  const acting = platforms.size > 0 ? await act(app, { id, directory, kinds, pool }) : undefined
   return {
-    loops: [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])],
+    loops: [...always, ...(acting ? [...acting.loops, ...pool.loops] : [])],
     async end() {
       await acting?.stop()
-      await hosts.stop()
+      await pool.stop()
       await acting?.journal.close()
       // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
       await app.db
@@ -71,39 +71,39 @@ interface Acting {
   readonly id: string
   readonly directory: string
   readonly kinds: OperationKinds
-  readonly hosts: Hosts
+  readonly pool: AccountPool
 }
 
-/** Everything that may reach a platform needs the memory of this disk first. */
-async function act(app: App, { id, directory, kinds, hosts }: Acting) {
+/** Everything that may reach a platform needs what this disk remembers of the database first. */
+async function act(app: App, { id, directory, kinds, pool }: Acting) {
   const journals = join(directory, 'ledger')
-  const memory = await openMemory(app, { directory: journals, kinds })
+  const restoreGuard = await openRestoreGuard(app, { directory: journals, kinds })
   const journal = await openJournal(journals, id)
   await app.db.run(sql`insert into workers (id) values (${id})`)
   const ledger = makeLedger(app, {
     kinds,
-    driven: hosts.driven,
+    driven: () => pool.driven(),
     journal,
-    beat: memory.beat,
+    restoreCounter: restoreGuard.counter,
     settled: countOperations(app),
   })
-  if (memory.went_back) await replayAll(app, journals, ledger)
+  if (restoreGuard.went_back) await replayAll(app, journals, ledger)
   const loops = [
-    beat(id, async () => {
-      if (await memory.raise()) await replayAll(app, journals, ledger)
+    heartbeat(id, async () => {
+      if (await restoreGuard.raise()) await replayAll(app, journals, ledger)
     }),
     ledger.loop,
-    observeLoop(kinds, hosts.driven),
+    observeLoop(kinds, () => pool.driven()),
     replayLoop(journals, id, ledger),
   ]
   return { loops, journal, stop: ledger.stop }
 }
 
 /** Says that this process lives. A process that was declared dead by mistake comes back with it. */
-function beat(id: string, raise: () => Promise<void>): Loop {
+function heartbeat(id: string, raise: () => Promise<void>): Loop {
   return {
-    name: 'beat',
-    restMs: beatMs,
+    name: 'heartbeat',
+    restMs: heartbeatMs,
     async step({ db }) {
       await raise()
       await db.run(sql`

@@ -5,14 +5,14 @@
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { Operation } from '../../operation.ts'
 import type { Refusal } from '../../platform/port.ts'
-import { liveSeconds } from './hosts.ts'
+import { isLive } from './liveness.ts'
 import { refusalReply } from './submit.ts'
 
 /** How long an attempt may stay without a word from its owner. Expiry means `ambiguous`, never `queued`. */
 export const attemptSeconds = { text: 60, file: 150 } as const
 
 export interface Held {
-  readonly owner: string
+  readonly worker_id: string
   readonly account_id: string
   readonly workspace_id: string
   readonly epoch: string
@@ -57,23 +57,23 @@ export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt
 export async function crossBoundary(
   db: Db,
   held: Held,
-  { id, token, beat, seconds }: Attempt & { beat: string; seconds: number },
+  { id, token, restore_counter, seconds }: Attempt & { restore_counter: string; seconds: number },
 ): Promise<boolean> {
   const crossed = await db.run(sql`
     with switch as materialized (
       select 1 from settings where name = 'dispatch' and value = 'true'::jsonb for share),
     host as materialized (
-      select 1 from account_hosts
-      where account_id = ${held.account_id} and lease_owner = ${held.owner} and lease_epoch = ${held.epoch}
+      select 1 from account_hosts h
+      where account_id = ${held.account_id} and lease_owner = ${held.worker_id} and lease_epoch = ${held.epoch}
         and lease_until > clock_timestamp()
-        and observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds})
+        and ${isLive}
         and (flood_until is null or flood_until <= domain_now())
       for no key update)
     update operations set state = 'submitting', attempt_no = attempt_no + 1, attempt_token = ${token},
-      owner = ${held.owner}, lease_until = clock_timestamp() + make_interval(secs => ${seconds})
+      owner = ${held.worker_id}, lease_until = clock_timestamp() + make_interval(secs => ${seconds})
     from switch, host, instance
     where operations.id = ${id} and operations.state = 'queued' and operations.expires_at > clock_timestamp()
-      and instance.restore_counter >= ${beat}`)
+      and instance.restore_counter >= ${restore_counter}`)
   return crossed === 1
 }
 
@@ -85,10 +85,10 @@ export async function settleUncrossed(db: Db, held: Held, id: string): Promise<b
       select case
           when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
           when h.flood_until > domain_now() then 'flood_wait'
-          when coalesce(h.observed_at <= clock_timestamp() - make_interval(secs => ${liveSeconds}), true) then 'not_live'
+          when not ${isLive} then 'not_live'
         end as reason
       from account_hosts h
-      where h.account_id = ${held.account_id} and h.lease_owner = ${held.owner} and h.lease_epoch = ${held.epoch}) why
+      where h.account_id = ${held.account_id} and h.lease_owner = ${held.worker_id} and h.lease_epoch = ${held.epoch}) why
     where o.id = ${id} and o.state = 'queued' and (why.reason is not null or o.expires_at <= clock_timestamp())`)
   return released === 1
 }
@@ -161,7 +161,7 @@ function statementOf({ id, token }: Attempt, ending: Ending) {
 }
 
 /** An answer to the boundary's COMMIT was lost: nothing was sent, and only its owner knows. */
-export function forswear(db: Db, { id, token }: Attempt): Promise<boolean> {
+export function releaseNeverSent(db: Db, { id, token }: Attempt): Promise<boolean> {
   return settleAttempt(
     db,
     { id, token },

@@ -1,7 +1,7 @@
 /** Callers that wait for their operations: one look for all of them whenever something has settled. */
 import type { Settled, Waiting, Wake } from '../../app.ts'
 import type { Db } from '../../db/sql.ts'
-import { readSettled, settled } from './wishes.ts'
+import { readSettled, settled } from './enqueue.ts'
 
 /** A wake-up that was lost is made up for after this. */
 const pollMs = 1_000

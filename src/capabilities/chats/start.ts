@@ -1,6 +1,6 @@
 /** Opening a private chat: everything about the operation, from who is meant to what is stored. */
 import { z } from 'zod'
-import { countLookup } from '../../access/ledger/safety.ts'
+import { countLookup } from '../../access/ledger/account-usage.ts'
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'

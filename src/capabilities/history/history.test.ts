@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
-import { accountsChanged } from '../../access/ledger/hosts.ts'
+import { accountsChanged } from '../../access/ledger/leases.ts'
 import { sql } from '../../db/sql.ts'
 import { listCompleteness } from './history.ts'
 

@@ -1,7 +1,7 @@
 /** Sending one message, with at most one file: everything about the operation, from the request to what is counted. */
 import { z } from 'zod'
+import { countSent } from '../../access/ledger/account-usage.ts'
 import { readChunks } from '../../access/ledger/files.ts'
-import { countSent } from '../../access/ledger/safety.ts'
 import type { App } from '../../app.ts'
 import type { Account, AccountKey } from '../../contract.ts'
 import type { Tx } from '../../db/sql.ts'

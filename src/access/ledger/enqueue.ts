@@ -43,7 +43,7 @@ export const patience = {
  * T1. Returns the operation's id, or undefined when the key's row is there and may not run again. Need not be flushed:
  * the commit of the boundary flushes it, and nobody is told of success before.
  */
-export async function makeWish(
+export async function enqueue(
   app: App,
   caller: Caller,
   { operation: { kind, forgettable }, key, fingerprint, wanted }: Asked & { wanted: NewOperation },

@@ -1,16 +1,17 @@
 /**
- * What this disk remembers of the database: which one it is and how far its beat had come. A database whose beat is
- * lower has gone back in time; it may have forgotten what was sent, so nothing is sent until a person says so.
+ * What this disk remembers of the database: which one it is and how far its restore counter had come. A database whose
+ * counter is lower was restored from an older copy; it may have forgotten what was sent, so nothing is sent until a
+ * person says so.
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   listUnsafeSettings,
-  raiseBeat,
+  raiseRestoreCounter,
   readInstance,
   remember,
   renewGeneration,
-} from '../access/ledger/instance.ts'
+} from '../access/ledger/restore-counter.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
@@ -20,25 +21,25 @@ import { listJournals, readJournal } from './journal.ts'
 
 interface Seen {
   readonly id: string
-  readonly beat: string
+  readonly restore_counter: string
   readonly generation: string
 }
 
-export interface Memory {
-  /** The highest beat that was seen. */
-  beat(): string
+export interface RestoreGuard {
+  /** The highest restore counter that was seen. */
+  counter(): string
   /** It had gone back in time when this process began. */
   readonly went_back: boolean
-  /** Raises the database's beat and remembers it. True: the database has gone back in time. */
+  /** Raises the database's restore counter and remembers it. True: the database has gone back in time. */
   raise(): Promise<boolean>
 }
 
 const fileName = 'instance.json'
 
-export async function openMemory(
+export async function openRestoreGuard(
   app: App,
   { directory, kinds }: { directory: string; kinds: OperationKinds },
-): Promise<Memory> {
+): Promise<RestoreGuard> {
   const unsafe = await listUnsafeSettings(app.db)
   if (unsafe.length > 0) {
     throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
@@ -48,7 +49,7 @@ export async function openMemory(
   const known = await readSeen(path)
   const instance = await readInstance(app.db)
   const same = known?.id === instance.id
-  const lower = same && BigInt(instance.beat) < BigInt(known.beat)
+  const lower = same && BigInt(instance.restore_counter) < BigInt(known.restore_counter)
   const went_back = same && (lower || known.generation !== instance.generation)
   if (went_back) await goBack(app, { directory, kinds }, { why: 'older', instance_id: instance.id })
   else if (!same && !instance.fresh && app.config.instance_id !== instance.id) {
@@ -58,11 +59,11 @@ export async function openMemory(
   await keep(path, seen)
 
   return {
-    beat: () => seen.beat,
+    counter: () => seen.restore_counter,
     went_back,
     async raise() {
-      const now = await raiseBeat(app.db)
-      const older = now.id !== seen.id || BigInt(now.beat) <= BigInt(seen.beat)
+      const now = await raiseRestoreCounter(app.db)
+      const older = now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)
       const another = older || now.generation !== seen.generation
       if (another) await goBack(app, { directory, kinds }, { why: 'older', instance_id: now.id })
       // Told to those who were away, by whoever has seen it with their own eyes.
@@ -75,14 +76,16 @@ export async function openMemory(
 
 async function readSeen(path: string): Promise<Seen | undefined> {
   try {
-    return JSON.parse(await readFile(path, 'utf8'))
+    const { beat, ...seen } = JSON.parse(await readFile(path, 'utf8'))
+    // Files of earlier versions call it `beat`.
+    return { restore_counter: beat, ...seen }
   } catch {
     return undefined
   }
 }
 
-async function keep(path: string, { id, beat, generation }: Seen): Promise<void> {
-  await writeFile(`${path}.new`, JSON.stringify({ id, beat, generation }), { mode: 0o600 })
+async function keep(path: string, { id, restore_counter, generation }: Seen): Promise<void> {
+  await writeFile(`${path}.new`, JSON.stringify({ id, restore_counter, generation }), { mode: 0o600 })
   await rename(`${path}.new`, path)
 }
 

@@ -1,32 +1,32 @@
-/** Which database this is, and whether it went back in time: its beat only ever rises. */
+/** Which database this is, and whether it went back in time: its restore counter only ever rises. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 
-export interface Beat {
+export interface InstanceState {
   readonly id: string
-  readonly beat: string
+  readonly restore_counter: string
   readonly generation: string
 }
 
-export function raiseBeat(db: Db): Promise<Beat> {
-  return db.one<Beat>(sql`
+export function raiseRestoreCounter(db: Db): Promise<InstanceState> {
+  return db.one<InstanceState>(sql`
     update instance set restore_counter = restore_counter + 1, restore_counter_at = clock_timestamp()
-    returning id, restore_counter::text as beat, generation`)
+    returning id, restore_counter::text, generation`)
 }
 
 /** From now on it is another past that is remembered. */
-export function renewGeneration(db: Db): Promise<Beat> {
-  return db.one<Beat>(sql`
-    update instance set generation = gen_random_uuid() returning id, restore_counter::text as beat, generation`)
+export function renewGeneration(db: Db): Promise<InstanceState> {
+  return db.one<InstanceState>(sql`
+    update instance set generation = gen_random_uuid() returning id, restore_counter::text, generation`)
 }
 
-export interface Instance extends Beat {
+export interface Instance extends InstanceState {
   /** Somebody works on it at the moment, or nobody ever has. */
   readonly fresh: boolean
 }
 
 export function readInstance(db: Db): Promise<Instance> {
   return db.one<Instance>(sql`
-    select id, restore_counter::text as beat, generation,
+    select id, restore_counter::text, generation,
       restore_counter = 0 or restore_counter_at > clock_timestamp() - interval '1 minute' as fresh
     from instance`)
 }
