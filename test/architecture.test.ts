@@ -176,3 +176,21 @@ test('only http knows Fastify', () => {
   )
   expect(wrong).toEqual([])
 })
+
+test('only the list of platforms, and the verbs of a platform itself, know a platform by name', () => {
+  const platforms = new Set(
+    files.filter((file) => /^platform\/[^/]+\//.test(file)).map((file) => file.split('/')[1] ?? ''),
+  )
+  expect(platforms.size).toBeGreaterThan(0)
+  const wrong = [...platforms].flatMap((name) => {
+    const isOutside = (file: string) =>
+      !file.startsWith(`platform/${name}/`) && ![`cli/${name}.ts`, 'cli/platforms.ts'].includes(file)
+    const entered = imports.filter(({ from, to }) => isOutside(from) && to.startsWith(`platform/${name}/`))
+    // Examples in the contract may show any platform.
+    const named = files.filter(
+      (file) => isOutside(file) && !file.endsWith('/routes.ts') && texts.get(file)?.includes(`'${name}'`),
+    )
+    return [...entered, ...named]
+  })
+  expect(wrong).toEqual([])
+})

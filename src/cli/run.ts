@@ -1,30 +1,27 @@
 /** The long-running verbs: everything at once, HTTP only, or background only. */
-import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
 import { readDemo } from '../capabilities/gates/gates.ts'
 import { readConfig } from '../config.ts'
-import { sql } from '../db/sql.ts'
 import type { Server } from '../http/base.ts'
-import { clockCalls, worldCalls } from '../http/sandbox.ts'
 import { buildServer } from '../http/server.ts'
-import { Refusal } from '../lib/errors.ts'
-import type { ControlCall } from '../platform/sandbox/control-operation.ts'
-import {
-  connectSandbox,
-  type LocalSandbox,
-  openLocalSandbox,
-  type Sandbox,
-} from '../platform/sandbox/sandbox.ts'
+import type { Control } from '../platform/module.ts'
 import { routes } from '../routes.ts'
 import { advanceClock } from '../worker/clock.ts'
-import type { Platforms } from '../worker/hosts.ts'
 import type { Running } from '../worker/loops.ts'
 import { startWorker } from '../worker/worker.ts'
-import { type Demo, keepTalking, makeDemo } from './demo.ts'
+import { type Demo, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'
 import { type OpenApp, openApp } from './open.ts'
 import { write } from './output.ts'
+import {
+  closePlatforms,
+  joinClocks,
+  type OpenPlatforms,
+  openPlatforms,
+  platformModules,
+  platformVariables,
+} from './platforms.ts'
 import { port, type Shared } from './verbs.ts'
 
 type Role = 'start' | 'serve' | 'work'
@@ -56,7 +53,7 @@ interface Service {
   readonly role: Role
   readonly app: OpenApp
   readonly options: RunOptions
-  sandbox?: Sandbox | LocalSandbox | undefined
+  platforms: OpenPlatforms
   server?: Server
   worker?: Running
   talk?: { stop(): void }
@@ -65,10 +62,11 @@ interface Service {
 }
 
 async function run(role: Role, options: RunOptions): Promise<void> {
-  const config = readConfig(process.env)
+  const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
   const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', operations: routes })
-  const service: Service = { role, app, options, stopping: false, ready: false }
+  const platforms: OpenPlatforms = new Map()
+  const service: Service = { role, app, options, platforms, stopping: false, ready: false }
   const stopped = stopOnSignal(service)
   try {
     await begin(service)
@@ -82,7 +80,9 @@ async function run(role: Role, options: RunOptions): Promise<void> {
 
 async function begin(service: Service): Promise<void> {
   const { role, app, options } = service
-  service.sandbox = await openSandbox(service)
+  if (role !== 'serve') {
+    service.platforms = await openPlatforms(app, platformModules, { role, directory: options.dataDir })
+  }
   service.server = await buildServer(app, role === 'work' ? [] : routes, {
     readiness: {
       worker: () => {
@@ -91,52 +91,24 @@ async function begin(service: Service): Promise<void> {
       },
       stopping: () => service.stopping,
     },
-    sandbox: controlCalls(service),
+    controls: listControls(service),
   })
   const address = await service.server.listen({ host: app.config.host, port: options.port })
   if (role !== 'serve') {
-    service.worker = await startWorker(app, { platforms: platformsOf(service), directory: options.dataDir })
+    const platforms = new Map([...service.platforms].map(([name, { platform }]) => [name, platform]))
+    service.worker = await startWorker(app, { platforms, directory: options.dataDir })
   }
   const demo = await beginDemo(service)
   service.ready = true
   greet(app, app.config.base_url ?? address, demo)
 }
 
-/** In this process, or the one that PARLEY_SANDBOX_URL names. A lone `work` has none of its own. */
-async function openSandbox({ role, app, options }: Service): Promise<Sandbox | LocalSandbox | undefined> {
-  if (role === 'serve') return undefined
-  const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
-  const manual_from = app.config.clock === 'manual' ? now : undefined
-  if (app.config.sandbox_url) return reachSandbox(app.config.sandbox_url, manual_from)
-  if (role === 'work') return undefined
-  return openLocalSandbox({
-    data_dir: join(options.dataDir, 'sandbox'),
-    manual_from,
-    failed: (err) => app.log.error({ err }, 'the sandbox failed'),
-  })
-}
-
-/** A sandbox on a manual clock does not know what time it is until it is told. */
-async function reachSandbox(url: string, manual_from: Date | undefined): Promise<Sandbox> {
-  const sandbox = connectSandbox(url)
-  if (!manual_from) return sandbox
-  try {
-    await sandbox.run(manual_from)
-  } catch (cause) {
-    throw new Refusal('The sandbox of PARLEY_SANDBOX_URL must be running, with PARLEY_CLOCK=manual too.', {
-      cause,
-    })
-  }
-  return sandbox
-}
-
-function controlCalls({ app, sandbox }: Service): ControlCall[] {
-  if (!sandbox) return []
-  const clock =
-    app.config.clock === 'manual'
-      ? clockCalls(oneAtATime((seconds) => advanceClock(app, sandbox, seconds)))
-      : []
-  return [...('world' in sandbox ? worldCalls(sandbox.world) : []), ...clock]
+function listControls({ app, platforms }: Service): Control[] {
+  const clock = joinClocks(platforms)
+  const advance = oneAtATime((seconds: number) => advanceClock(app, clock, seconds))
+  return [...platforms.values()]
+    .flatMap(({ control }) => control?.(app.config.clock === 'manual' ? advance : undefined) ?? [])
+    .filter(({ calls }) => calls.length > 0)
 }
 
 /** Two callers that move the clock take turns. */
@@ -149,18 +121,15 @@ function oneAtATime<A, T>(work: (argument: A) => Promise<T>): (argument: A) => P
   }
 }
 
-function platformsOf({ sandbox }: Service): Platforms {
-  return new Map(sandbox ? [['sandbox', sandbox.platform]] : [])
-}
-
 /** The first start on an empty embedded database makes the demo; later ones let it go on living. */
 async function beginDemo(service: Service): Promise<Demo | undefined> {
-  const { role, app, options, sandbox } = service
+  const { role, app, options, platforms } = service
   const wanted = role === 'start' && options.demo !== false && app.config.database.kind === 'embedded'
-  if (!wanted || !sandbox || !('world' in sandbox)) return undefined
-  const demo = await makeDemo(app, sandbox.world)
-  if (app.config.clock === 'system' && (await readDemo(app.db))) service.talk = keepTalking(sandbox.world)
-  return demo
+  const stage = [...platforms.values()].find(({ demo }) => demo)
+  if (!wanted || !stage?.demo) return undefined
+  const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo })
+  if (app.config.clock === 'system' && (await readDemo(app.db))) service.talk = stage.demo.keepTalking()
+  return made
 }
 
 function greet(app: App, address: string, demo: Demo | undefined): void {
@@ -224,7 +193,7 @@ async function stop(service: Service): Promise<void> {
   service.talk?.stop()
   await service.server?.close()
   await service.worker?.stop()
-  await service.sandbox?.close()
+  await closePlatforms(service.platforms)
   await service.app.close()
   clearTimeout(cut)
   service.app.log.info('stopped')

@@ -5,10 +5,9 @@
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
 
-export type PlatformName = 'sandbox' | 'telegram'
-
 export interface Platform {
-  readonly name: PlatformName
+  /** What its accounts say under `platform`; `cli/platforms.ts` knows which there are. */
+  readonly name: string
   /** How long to wait between two requests for the past. */
   readonly paceMs: number
   /** Opens the account's one session. Updates begin after `position`; null means from now on. */

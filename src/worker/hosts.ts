@@ -10,7 +10,7 @@ import {
 } from '../access/ledger/hosts.ts'
 import type { App } from '../app.ts'
 import { listWanted } from '../capabilities/history/history.ts'
-import type { Platform, PlatformName } from '../platform/port.ts'
+import type { Platform } from '../platform/port.ts'
 import { type Host, startHost } from './host.ts'
 import type { Driven } from './ledger.ts'
 import type { Loop } from './loops.ts'
@@ -19,7 +19,7 @@ import { countAccounts, countSync, countUpdates } from './metrics.ts'
 const tickMs = 1_000
 const renewMs = 5_000
 
-export type Platforms = ReadonlyMap<PlatformName, Platform>
+export type Platforms = ReadonlyMap<string, Platform>
 
 export interface Hosts {
   readonly loops: readonly Loop[]
@@ -39,7 +39,7 @@ export function makeHosts(app: App, { owner, platforms }: { owner: string; platf
   const ingested = countUpdates(app)
 
   function take(lease: Lease): void {
-    const platform = platforms.get(lease.platform as PlatformName)
+    const platform = platforms.get(lease.platform)
     if (!platform) return
     const over = () => drop(host)
     const host = startHost(app, { owner, lease, platform, over, ingested })

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openService, type Service } from '../../test/harness/service.ts'
+import { createAccount } from '../capabilities/accounts/accounts.ts'
+import type { OpenPlatform, PlatformModule } from '../platform/module.ts'
+import type { Platform } from '../platform/port.ts'
+import { closePlatforms, joinClocks, openPlatforms, platformNames } from './platforms.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await openService()
+})
+afterAll(() => service.close())
+
+/** A platform nobody can reach. Notes when it is closed. */
+function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] = []): PlatformModule {
+  const platform: Platform = {
+    name,
+    paceMs: 0,
+    connect: () => Promise.resolve({ kind: 'not_written', reason: 'Nobody is there.' }),
+    close: () => Promise.resolve(),
+  }
+  const close = async () => void closed.push(name)
+  return { name, variables: {}, open: async () => ({ platform, real: false, close, ...more }) }
+}
+
+const options = { role: 'start', directory: '' } as const
+
+test.each(platformNames)('the database takes accounts of the platform %s', async (platform) => {
+  const { workspace_id } = await service.tenant()
+  const account = await createAccount(service.app, 'system', { workspace_id, platform, name: 'Sales' })
+  expect(account.platform).toBe(platform)
+})
+
+test('a manual clock is refused next to a real platform, and what was open is closed', async () => {
+  const closed: string[] = []
+  const modules = [makeModule('ours', {}, closed), makeModule('theirs', { real: true }, closed)]
+  const { app } = service
+  const manual = { ...app, config: { ...app.config, clock: 'manual' as const } }
+  await expect(openPlatforms(manual, modules, options)).rejects.toThrow('the time of theirs cannot be moved')
+  expect(closed).toEqual(['ours', 'theirs'])
+  const open = await openPlatforms(app, modules, options)
+  expect([...open.keys()]).toEqual(['ours', 'theirs'])
+  await closePlatforms(open)
+})
+
+test('several clocks are one: the next due time of any, the positions of all', async () => {
+  const clockOf = (next_due_at: string | null, account: string) => ({
+    run: async (to: Date) => ({ next_due_at, positions: { [account]: String(to.getTime()) } }),
+  })
+  const open = await openPlatforms(
+    service.app,
+    [
+      makeModule('one', { clock: clockOf('2026-11-15T10:30:00.000Z', 'a') }),
+      makeModule('two', { clock: clockOf('2026-11-15T10:29:59.999Z', 'b') }),
+      makeModule('three', { clock: clockOf(null, 'c') }),
+      makeModule('four', {}),
+    ],
+    options,
+  )
+  expect(await joinClocks(open).run(new Date(7))).toEqual({
+    next_due_at: '2026-11-15T10:29:59.999Z',
+    positions: { a: '7', b: '7', c: '7' },
+  })
+})
