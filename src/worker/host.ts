@@ -152,7 +152,7 @@ class SessionHost implements Host {
     this.#hear()
     const ending = new AbortController()
     const { owner, lease, platform } = this.#options
-    this.#syncing = { held: { owner, ...lease }, session, paceMs: platform.paceMs, signal: ending.signal }
+    this.#syncing = { held: { owner, ...lease }, session, platform, signal: ending.signal }
     let synced: Promise<void> | undefined
     try {
       // First: whoever reads READY finds it live.
@@ -226,10 +226,10 @@ class SessionHost implements Host {
 
   /** Stores a batch; while the database is away it waits here, and the platform with it. */
   async #store(batch: UpdateBatch): Promise<boolean> {
-    const { owner, lease } = this.#options
+    const { owner, lease, platform } = this.#options
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
       try {
-        if (await ingest(this.#app, { owner, ...lease }, batch)) {
+        if (await ingest(this.#app, { owner, ...lease }, batch, platform)) {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
           return true

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openService, type Service } from '../../test/harness/service.ts'
-import { createAccount } from '../capabilities/accounts/accounts.ts'
-import type { OpenPlatform, PlatformModule } from '../platform/module.ts'
-import type { Platform } from '../platform/port.ts'
-import { closePlatforms, joinClocks, openPlatforms, platformNames } from './platforms.ts'
+import { createAccount } from '../src/capabilities/accounts/accounts.ts'
+import { closePlatforms, joinClocks, openPlatforms, platformNames } from '../src/cli/platforms.ts'
+import type { OpenPlatform, PlatformModule } from '../src/platform/module.ts'
+import type { Platform } from '../src/platform/port.ts'
+import { openService, type Service } from './harness/service.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -16,6 +16,7 @@ function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] 
   const platform: Platform = {
     name,
     paceMs: 0,
+    ownCountUpTo: '-1000000000000',
     connect: () => Promise.resolve({ kind: 'not_written', reason: 'Nobody is there.' }),
     close: () => Promise.resolve(),
   }
