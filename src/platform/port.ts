@@ -1,6 +1,6 @@
 /**
  * The smallest interface the capabilities need of a messaging platform. Adapters implement it, the
- * session hosts call it, and `conformance.ts` says what every adapter must do.
+ * session hosts call it, and `test/platform/conformance.ts` says what every adapter must do.
  *
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
