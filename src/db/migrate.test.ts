@@ -6,7 +6,8 @@ import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { ensureClock, moveClock } from './domain-clock.ts'
 import { dumpSchema } from './dump.ts'
 import { isMigrated, listMigrations, migrate } from './migrate.ts'
-import { type Database, openDatabase, sql } from './sql.ts'
+import { openDatabase } from './pool.ts'
+import { type Database, sql } from './sql.ts'
 
 let copy: TestDatabase
 let db: Database
