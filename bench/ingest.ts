@@ -11,6 +11,7 @@ const batches = 100
 const batchSize = 100
 const chats = 200
 const rounds = 3
+const platform = { ownCountUpTo: '-1000000000000' }
 
 await withInstance(async (app, data_dir) => {
   const { workspace_id, ids } = await makeAccounts(app, accounts * rounds * 2)
@@ -54,7 +55,12 @@ await withInstance(async (app, data_dir) => {
           message,
         }),
       )
-      const stored = await ingest(app, { worker_id, ...lease }, { updates, position: String(batch + 1) })
+      const stored = await ingest(
+        app,
+        { worker_id, ...lease },
+        { updates, position: String(batch + 1) },
+        platform,
+      )
       if (!stored) throw new Error('The lease was lost.')
     }
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { platformVariables } from './cli/platforms.ts'
 import { ConfigError, readConfig, variableNames } from './config.ts'
 
 const secret = 'a secret for tests that is long enough'
@@ -8,7 +9,7 @@ const url = 'postgres://parley:hunter2@localhost/parley'
 
 function faults(env: NodeJS.ProcessEnv): readonly string[] {
   try {
-    readConfig(env)
+    readConfig(env, platformVariables)
     return []
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError)
@@ -20,7 +21,7 @@ describe('the configuration', () => {
   test('is documented: .env.example names every variable, and no other', () => {
     const text = readFileSync(join(import.meta.dirname, '..', '.env.example'), 'utf8')
     const documented = [...text.matchAll(/^#?([A-Z_]+)=/gm)].map((match) => match[1] ?? '')
-    expect(documented.sort()).toEqual([...variableNames].sort())
+    expect(documented.sort()).toEqual([...variableNames, ...Object.keys(platformVariables)].sort())
   })
 
   test('is complete without a single variable', () => {
@@ -75,6 +76,7 @@ describe('the configuration', () => {
       PARLEY_POOL_SIZE: '1',
       PARLEY_LOG_LEVEL: 'loud',
       PARLEY_METRICS_TOKEN: 'hunter2',
+      PARLEY_SANDBOX_URL: 'https://hunter2',
       PARLEY_PORT: '80',
       PARLEY_: '',
     }

@@ -1,5 +1,6 @@
 /** The environment, read once at the start. Every fault is named at once; nothing is guessed. */
 import { z } from 'zod'
+import { address, wholeNumber } from './lib/variables.ts'
 
 export interface Config {
   readonly database: { readonly kind: 'embedded' } | { readonly kind: 'url'; readonly url: string }
@@ -7,8 +8,8 @@ export interface Config {
   /** Undefined only in embedded mode: then it is made once and kept in the data directory. */
   readonly secret: string | undefined
   readonly base_url: string | undefined
-  /** The sandbox in a process of its own. */
-  readonly sandbox_url: string | undefined
+  /** The variables of the platforms, checked and as they stand in the environment. */
+  readonly platform_env: Readonly<Record<string, string>>
   readonly host: string
   readonly clock: 'system' | 'manual'
   readonly rate_limit: number
@@ -50,17 +51,16 @@ const variables = {
   REDIS_URL: address('redis:', 'rediss:'),
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
   PARLEY_BASE_URL: address('http:', 'https:'),
-  PARLEY_SANDBOX_URL: address('http:'),
   PARLEY_HOST: z.string().default('127.0.0.1'),
   PARLEY_CLOCK: z.enum(['system', 'manual'], 'must be system or manual').default('system'),
-  PARLEY_RATE_LIMIT: whole(1, 1_000_000).default(120),
-  PARLEY_POOL_SIZE: whole(2, 500).default(10),
+  PARLEY_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
+  PARLEY_POOL_SIZE: wholeNumber(2, 500).default(10),
   PARLEY_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
   PARLEY_METRICS_TOKEN: z.string().min(16, 'must be at least 16 characters long').optional(),
   PARLEY_INSTANCE_ID: z.guid('must be the id that the log names').optional(),
-  PARLEY_READ_STATE_PER_MINUTE: whole(1, 10_000).default(60),
-  PARLEY_START_CHAT_PER_MINUTE: whole(1, 10_000).default(30),
-  PARLEY_START_CHAT_PER_DAY: whole(1, 10_000).default(200),
+  PARLEY_READ_STATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
+  PARLEY_START_CHAT_PER_MINUTE: wholeNumber(1, 10_000).default(30),
+  PARLEY_START_CHAT_PER_DAY: wholeNumber(1, 10_000).default(200),
   PARLEY_OPT_OUT_WORDS: z
     .string()
     .max(20_000, 'must have at most 20000 characters')
@@ -84,18 +84,23 @@ export class ConfigError extends Error {
   }
 }
 
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+/** Platforms bring variables of their own: whoever runs them says which. */
+export function readConfig(
+  env: NodeJS.ProcessEnv,
+  platformVariables: Readonly<Record<string, z.ZodType>> = {},
+): Config {
   const faults: string[] = []
   for (const name of Object.keys(env)) {
-    if (name.startsWith('PARLEY_') && !(name in variables) && !elsewhere.has(name)) {
+    const known = name in variables || name in platformVariables || elsewhere.has(name)
+    if (name.startsWith('PARLEY_') && !known) {
       faults.push(`${name} is not a variable Parley knows; .env.example lists them.`)
     }
   }
-  const given = Object.fromEntries(
-    Object.keys(variables).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
-  )
+  const given = pick(env, Object.keys(variables))
+  const platform_env = pick(env, Object.keys(platformVariables))
   const parsed = z.object(variables).safeParse(given)
-  for (const issue of parsed.error?.issues ?? []) {
+  const forPlatforms = z.object(platformVariables).safeParse(platform_env)
+  for (const issue of [...(parsed.error?.issues ?? []), ...(forPlatforms.error?.issues ?? [])]) {
     faults.push(`${issue.path.join('.')} ${issue.message}.`)
   }
   if (given.REDIS_URL && !given.DATABASE_URL) {
@@ -113,7 +118,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     redis_url: env_.REDIS_URL,
     secret: env_.PARLEY_SECRET,
     base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
-    sandbox_url: env_.PARLEY_SANDBOX_URL,
+    platform_env,
     host: env_.PARLEY_HOST,
     clock: env_.PARLEY_CLOCK,
     rate_limit: env_.PARLEY_RATE_LIMIT,
@@ -126,6 +131,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     start_chat_day: env_.PARLEY_START_CHAT_PER_DAY,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
   }
+}
+
+/** An empty variable is one that is not set. */
+function pick(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])))
 }
 
 /** `none` switches it off; a list that begins with a plus is added to the one there is. */
@@ -146,23 +156,4 @@ function listOf(text: string): string[] {
 function namesWords(text: string): boolean {
   const words = listOf(text)
   return words.length > 0 && words.every((word) => /[\p{L}\p{N}]/u.test(word))
-}
-
-function address(...protocols: readonly string[]) {
-  return z
-    .string()
-    .refine((text) => URL.canParse(text) && protocols.some((each) => text.startsWith(`${each}//`)), {
-      // The value itself may hold a password and is never repeated.
-      message: `must be an address that starts with ${protocols.map((each) => `${each}//`).join(' or ')}`,
-    })
-    .optional()
-}
-
-function whole(least: number, most: number) {
-  return z
-    .string()
-    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most, {
-      message: `must be a whole number from ${least} to ${most}`,
-    })
-    .transform(Number)
 }

@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { apiPrefix, contractVersion } from './contract.ts'
 import { type ErrorCode, errors } from './lib/errors.ts'
-import type { ControlCall } from './platform/sandbox/control-operation.ts'
+import type { ControlCall } from './platform/control-operation.ts'
+import type { Control } from './platform/module.ts'
 import type { Route } from './route.ts'
 
 type Json = Record<string, unknown>
@@ -56,22 +57,18 @@ export function makeOpenApi(routes: readonly Route[]): Json {
   }
 }
 
-/** The sandbox's control address, for the same reference page. */
-export function makeSandboxOpenApi(operations: readonly ControlCall[], prefix: string): Json {
+/** The control address of a platform, for the same reference page. */
+export function makeControlOpenApi({ name, summary, calls }: Control, prefix: string): Json {
   const paths: Record<string, Json> = {}
-  for (const control of operations) {
-    paths[control.path] = {
-      ...paths[control.path],
-      [control.method.toLowerCase()]: controlCall(control),
-    }
+  for (const call of calls) {
+    paths[call.path] = { ...paths[call.path], [call.method.toLowerCase()]: controlCall(name, call) }
   }
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Parley sandbox',
+      title: `Parley ${name}`,
       version: contractVersion,
-      summary:
-        'People, faults and the journal of the built-in platform. Answers callers on this machine only.',
+      summary,
     },
     servers: [{ url: prefix }],
     paths,
@@ -80,7 +77,8 @@ export function makeSandboxOpenApi(operations: readonly ControlCall[], prefix: s
   }
 }
 
-function controlCall({ name, summary, description, body, query, response, example }: ControlCall): Json {
+function controlCall(platform: string, call: ControlCall): Json {
+  const { name, summary, description, body, query, response, example } = call
   const refusal = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
   return {
     operationId: name,
@@ -100,7 +98,7 @@ function controlCall({ name, summary, description, body, query, response, exampl
       },
       400: { description: 'The request is invalid.', ...refusal },
       404: {
-        description: 'There is no such thing in the sandbox, or the caller is not on this machine.',
+        description: `There is no such thing in the ${platform}, or the caller is not on this machine.`,
         ...refusal,
       },
     },

@@ -76,9 +76,7 @@ const owners: Readonly<Record<string, string>> = {
 /** Rows that belong to another slice by their nature: the head of the audit chain is a setting. */
 const exceptions: Readonly<Record<string, readonly string[]>> = { settings: ['capabilities/audit'] }
 
-const files = globSync('**/*.ts', { cwd: root }).filter(
-  (file) => !/(\.test|\/fixture[\w-]*|conformance)\.ts$/.test(file),
-)
+const files = globSync('**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
 const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
 
 interface Import {
@@ -186,5 +184,23 @@ test('only http knows Fastify', () => {
   const wrong = files.filter(
     (file) => /from '(@scalar\/)?fastify/.test(texts.get(file) ?? '') && roomOf(file) !== 'http',
   )
+  expect(wrong).toEqual([])
+})
+
+test('only the list of platforms, and the verbs of a platform itself, know a platform by name', () => {
+  const platforms = new Set(
+    files.filter((file) => /^platform\/[^/]+\//.test(file)).map((file) => file.split('/')[1] ?? ''),
+  )
+  expect(platforms.size).toBeGreaterThan(0)
+  const wrong = [...platforms].flatMap((name) => {
+    const isOutside = (file: string) =>
+      !file.startsWith(`platform/${name}/`) && ![`cli/${name}.ts`, 'cli/platforms.ts'].includes(file)
+    const entered = imports.filter(({ from, to }) => isOutside(from) && to.startsWith(`platform/${name}/`))
+    // Examples in the contract may show any platform.
+    const named = files.filter(
+      (file) => isOutside(file) && !file.endsWith('/routes.ts') && texts.get(file)?.includes(`'${name}'`),
+    )
+    return [...entered, ...named]
+  })
   expect(wrong).toEqual([])
 })

@@ -3,7 +3,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { mergeSegments } from '../../src/capabilities/search/merge.ts'
 import { listPending } from '../../src/capabilities/search/segments.ts'
 import type { Owner } from '../../src/contract.ts'
-import { type Connection, openDatabase, sql } from '../../src/db/sql.ts'
+import { type Connection, openDatabase } from '../../src/db/pool.ts'
+import { sql } from '../../src/db/sql.ts'
 import type { Share } from './copy.ts'
 
 export interface ListJob extends Share {

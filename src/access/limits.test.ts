@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { until } from '../../test/harness/process.ts'
 import type { Limits } from '../app.ts'
-import { type Database, openDatabase, sql } from '../db/sql.ts'
+import { openDatabase } from '../db/pool.ts'
+import { type Database, sql } from '../db/sql.ts'
 import { forgetQuietCallers, memoryLimits, postgresLimits, redisLimits } from './limits.ts'
 
 const minute = { limit: 120, seconds: 60 }

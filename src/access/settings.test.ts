@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { until } from '../../test/harness/process.ts'
-import { type Database, openDatabase, sql } from '../db/sql.ts'
+import { openDatabase } from '../db/pool.ts'
+import { type Database, sql } from '../db/sql.ts'
 import { type LiveSettings, openSettings } from './settings.ts'
 
 let copy: TestDatabase

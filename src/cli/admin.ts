@@ -14,7 +14,7 @@ import {
 } from '../capabilities/workspaces/workspaces.ts'
 import { gates, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
-import type { PlatformName } from '../platform/port.ts'
+import { platformDefault, platformNames } from './platforms.ts'
 import { date, list, noun, verb } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
@@ -98,7 +98,7 @@ function addKeys(key: Command): void {
 }
 
 function addAccounts(account: Command): void {
-  verb<{ workspace: string; platform: PlatformName; name: string }>(
+  verb<{ workspace: string; platform: string; name: string }>(
     account,
     'create',
     'make an account; its host connects it',
@@ -106,7 +106,7 @@ function addAccounts(account: Command): void {
       createAccount(app, actor, { workspace_id: workspace, platform, name }),
   )
     .requiredOption('--workspace <id>')
-    .addOption(new Option('--platform <platform>').choices(['sandbox']).default('sandbox'))
+    .addOption(new Option('--platform <platform>').choices(platformNames).default(platformDefault))
     .requiredOption('--name <name>')
   verb<{ workspace: string }>(account, 'list', 'the accounts of a workspace', (app, _, { workspace }) =>
     listAccounts(app.db, workspace),

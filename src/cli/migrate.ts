@@ -4,6 +4,7 @@ import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { print } from './output.ts'
+import { platformVariables } from './platforms.ts'
 import type { Shared } from './verbs.ts'
 
 /** The one verb that migrates somebody else's database, because that is what it is asked to do. */
@@ -16,7 +17,7 @@ export function addMigrateVerb(program: Command): void {
       const options = command.optsWithGlobals<Shared>()
       const log = makeLogger('silent')
       const app = await openApp({
-        config: readConfig(process.env),
+        config: readConfig(process.env, platformVariables),
         data_dir: options.dataDir,
         log,
         claim: 'command',

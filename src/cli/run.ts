@@ -1,35 +1,14 @@
 /** The long-running verbs: everything at once, HTTP only, or background only. */
-import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
-import { readDemo } from '../capabilities/gates/gates.ts'
 import { readConfig } from '../config.ts'
-import { sql } from '../db/sql.ts'
-import type { Server } from '../http/base.ts'
-import { clockCalls, worldCalls } from '../http/sandbox.ts'
-import { buildServer } from '../http/server.ts'
-import { Refusal } from '../lib/errors.ts'
-import { loops } from '../loops.ts'
-import { operations } from '../operations.ts'
-import type { ControlCall } from '../platform/sandbox/control-operation.ts'
-import {
-  connectSandbox,
-  type LocalSandbox,
-  openLocalSandbox,
-  type Sandbox,
-} from '../platform/sandbox/sandbox.ts'
-import { routes } from '../routes.ts'
-import type { Platforms } from '../worker/account-pool.ts'
-import { advanceClock } from '../worker/clock.ts'
-import type { Running } from '../worker/run-loops.ts'
-import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
-import { type Demo, keepTalking, makeDemo } from './demo.ts'
+import type { Demo } from './demo.ts'
 import { makeLogger } from './log.ts'
-import { type OpenApp, openApp } from './open.ts'
 import { write } from './output.ts'
+import { platformVariables } from './platforms.ts'
+import { type Parts, type Role, Service } from './service.ts'
 import { port, type Shared } from './verbs.ts'
 
-type Role = 'start' | 'serve' | 'work'
 interface RunOptions extends Shared {
   readonly port: number
   readonly demo?: boolean
@@ -38,7 +17,7 @@ interface RunOptions extends Shared {
 /** After this long in-flight work is cut off, so that a supervisor does not have to. */
 const stopMsMax = 30_000
 
-export function addRunVerbs(program: Command): void {
+export function addRunVerbs(program: Command, parts: Parts): void {
   const verbs: readonly [Role, string][] = [
     ['start', 'everything in one process: HTTP, background work, and the sandbox'],
     ['serve', 'HTTP only'],
@@ -49,129 +28,26 @@ export function addRunVerbs(program: Command): void {
       .command(role)
       .description(description)
       .addOption(new Option('--port <port>', '0 picks a free one').default(8080).argParser(port))
-      .action((_, given: Command) => run(role, given.optsWithGlobals<RunOptions>()))
+      .action((_, given: Command) => run(role, parts, given.optsWithGlobals<RunOptions>()))
     if (role === 'start') command.option('--no-demo', 'start empty, with every gate off')
   }
 }
 
-interface Service {
-  readonly role: Role
-  readonly app: OpenApp
-  readonly options: RunOptions
-  sandbox?: Sandbox | LocalSandbox | undefined
-  server?: Server
-  worker?: Worker
-  running?: Running
-  talk?: { stop(): void }
-  stopping: boolean
-  ready: boolean
-}
-
-async function run(role: Role, options: RunOptions): Promise<void> {
-  const config = readConfig(process.env)
+async function run(role: Role, parts: Parts, options: RunOptions): Promise<void> {
+  const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
-  const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', routes })
-  const service: Service = { role, app, options, stopping: false, ready: false }
+  const { dataDir: data_dir, port, demo = true } = options
+  const service = await Service.open(parts, { role, config, log, data_dir, port, demo })
   const stopped = stopOnSignal(service)
   try {
-    await begin(service)
+    const { address, demo } = await service.begin()
+    greet(service.app, address, demo)
   } catch (error) {
     await stop(service)
     throw error
   }
   const failure = await stopped
   if (failure) throw failure
-}
-
-async function begin(service: Service): Promise<void> {
-  const { role, app, options } = service
-  service.sandbox = await openSandbox(service)
-  service.server = await buildServer(app, role === 'work' ? [] : routes, {
-    readiness: {
-      worker: () => {
-        if (role === 'serve') return 'elsewhere'
-        return service.ready ? (service.running?.problem() ?? 'ok') : 'starting'
-      },
-      stopping: () => service.stopping,
-    },
-    sandbox: controlCalls(service),
-  })
-  const address = await service.server.listen({ host: app.config.host, port: options.port })
-  if (role !== 'serve') {
-    service.worker = await assembleWorker(app, {
-      platforms: platformsOf(service),
-      directory: options.dataDir,
-      operations,
-      loops,
-    })
-    service.running = runWorker(app, service.worker)
-  }
-  const demo = await beginDemo(service)
-  service.ready = true
-  greet(app, app.config.base_url ?? address, demo)
-}
-
-/** In this process, or the one that PARLEY_SANDBOX_URL names. A lone `work` has none of its own. */
-async function openSandbox({ role, app, options }: Service): Promise<Sandbox | LocalSandbox | undefined> {
-  if (role === 'serve') return undefined
-  const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
-  const manual_from = app.config.clock === 'manual' ? now : undefined
-  if (app.config.sandbox_url) return reachSandbox(app.config.sandbox_url, manual_from)
-  if (role === 'work') return undefined
-  return openLocalSandbox({
-    data_dir: join(options.dataDir, 'sandbox'),
-    manual_from,
-    failed: (err) => app.log.error({ err }, 'the sandbox failed'),
-  })
-}
-
-/** A sandbox on a manual clock does not know what time it is until it is told. */
-async function reachSandbox(url: string, manual_from: Date | undefined): Promise<Sandbox> {
-  const sandbox = connectSandbox(url)
-  if (!manual_from) return sandbox
-  try {
-    await sandbox.run(manual_from)
-  } catch (cause) {
-    throw new Refusal('The sandbox of PARLEY_SANDBOX_URL must be running, with PARLEY_CLOCK=manual too.', {
-      cause,
-    })
-  }
-  return sandbox
-}
-
-function controlCalls(service: Service): ControlCall[] {
-  const { app, sandbox } = service
-  if (!sandbox) return []
-  const timed = () => ({ platforms: [sandbox], loops: service.worker?.loops ?? [] })
-  const clock =
-    app.config.clock === 'manual'
-      ? clockCalls(oneAtATime((seconds) => advanceClock(app, timed(), seconds)))
-      : []
-  return [...('world' in sandbox ? worldCalls(sandbox.world) : []), ...clock]
-}
-
-/** Two callers that move the clock take turns. */
-function oneAtATime<A, T>(work: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (argument) => {
-    const turn = last.then(() => work(argument))
-    last = turn.catch(() => {})
-    return turn
-  }
-}
-
-function platformsOf({ sandbox }: Service): Platforms {
-  return new Map(sandbox ? [['sandbox', sandbox.platform]] : [])
-}
-
-/** The first start on an empty embedded database makes the demo; later ones let it go on living. */
-async function beginDemo(service: Service): Promise<Demo | undefined> {
-  const { role, app, options, sandbox } = service
-  const wanted = role === 'start' && options.demo !== false && app.config.database.kind === 'embedded'
-  if (!wanted || !sandbox || !('world' in sandbox)) return undefined
-  const demo = await makeDemo(app, sandbox.world)
-  if (app.config.clock === 'system' && (await readDemo(app.db))) service.talk = keepTalking(sandbox.world)
-  return demo
 }
 
 function greet(app: App, address: string, demo: Demo | undefined): void {
@@ -225,18 +101,13 @@ function stopOnSignal(service: Service): Promise<Error | undefined> {
   })
 }
 
-/** In-flight requests finish, then the background work, then the database. */
 async function stop(service: Service): Promise<void> {
-  service.stopping = true
+  const { log } = service.app
   const cut = setTimeout(() => {
-    service.app.log.error('stopping took too long; what was left is cut off')
+    log.error('stopping took too long; what was left is cut off')
     process.exit(1)
   }, stopMsMax)
-  service.talk?.stop()
-  await service.server?.close()
-  await service.running?.stop()
-  await service.sandbox?.close()
-  await service.app.close()
+  await service.stop()
   clearTimeout(cut)
-  service.app.log.info('stopped')
+  log.info('stopped')
 }

@@ -1,9 +1,12 @@
 /** `parley sandbox`: the sandbox platform alone, so that it survives a killed service. */
 import { type Command, Option } from 'commander'
 import { readConfig } from '../config.ts'
-import { buildSandboxServer } from '../http/sandbox.ts'
+import { buildControlServer } from '../http/control.ts'
+import { aloneControl } from '../platform/sandbox/module.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
+import { serveLink } from '../platform/sandbox/serve-link.ts'
 import { makeLogger } from './log.ts'
+import { platformVariables } from './platforms.ts'
 import { port, type Shared, whole } from './verbs.ts'
 
 interface SandboxOptions {
@@ -30,7 +33,7 @@ export function addSandboxVerb(program: Command): void {
 }
 
 async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptions): Promise<void> {
-  const config = readConfig(process.env)
+  const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
   const manual = config.clock === 'manual'
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
@@ -41,7 +44,7 @@ async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptio
     failed: fail,
     ...(seed !== undefined && { seed }),
   })
-  const server = await buildSandboxServer(log, sandbox, { manual })
+  const server = await buildControlServer(log, aloneControl(sandbox, { manual }), serveLink(sandbox.world))
   process.on('SIGINT', () => end())
   process.on('SIGTERM', () => end())
   try {

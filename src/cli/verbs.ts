@@ -9,6 +9,7 @@ import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { print, type Result } from './output.ts'
+import { platformVariables } from './platforms.ts'
 
 export interface Shared {
   readonly dataDir: string
@@ -38,7 +39,7 @@ export function verb<O extends object>(
 }
 
 async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
-  const config = readConfig(process.env)
+  const config = readConfig(process.env, platformVariables)
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', routes })
   // Interrupted, it still leaves no server behind; what was not committed did not happen.

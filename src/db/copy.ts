@@ -4,7 +4,7 @@
  */
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
-import { release } from '../lib/memory.ts'
+import { freeBuffer } from '../lib/free-buffer.ts'
 
 const copyData = 0x64
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
@@ -64,7 +64,7 @@ export function divert(stream: Duplex, take: (bytes: Buffer) => void): () => voi
       at += part.length
       left -= part.length
     }
-    release(piece)
+    freeBuffer(piece)
   }
   stream.on('data', sort)
   for (const listener of driver) stream.off('data', listener)

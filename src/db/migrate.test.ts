@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
-import { ensureClock, moveClock } from './clock.ts'
+import { ensureClock, moveClock } from './domain-clock.ts'
 import { dumpSchema } from './dump.ts'
 import { isMigrated, listMigrations, migrate } from './migrate.ts'
-import { type Database, openDatabase, sql } from './sql.ts'
+import { openDatabase } from './pool.ts'
+import { type Database, sql } from './sql.ts'
 
 let copy: TestDatabase
 let db: Database

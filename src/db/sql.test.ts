@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { ApiError } from '../lib/errors.ts'
-import { type Database, openDatabase, sql } from './sql.ts'
+import { openDatabase } from './pool.ts'
+import { type Database, sql } from './sql.ts'
 
 let copy: TestDatabase
 let db: Database

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { until } from '../../test/harness/process.ts'
-import { type Database, openDatabase } from '../db/sql.ts'
+import { openDatabase } from '../db/pool.ts'
+import type { Database } from '../db/sql.ts'
 import { localWake, sharedWake } from './wake.ts'
 
 const onOutbox = { topic: 'outbox' }

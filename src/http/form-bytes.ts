@@ -1,7 +1,7 @@
 /** The bytes of a form as they arrive: asked for piece by piece, cut at its marks, counted. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
-import { release } from '../lib/memory.ts'
+import { freeBuffer } from '../lib/free-buffer.ts'
 
 interface Pieces {
   /** The next bytes, or undefined at the body's end. */
@@ -151,8 +151,8 @@ export class FormBytes {
     const piece = await this.#pieces.next()
     if (!piece) throw invalid('The form ends before its last boundary.')
     const held = this.#held.length > 0 ? Buffer.concat([this.#held, piece]) : piece
-    if (held !== piece) release(piece)
-    release(this.#piece)
+    if (held !== piece) freeBuffer(piece)
+    freeBuffer(this.#piece)
     this.#piece = held
     this.#held = held
   }

@@ -9,21 +9,21 @@ import type { App } from '../app.ts'
 import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
-import type { ControlCall } from '../platform/sandbox/control-operation.ts'
+import type { Control } from '../platform/module.ts'
 import { Form, Json, type Reply, type Route, Stream } from '../route.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs, readBody } from './body.ts'
+import { mountControl } from './control.ts'
 import { mountDocs } from './docs.ts'
 import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { makeMetrics } from './metrics.ts'
 import { isForm, readForm } from './multipart.ts'
-import { mountSandbox } from './sandbox.ts'
 
 export interface ServerOptions {
   readonly readiness: Readiness
-  /** Calls of the sandbox's control address that this process answers. */
-  readonly sandbox?: readonly ControlCall[]
+  /** The control addresses of platforms that this process answers. */
+  readonly controls?: readonly Control[]
   /** How long a client may take for its headers, and for a JSON body. */
   readonly headersMs?: number
   readonly bodyMs?: number
@@ -34,7 +34,7 @@ export async function buildServer(
   routes: readonly Route[],
   options: ServerOptions,
 ): Promise<Server> {
-  const { sandbox = [] } = options
+  const { controls = [] } = options
   const metrics = makeMetrics(app)
   const uses = trackKeyUse(app)
   const server = makeBase({
@@ -103,8 +103,10 @@ export async function buildServer(
     return document
   })
   mountHealth(app, server, options.readiness)
-  const sources = [{ title: 'API', url: `${apiPrefix}/openapi.json` }]
-  if (sandbox.length > 0) sources.push(mountSandbox(server, sandbox))
+  const sources = [
+    { title: 'API', url: `${apiPrefix}/openapi.json` },
+    ...controls.map((control) => mountControl(server, control)),
+  ]
   if (routes.length > 0) await mountDocs(server, sources)
   return toServer(server)
 }

@@ -1,16 +1,20 @@
 /**
  * The smallest interface the capabilities need of a messaging platform. Adapters implement it, the
- * session hosts call it, and `conformance.ts` says what every adapter must do.
+ * session hosts call it, and `test/platform/conformance.ts` says what every adapter must do.
  *
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
 
-export type PlatformName = 'sandbox' | 'telegram'
-
 export interface Platform {
-  readonly name: PlatformName
+  /** What its accounts say under `platform`; `cli/platforms.ts` knows which there are. */
+  readonly name: string
   /** How long to wait between two requests for the past. */
   readonly paceMs: number
+  /**
+   * Chats with this number or a lower one count their messages themselves, so a deletion there always names its chat.
+   * All other chats of an account share one count, and a deletion may name the messages alone.
+   */
+  readonly ownCountUpTo: string
   /** Opens the account's one session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
   /** Releases what the adapter itself holds. Sessions are closed by their owner before this. */
@@ -63,7 +67,7 @@ export type Update =
    */
   | { readonly kind: 'message'; readonly chat: Chat; readonly message: Message; readonly live: boolean }
   | { readonly kind: 'edited'; readonly chat_id: string; readonly message: Message }
-  /** Some platforms name the messages without their chat: then `chat_id` is null. */
+  /** `chat_id` is null where the platform names the messages alone; see `ownCountUpTo`. */
   | { readonly kind: 'deleted'; readonly chat_id: string | null; readonly message_ids: readonly string[] }
   /** The other side has read our messages up to this one. */
   | {

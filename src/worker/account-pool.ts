@@ -12,7 +12,7 @@ import {
 import type { App } from '../app.ts'
 import { historyWanted, listWanted } from '../capabilities/history/history.ts'
 import type { Loop } from '../loop.ts'
-import type { Platform, PlatformName } from '../platform/port.ts'
+import type { Platform } from '../platform/port.ts'
 import { type AccountSession, openAccountSession } from './account-session.ts'
 import type { Driven } from './ledger.ts'
 import { countAccounts, countSync, countUpdates } from './metrics.ts'
@@ -20,7 +20,7 @@ import { countAccounts, countSync, countUpdates } from './metrics.ts'
 const tickMs = 1_000
 const renewMs = 5_000
 
-export type Platforms = ReadonlyMap<PlatformName, Platform>
+export type Platforms = ReadonlyMap<string, Platform>
 
 /** The sessions of this process. */
 export class AccountPool {
@@ -138,7 +138,7 @@ export class AccountPool {
   }
 
   #take(lease: Lease): void {
-    const platform = this.#platforms.get(lease.platform as PlatformName)
+    const platform = this.#platforms.get(lease.platform)
     if (!platform) return
     const session = openAccountSession(this.#app, {
       worker_id: this.#worker_id,

@@ -154,7 +154,7 @@ class DrivenSession implements AccountSession {
     this.#hear()
     const ending = new AbortController()
     const { worker_id, lease, platform } = this.#options
-    this.#syncing = { held: { worker_id, ...lease }, session, paceMs: platform.paceMs, signal: ending.signal }
+    this.#syncing = { held: { worker_id, ...lease }, session, platform, signal: ending.signal }
     let synced: Promise<void> | undefined
     try {
       // First: whoever reads READY finds it live.
@@ -228,10 +228,10 @@ class DrivenSession implements AccountSession {
 
   /** Stores a batch; while the database is away it waits here, and the platform with it. */
   async #store(batch: UpdateBatch): Promise<boolean> {
-    const { worker_id, lease } = this.#options
+    const { worker_id, lease, platform } = this.#options
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
       try {
-        if (await ingest(this.#app, { worker_id, ...lease }, batch)) {
+        if (await ingest(this.#app, { worker_id, ...lease }, batch, platform)) {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
           return true

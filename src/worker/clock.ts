@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listPositions } from '../access/ledger/positions.ts'
 import type { App } from '../app.ts'
-import { moveClock } from '../db/clock.ts'
+import { moveClock } from '../db/domain-clock.ts'
 import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Loop } from '../loop.ts'

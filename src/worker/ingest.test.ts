@@ -49,6 +49,7 @@ async function setCrash(at: CrashPoint | null): Promise<void> {
 const second = (n: number) => new Date(Date.UTC(2026, 10, 2, 9, 0, n)).toISOString()
 
 // Two people, a group, and a channel that counts its messages by itself.
+const platform = { ownCountUpTo: '-1000000000000' }
 const channel = '-1000000000007'
 const chatOfNumber = (n: number) => ['11', '12', '-3'][n % 3] ?? '11'
 const kinds: Record<string, Chat['kind']> = { '11': 'private', '12': 'private', '-3': 'group' }
@@ -386,10 +387,10 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
           for (const crash of crashes) {
             await setCrash(crash)
             // A batch that never comes by there is stored, and its repetition below changes nothing.
-            if (await ingest(service.app, held, batch).catch(() => false)) model.take(updates)
+            if (await ingest(service.app, held, batch, platform).catch(() => false)) model.take(updates)
           }
           await setCrash(null)
-          expect(await ingest(service.app, held, batch)).toBe(true)
+          expect(await ingest(service.app, held, batch, platform)).toBe(true)
           model.take(updates)
         }
         expect(await readRows(held)).toEqual(expectedRows(model))
@@ -442,7 +443,12 @@ function toldAbout(each: Update): string {
 async function inboxAfter(updates: readonly Update[], size: number) {
   const held = await newHeld()
   for (let at = 0; at < updates.length; at += size) {
-    await ingest(service.app, held, { updates: updates.slice(at, at + size), position: String(at + 1) })
+    await ingest(
+      service.app,
+      held,
+      { updates: updates.slice(at, at + size), position: String(at + 1) },
+      platform,
+    )
   }
   const { messages, gone, chats } = await readRows(held)
   const holding = chats.filter(({ last_message_id, read }) => last_message_id !== null || read !== null)
@@ -456,8 +462,10 @@ describe('a host whose lease is gone', () => {
       { kind: 'message', chat: chat('11', 'Ann', 1), message: original('11', 1), live: true },
     ]
     const stolen = { ...held, epoch: String(BigInt(held.epoch) - 1n) }
-    expect(await ingest(service.app, stolen, { updates, position: '9' })).toBe(false)
-    expect(await ingest(service.app, { ...held, worker_id: newId() }, { updates, position: '9' })).toBe(false)
+    expect(await ingest(service.app, stolen, { updates, position: '9' }, platform)).toBe(false)
+    expect(
+      await ingest(service.app, { ...held, worker_id: newId() }, { updates, position: '9' }, platform),
+    ).toBe(false)
     expect(await readRows(held)).toEqual({ messages: [], gone: [], chats: [], contacts: [], events: [] })
     const row = await service.app.db.one(
       sql`select position from account_hosts where account_id = ${held.account_id}`,

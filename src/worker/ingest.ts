@@ -13,6 +13,7 @@ import {
 } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
 import {
+  type Counting,
   type Deleted,
   deleteMessages,
   findDeleted,
@@ -29,16 +30,17 @@ import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 
 /** False: the lease is somebody else's by now, and nothing was stored. */
-export async function ingest(app: App, held: Held, batch: UpdateBatch): Promise<boolean> {
+export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
   const { updates, position } = toSound(batch)
+  const { ownCountUpTo } = platform
   try {
     const events = await app.db.transaction(async (tx) => {
       const [fenced, isDeleted] = await Promise.all([
         advancePosition(tx, { ...held, position }),
-        findDeleted(tx, held, updates.flatMap(idOf)),
+        findDeleted(tx, held, { ids: updates.flatMap(idOf), ownCountUpTo }),
       ])
       if (!fenced) throw new LeaseLost('The lease of the account is lost.')
-      const happened = await store(app, tx, held, sortOut(updates, isDeleted))
+      const happened = await store(app, tx, held, { ...sortOut(updates, isDeleted), ownCountUpTo })
       emit(tx, held.workspace_id, happened)
       return happened
     })
@@ -150,20 +152,23 @@ function proofsIn({ of }: Sorted): Proof[] {
  * Messages before their edits, edits before deletions: then the order of arrival does not matter. The statements
  * are sent one behind the other without waiting, and the database takes them in this order.
  */
-async function store(app: App, tx: Tx, held: Held, sorted: Sorted): Promise<NewEvent[]> {
+async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): Promise<NewEvent[]> {
   const { account_id } = held
-  const { of } = sorted
+  const { of, ownCountUpTo } = sorted
   const chats = [...sorted.chats.values()].map(({ chat, last }) => ({
     chat: { ...chat, unread_count: sorted.unread.get(chat.id) ?? chat.unread_count },
     last,
   }))
   const unread = new Map([...sorted.unread].filter(([chat_id]) => !sorted.chats.has(chat_id)))
+  const deletions = of.deleted.map(({ chat_id, message_ids }) =>
+    chat_id === null ? { chat_id, message_ids, ownCountUpTo } : { chat_id, message_ids },
+  )
   // The ledger first: whoever completes an operation locks its row before the message.
   const [, received, edited, deleted] = await Promise.all([
     noteProofs(tx, account_id, proofsIn(sorted)),
     storeMessages(tx, held, [...sorted.messages.values()]),
     storeEdits(tx, held, [...sorted.edits.values()]),
-    deleteMessages(tx, held, of.deleted),
+    deleteMessages(tx, held, deletions),
     storeChats(tx, held, chats),
     storeContacts(tx, held, [...sorted.people.values()]),
     storeReadMarks(tx, held, of.read_by_them),

@@ -21,7 +21,7 @@ import {
 } from '../capabilities/history/history.ts'
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
 import { toSound } from '../lib/text.ts'
-import type { Chat, Message, Outcome, Session } from '../platform/port.ts'
+import type { Chat, Message, Outcome, Platform, Session } from '../platform/port.ts'
 import { within } from './within.ts'
 
 const chatsPage = 100
@@ -34,8 +34,7 @@ const callMsMax = 20_000
 export interface Syncing {
   readonly held: Held
   readonly session: Session
-  /** Between two requests: platforms do not like to be asked in a hurry. */
-  readonly paceMs: number
+  readonly platform: Platform
   readonly signal: AbortSignal
 }
 
@@ -96,7 +95,7 @@ async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
   if (chat_id === undefined) return false
   const page = { chat_id, before: null, limit: recentMessages }
   const messages = await ask(app, syncing, () => session.history(page))
-  if (messages) await storeHistory(app, held, { chat_id, messages, limit: recentMessages, counts: true })
+  if (messages) await storeHistory(app, syncing, { chat_id, messages, limit: recentMessages, counts: true })
   return true
 }
 
@@ -109,7 +108,12 @@ export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHist
   const outcome = await answered(asked, syncing.signal)
   if (outcome.kind === 'accepted') {
     const first = oldest_id === null
-    await storeHistory(app, held, { chat_id, messages: outcome.value, limit: olderMessages, counts: first })
+    await storeHistory(app, syncing, {
+      chat_id,
+      messages: outcome.value,
+      limit: olderMessages,
+      counts: first,
+    })
   } else {
     app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history was not to be had')
     if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
@@ -128,16 +132,13 @@ interface HistoryPage {
 /** The past is stored and not announced. A short page is the beginning of the chat. */
 async function storeHistory(
   app: App,
-  held: Held,
+  { held, platform }: Syncing,
   { chat_id, messages, limit, counts }: HistoryPage,
 ): Promise<void> {
   await app.db.transaction(async (tx) => {
     await requireLease(tx, held)
-    const isDeleted = await findDeleted(
-      tx,
-      held,
-      messages.map(({ id }) => id),
-    )
+    const ids = messages.map(({ id }) => id)
+    const isDeleted = await findDeleted(tx, held, { ids, ownCountUpTo: platform.ownCountUpTo })
     const seen = messages.map((message) => ({ chat_id, message, announce: false }))
     await storeMessages(
       tx,
@@ -153,7 +154,11 @@ async function storeHistory(
 
 /** What the platform gave; undefined when it did not, after a pause as long as it asked for. */
 async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>>): Promise<T | undefined> {
-  const { held, paceMs, signal } = syncing
+  const {
+    held,
+    platform: { paceMs },
+    signal,
+  } = syncing
   const outcome = await answered(call(), signal)
   if (outcome.kind === 'accepted') {
     if (paceMs > 0) await pause(paceMs, signal)

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
-import type { Connection } from '../../src/db/sql.ts'
+import type { Connection } from '../../src/db/pool.ts'
 
 const startAttemptsMax = 100
 

@@ -8,7 +8,7 @@ import { makeLogger } from '../../src/cli/log.ts'
 import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/contract.ts'
-import { openDatabase } from '../../src/db/sql.ts'
+import { openDatabase } from '../../src/db/pool.ts'
 import { routes } from '../../src/routes.ts'
 import type { Postgres } from './postgres.ts'
 

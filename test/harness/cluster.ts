@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { type Connection, openDatabase } from '../../src/db/sql.ts'
+import { type Connection, openDatabase } from '../../src/db/pool.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

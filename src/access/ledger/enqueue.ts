@@ -4,7 +4,8 @@
  */
 import type { App, Settled, Topic } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
-import { type Db, isDuplicate, sql } from '../../db/sql.ts'
+import { isDuplicate } from '../../db/errors.ts'
+import { type Db, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import type { NewOperation, OperationKind } from '../../operation.ts'
 

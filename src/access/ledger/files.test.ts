@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { type Database, openDatabase, sql } from '../../db/sql.ts'
+import { openDatabase } from '../../db/pool.ts'
+import { type Database, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { chunkBytes, forgetFiles, readChunks, storeChunk } from './files.ts'
 

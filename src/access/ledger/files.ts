@@ -1,6 +1,6 @@
 /** Attachments on their way: stored in chunks while they arrive, gone when their operation no longer needs them. */
 import { type Database, type Db, sql } from '../../db/sql.ts'
-import { release } from '../../lib/memory.ts'
+import { freeBuffer } from '../../lib/free-buffer.ts'
 
 export const chunkBytes = 256 * 1024
 /** As much as one call forgets: deleting a thousand chunks stays well within a statement's time. */
@@ -76,7 +76,7 @@ export async function* readChunks(db: Database, file_id: string): AsyncGenerator
     await db.transaction((tx) => Promise.all([tx.run(which), tx.copyOut(chunk, take)]))
     if (used === copyHead.length + copyTail.length) return
     yield copied.subarray(copyHead.length + fieldHeadBytes, used - copyTail.length)
-    release(copied)
+    freeBuffer(copied)
   }
 }
 /**

@@ -24,5 +24,5 @@ export async function advancePosition(
 export function listPositions(db: Db): Promise<{ account_id: string; position: string | null }[]> {
   return db.rows(sql`
     select h.account_id, h.position from account_hosts h join accounts a on a.id = h.account_id
-    where a.platform = 'sandbox' and a.status = 'READY' and h.lease_until > clock_timestamp()`)
+    where a.status = 'READY' and h.lease_until > clock_timestamp()`)
 }

@@ -1,7 +1,7 @@
 /** The one door to the platform for a caller: a wish under its key, and an honest answer about it. */
 import type { App, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
-import { isConnectionLost, LostCommit } from '../../db/sql.ts'
+import { isConnectionLost, LostCommit } from '../../db/errors.ts'
 import { ApiError, type ErrorCode, errors } from '../../lib/errors.ts'
 import type { NewOperation } from '../../operation.ts'
 import type { Refusal } from '../../platform/port.ts'

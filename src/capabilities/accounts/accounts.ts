@@ -8,7 +8,7 @@ import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { newAccountId } from '../../lib/ids.ts'
 import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
-import type { Person, PlatformName } from '../../platform/port.ts'
+import type { Person } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
@@ -18,7 +18,7 @@ export type Status = (typeof statuses)[number]
 export interface AccountRow {
   readonly id: string
   readonly workspace_id: string
-  readonly platform: PlatformName
+  readonly platform: string
   readonly name: string
   readonly status: Status
   readonly status_reason: string | null
@@ -27,7 +27,7 @@ export interface AccountRow {
 
 export interface NewAccount {
   readonly workspace_id: string
-  readonly platform: PlatformName
+  readonly platform: string
   readonly name: string
 }
 

@@ -1,7 +1,7 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
-import type { Attachment, Message } from '../../platform/port.ts'
+import type { Attachment, Message, Platform } from '../../platform/port.ts'
 
 export interface Seen {
   readonly chat_id: string
@@ -139,14 +139,15 @@ function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
   return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
 
-export interface Deletion {
-  /** Null where the platform names the messages only. */
-  readonly chat_id: string | null
-  readonly message_ids: readonly string[]
-}
+/** Which chats of a platform count their messages themselves; all others of an account share one count. */
+export type Counting = Pick<Platform, 'ownCountUpTo'>
 
 /** Which of these messages were deleted before: updates about them come too late. */
-export async function findDeleted(tx: Tx, owner: Owner, ids: readonly string[]): Promise<Deleted> {
+export async function findDeleted(
+  tx: Tx,
+  owner: Owner,
+  { ids, ownCountUpTo }: Counting & { ids: readonly string[] },
+): Promise<Deleted> {
   if (ids.length === 0) return () => false
   const rows = await tx.rows<Place>(sql`
     select d.chat_id, d.id from unnest(${ids}::bigint[]) as given (id)
@@ -154,16 +155,17 @@ export async function findDeleted(tx: Tx, owner: Owner, ids: readonly string[]):
       select chat_id, id from deleted_messages
       where account_id = ${owner.account_id} and id = given.id limit 100) d on true`)
   const places = new Set(rows.map(({ chat_id, id }) => `${chat_id}:${id}`))
+  const sharesCount = (chat_id: string) => BigInt(chat_id) > BigInt(ownCountUpTo)
   return ({ chat_id, message }) =>
-    places.has(`${chat_id}:${message.id}`) || (!isChannel(chat_id) && places.has(`0:${message.id}`))
+    places.has(`${chat_id}:${message.id}`) || (sharesCount(chat_id) && places.has(`0:${message.id}`))
 }
 
 export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
 
-/** Channels number their messages by themselves, so their deletions always name the chat. */
-function isChannel(chat_id: string): boolean {
-  return BigInt(chat_id) <= -1_000_000_000_000n
-}
+/** A deletion that names no chat is about the chats that share one count. */
+export type Deletion =
+  | { readonly chat_id: string; readonly message_ids: readonly string[] }
+  | ({ readonly chat_id: null; readonly message_ids: readonly string[] } & Counting)
 
 /** The row stays, its content goes. Returns what was deleted now, by chat. */
 export async function deleteMessages(
@@ -172,11 +174,16 @@ export async function deleteMessages(
   deletions: readonly Deletion[],
 ): Promise<{ chat_id: string; message_ids: string[] }[]> {
   if (deletions.length === 0) return []
-  const pairs = deletions.flatMap(({ chat_id, message_ids }) => message_ids.map((id) => ({ chat_id, id })))
+  const pairs = deletions.flatMap((deletion) => {
+    const { chat_id, message_ids } = deletion
+    const own = deletion.chat_id === null ? deletion.ownCountUpTo : null
+    return message_ids.map((id) => ({ chat_id, id, own }))
+  })
   return tx.rows(sql`
     with named as (
-      select distinct chat_id, id from unnest(${pairs.map(({ chat_id }) => chat_id)}::bigint[],
-        ${pairs.map(({ id }) => id)}::bigint[]) as pair (chat_id, id)),
+      select distinct chat_id, id, own from unnest(${pairs.map(({ chat_id }) => chat_id)}::bigint[],
+        ${pairs.map(({ id }) => id)}::bigint[], ${pairs.map(({ own }) => own)}::bigint[])
+        as pair (chat_id, id, own)),
     remembered as (
       insert into deleted_messages (account_id, id, chat_id, workspace_id)
       select ${owner.account_id}, id, coalesce(chat_id, 0), ${owner.workspace_id} from named
@@ -185,7 +192,7 @@ export async function deleteMessages(
       update messages m set deleted_at = domain_now(), text = '', attachments = '[]'
       from named n
       where m.account_id = ${owner.account_id} and m.id = n.id and m.deleted_at is null
-        and (m.chat_id = n.chat_id or (n.chat_id is null and m.chat_id > -1000000000000))
+        and (m.chat_id = n.chat_id or m.chat_id > n.own)
       returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
 }

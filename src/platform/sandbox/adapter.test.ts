@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { conformance } from '../conformance.ts'
-import { directFixture, processFixture } from './fixture.ts'
+import { conformance } from '../../../test/platform/conformance.ts'
+import { directFixture, processFixture } from '../../../test/platform/sandbox-fixture.ts'
 import { openWorld } from './world.ts'
 
 const data_dir = mkdtempSync(join(tmpdir(), 'parley-sandbox-'))

@@ -14,10 +14,14 @@ import { chunkBytesMax, type Link, type LinkEvents, type Opened, type Wire } fro
 /** A connection that is not made by then is given up: nothing has been asked of it yet. */
 const connectMsMax = 10_000
 
+/** Channels have this number and lower ones, as on Telegram. */
+const channelsFrom = '-1000000000000'
+
 export function sandboxPlatform(link: Link): Platform {
   return {
     name: 'sandbox',
     paceMs: 0,
+    ownCountUpTo: channelsFrom,
     connect: (account, listener) => connect(link, account, listener),
     close: () => Promise.resolve(),
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { controlOperations } from './control.ts'
-import { askWorld, otherSide } from './fixture.ts'
 import { openWorld } from './world.ts'
 
 const account_id = 'acc_one'

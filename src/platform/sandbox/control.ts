@@ -5,10 +5,11 @@
 import { z } from 'zod'
 import { time } from '../../lib/shapes.ts'
 import { lengthOf } from '../../lib/text.ts'
-import { type ControlOperation, operation } from './control-operation.ts'
+import { type ControlOperation, operation } from '../control-operation.ts'
 import { faultKinds, faultTargets } from './faults.ts'
 import { behaviours, delaySecondsDefault } from './people.ts'
 import { deleteMessage, editMessage, readMessages, writeMessage } from './person-acts.ts'
+import type { World } from './world.ts'
 
 const account_id = z.string().min(1).max(200).describe('An account that has connected to this sandbox.')
 const person_id = z.int().positive()
@@ -37,7 +38,7 @@ const journalEntry = z.strictObject({
 const account = 'acc_7Kq2mPz9Lx4TnB1cWd8e'
 const at = '2026-11-02T09:30:00.000Z'
 
-export const controlOperations: readonly ControlOperation[] = [
+export const controlOperations: readonly ControlOperation<World>[] = [
   operation({
     name: 'addPerson',
     method: 'POST',

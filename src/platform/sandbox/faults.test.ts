@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { expectAccepted, Recorder, within } from '../conformance-recorder.ts'
+import { expectAccepted, Recorder, within } from '../../../test/platform/conformance-recorder.ts'
 import type { Session } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
 import { directLink } from './direct-link.ts'

@@ -3,9 +3,9 @@ import { connect as dial } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { expectAccepted, Recorder, within } from '../conformance-recorder.ts'
+import { expectAccepted, Recorder, within } from '../../../test/platform/conformance-recorder.ts'
+import { otherSide, type SandboxProcess, startProcess } from '../../../test/platform/sandbox-fixture.ts'
 import { sandboxPlatform } from './adapter.ts'
-import { otherSide, type SandboxProcess, startProcess } from './fixture.ts'
 import { socketLink } from './socket-link.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'parley-process-'))

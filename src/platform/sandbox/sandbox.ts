@@ -5,10 +5,10 @@ import { resolve } from 'node:path'
 import { Refusal } from '../../lib/errors.ts'
 import type { Platform, PlatformClock, Standing } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
-import { advanceTo, drive, manualClock, systemClock } from './clock.ts'
 import { directLink } from './direct-link.ts'
 import { socketLink } from './socket-link.ts'
 import { openWorld, type World } from './world.ts'
+import { advanceTo, drive, manualClock, systemClock } from './world-clock.ts'
 
 export interface Sandbox extends PlatformClock {
   readonly platform: Platform

@@ -1,7 +1,7 @@
 /** The platform's end of the socket link: an HTTP upgrade, then one session a socket. */
-import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { UpgradeHandler } from '../module.ts'
 import type { Outcome, UpdateBatch } from '../port.ts'
 import { type Hello, type Method, parseParams } from './calls.ts'
 import { Door, type Peer } from './door.ts'
@@ -14,8 +14,6 @@ const helloMsMax = 10_000
 const farewellMsMax = 1000
 /** Calls of one session that wait for an answer at the same time. */
 const callsMax = 1000
-
-export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export function serveLink(world: World): UpgradeHandler {
   return (request, socket, head) => {

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openChat, readHistory, send, setReadState } from './account-acts.ts'
-import { advanceTo, type ManualClock, manualClock } from './clock.ts'
 import type { Behaviour } from './people.ts'
 import { deleteMessage, readMessages, writeMessage } from './person-acts.ts'
 import { viewUpdate } from './view.ts'
 import { openWorld, type World } from './world.ts'
+import { advanceTo, type ManualClock, manualClock } from './world-clock.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'parley-world-'))
 afterAll(() => rmSync(root, { recursive: true }))

@@ -4,12 +4,12 @@
  */
 import { ApiError } from '../../lib/errors.ts'
 import { apply } from './apply.ts'
-import { type Clock, systemClock } from './clock.ts'
 import type { Delivery, Entry, FloodRule, JournalEntry } from './entries.ts'
 import { type Fault, type FaultQuestion, findFault, makeFault, type NewFault } from './faults.ts'
 import { type Log, memoryLog, openLog } from './log.ts'
 import { answerOf, makePerson, type NewPerson, type WorldPerson } from './people.ts'
 import { type Account, type Due, type Happening, State } from './state.ts'
+import { type Clock, systemClock } from './world-clock.ts'
 
 export interface WorldOptions {
   /** Null keeps the world in memory only. */

@@ -1,11 +1,11 @@
 /** The process the tests start: a world served on a loopback port, whose address is its one line of output. */
 import { createServer, type IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { ApiError } from '../../lib/errors.ts'
-import { drive } from './clock.ts'
-import { controlOperations } from './control.ts'
-import { serveLink } from './serve-link.ts'
-import { openWorld } from './world.ts'
+import { ApiError } from '../../src/lib/errors.ts'
+import { controlOperations } from '../../src/platform/sandbox/control.ts'
+import { serveLink } from '../../src/platform/sandbox/serve-link.ts'
+import { openWorld } from '../../src/platform/sandbox/world.ts'
+import { drive } from '../../src/platform/sandbox/world-clock.ts'
 
 const world = openWorld({ data_dir: process.argv[2] ?? null, seed: 7 })
 const driver = drive(world, (error) => {

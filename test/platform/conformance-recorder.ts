@@ -1,6 +1,6 @@
 /** The conformance suite's listener: keeps what it is told, and can be slow or fail on demand. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Closed, Listener, Outcome, Update, UpdateBatch } from './port.ts'
+import type { Closed, Listener, Outcome, Update, UpdateBatch } from '../../src/platform/port.ts'
 
 type Kind = Update['kind']
 

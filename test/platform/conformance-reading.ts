@@ -1,8 +1,8 @@
 /** The conformance suite on reading, and the stream of updates. */
 import { describe, expect, test } from 'vitest'
+import type { Message } from '../../src/platform/port.ts'
 import { expectAccepted, within } from './conformance-recorder.ts'
 import { messageIn, type Stage } from './conformance-stage.ts'
-import type { Message } from './port.ts'
 
 export function readingConform(stage: () => Stage): void {
   describe('history', () => {

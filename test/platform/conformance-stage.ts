@@ -1,6 +1,7 @@
 /** What the conformance suite plays on: the platform under test, its other side, and accounts that meet people. */
+
+import type { AccountRef, Platform, Session, Submission } from '../../src/platform/port.ts'
 import { expectAccepted, Recorder } from './conformance-recorder.ts'
-import type { AccountRef, Platform, Session, Submission } from './port.ts'
 
 /** A platform to test, and its other side: the people, and what goes wrong. */
 export interface Fixture {

@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Fixture, OtherSide } from '../conformance-stage.ts'
-import { sandboxPlatform } from './adapter.ts'
-import { controlOperations } from './control.ts'
-import { directLink } from './direct-link.ts'
-import { socketLink } from './socket-link.ts'
-import type { World } from './world.ts'
+import { sandboxPlatform } from '../../src/platform/sandbox/adapter.ts'
+import { controlOperations } from '../../src/platform/sandbox/control.ts'
+import { directLink } from '../../src/platform/sandbox/direct-link.ts'
+import { socketLink } from '../../src/platform/sandbox/socket-link.ts'
+import type { World } from '../../src/platform/sandbox/world.ts'
+import type { Fixture, OtherSide } from './conformance-stage.ts'
 
 /** Calls an operation of the control address by its name. */
 export type Ask = (name: string, input: object) => Promise<unknown>
@@ -95,7 +95,7 @@ export interface SandboxProcess {
 
 /** A world in a process of its own, served on loopback. */
 export async function startProcess(data_dir: string): Promise<SandboxProcess> {
-  const script = fileURLToPath(new URL('./fixture-process.ts', import.meta.url))
+  const script = fileURLToPath(new URL('./sandbox-process.ts', import.meta.url))
   const child = spawn(process.execPath, [script, data_dir], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(createInterface(child.stdout), 'line')
   const address = String(line)

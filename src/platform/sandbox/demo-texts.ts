@@ -1,40 +1,4 @@
 /** What the people of the demo are called and what they say. Everything is made up. */
-import type { NewColumn } from '../capabilities/columns/columns.ts'
-import type { NewStage } from '../capabilities/pipeline/pipeline.ts'
-
-export const stages: readonly NewStage[] = [
-  { key: 'contacted', label: 'Contacted' },
-  { key: 'qualified', label: 'Qualified' },
-  { key: 'proposal', label: 'Proposal sent' },
-  { key: 'won', label: 'Won', terminal: true },
-  { key: 'lost', label: 'Lost', terminal: true },
-]
-
-export const columns: readonly NewColumn[] = [
-  {
-    name: 'Plan',
-    type: 'select',
-    options: [
-      { value: 'Starter', color: 'gray' },
-      { value: 'Team', color: 'blue' },
-      { value: 'Enterprise', color: 'purple' },
-    ],
-  },
-  {
-    name: 'Interests',
-    type: 'multi_select',
-    options: [
-      { value: 'API', color: 'green' },
-      { value: 'Campaigns', color: 'orange' },
-      { value: 'Support', color: 'teal' },
-    ],
-  },
-  { name: 'Deal size', type: 'number' },
-  { name: 'Next step', type: 'date' },
-  { name: 'Website', type: 'url' },
-  { name: 'Decides', type: 'checkbox' },
-  { name: 'Notes', type: 'text' },
-]
 
 export const firstNames: readonly string[] = [
   'Amina',

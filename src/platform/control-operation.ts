@@ -1,12 +1,11 @@
-/** What a call of the control address is. */
+/** What a call of a platform's control address is. */
 import type { z } from 'zod'
-import { parse } from '../../lib/parse.ts'
-import type { World } from './world.ts'
+import { parse } from '../lib/parse.ts'
 
-export interface ControlOperation<S = World> {
+interface Statement {
   readonly name: string
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below `/sandbox/v1`. */
+  /** Below `/<platform>/v1`. */
   readonly path: string
   readonly summary: string
   readonly description: string
@@ -14,12 +13,16 @@ export interface ControlOperation<S = World> {
   readonly query: z.ZodType | null
   readonly response: z.ZodType
   readonly example: { readonly request: unknown; readonly response: unknown }
+}
+
+/** An operation on a subject that is given later. */
+export interface ControlOperation<S> extends Statement {
   /** Checks what came in and does it. What is wrong with it is thrown as an `ApiError`. */
   handle(subject: S, input: ControlInput): Promise<unknown>
 }
 
 /** An operation together with what it acts on. */
-export interface ControlCall extends Omit<ControlOperation, 'handle'> {
+export interface ControlCall extends Statement {
   handle(input: ControlInput): Promise<unknown>
 }
 
@@ -35,7 +38,7 @@ export interface ControlInput {
 type Parsed<S extends z.ZodType | null> = S extends z.ZodType ? z.infer<S> : null
 
 interface Definition<S, B extends z.ZodType | null, Q extends z.ZodType | null, R extends z.ZodType>
-  extends Omit<ControlOperation, 'body' | 'query' | 'response' | 'handle'> {
+  extends Omit<Statement, 'body' | 'query' | 'response'> {
   readonly body: B
   readonly query: Q
   readonly response: R
@@ -43,12 +46,9 @@ interface Definition<S, B extends z.ZodType | null, Q extends z.ZodType | null, 
 }
 
 /** States an operation with the types of its own schemas, and gives it the one check that all of them share. */
-export function operation<
-  B extends z.ZodType | null,
-  Q extends z.ZodType | null,
-  R extends z.ZodType,
-  S = World,
->(definition: Definition<S, B, Q, R>): ControlOperation<S> {
+export function operation<S, B extends z.ZodType | null, Q extends z.ZodType | null, R extends z.ZodType>(
+  definition: Definition<S, B, Q, R>,
+): ControlOperation<S> {
   return {
     ...definition,
     handle: async (subject, input) =>

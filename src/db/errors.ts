@@ -1,0 +1,52 @@
+/** What a failure of the database means: to the connection, to a transaction, to a caller. */
+import pg from 'pg'
+import { ApiError } from '../lib/errors.ts'
+
+/** The answer to COMMIT never came: it may have happened. */
+export class LostCommit extends Error {
+  override readonly name = 'LostCommit'
+}
+
+/** True when nothing more can be said to this connection. */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof LostCommit) return true
+  if (error instanceof ApiError) return isConnectionLost(error.cause)
+  if (!(error instanceof pg.DatabaseError)) return error instanceof Error && !isOurs(error)
+  return /^(08|57P)/.test(error.code ?? '')
+}
+
+/** True when a unique index of the table said no. */
+export function isDuplicate(error: unknown, table: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === '23505' && error.table === table
+}
+
+/** Errors that our own code throws inside a transaction leave the connection whole. */
+function isOurs(error: Error): boolean {
+  const code = (error as NodeJS.ErrnoException).code
+  if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return false
+  return !/^(Connection terminated|Query read timeout|timeout e|Client has encountered|Client was closed)/i.test(
+    error.message,
+  )
+}
+
+/** Whatever keeps us from connecting, a wrong password or a database that is gone, is nobody's bug here. */
+export function unavailable(cause: unknown): never {
+  throw new ApiError('store_unavailable', { cause })
+}
+
+/** What a failure of the database means to a caller. A statement that is simply wrong stays a bug. */
+export function rethrow(error: unknown): never {
+  if (error instanceof ApiError || error instanceof LostCommit) throw error
+  if (error instanceof pg.DatabaseError) {
+    const code = error.code ?? ''
+    // Not there, or not ours to read.
+    if (['42P01', '42703', '42501'].includes(code)) throw new ApiError('schema_unavailable', { cause: error })
+    // Connections, resources, cancellations, time limits, recovery.
+    if (/^(08|53|57|58|25006|25P03|40|55P03)/.test(code)) {
+      throw new ApiError('store_unavailable', { cause: error })
+    }
+    throw error
+  }
+  if (isConnectionLost(error)) throw new ApiError('store_unavailable', { cause: error })
+  throw error
+}

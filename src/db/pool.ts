@@ -1,0 +1,168 @@
+/** The connections to the database: a pool, statements on it, transactions. */
+import pg from 'pg'
+import { copyIn, divert } from './copy.ts'
+import { isConnectionLost, LostCommit, rethrow, unavailable } from './errors.ts'
+import { watchSilence } from './silence.ts'
+import type { Database, Db, Sql, Tx } from './sql.ts'
+
+/** Statements give up before a caller would: a stuck lock or a slow plan is an answer, not a queue. */
+const limits = {
+  lock_timeout: 2_000,
+  statement_timeout: 5_000,
+  idle_in_transaction_session_timeout: 10_000,
+}
+
+export type Connection = Pick<pg.PoolConfig, 'connectionString' | 'host' | 'user' | 'password' | 'database'>
+
+export function openDatabase(connection: Connection, { pool_size }: { pool_size: number }): Database {
+  const settings: pg.PoolConfig = {
+    ...connection,
+    application_name: 'parley',
+    options: Object.entries(limits)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+    connectionTimeoutMillis: 3_000,
+    keepAlive: true,
+  }
+  // What is asked without waiting goes out at once: BEGIN travels with the first statement.
+  const pool = new pg.Pool({ ...settings, max: pool_size, pipeline: true })
+  // Without a listener one dropped connection ends the process. The next query reports it.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const watch = watchSilence()
+  const ask: Ask = (client, statement, form) =>
+    query(client, statement, { form, answered: watch.ask(client) }).catch(trace)
+
+  return {
+    ...queries((statement, form) => withClient(pool, (client) => ask(client, statement, form))),
+    transaction: (work) => withClient(pool, (client) => transaction(client, { ask, begin, work })),
+    snapshot: (work) =>
+      withClient(pool, (client) => transaction(client, { ask, begin: beginSnapshot, work })),
+    copyIn: (statement, bytes) =>
+      withClient(pool, (client) => copyIn(client, statement.text, bytes).finally(watch.ask(client))),
+    async client() {
+      const client = new pg.Client(settings)
+      client.on('error', () => {})
+      await client.connect().catch(unavailable)
+      return client
+    },
+    pool,
+    close() {
+      watch.close()
+      return pool.end()
+    },
+  }
+}
+
+type Form = 'objects' | 'lists'
+type Ask = (client: pg.ClientBase, statement: Sql, form?: Form) => Promise<pg.QueryResult>
+
+// Without a name: there is nothing to prepare.
+const begin: Sql = { name: '', text: 'begin', values: [] }
+const beginSnapshot: Sql = { ...begin, text: 'begin isolation level repeatable read read only' }
+const commit: Sql = { ...begin, text: 'commit' }
+const rollback: Sql = { ...begin, text: 'rollback' }
+
+function queries(ask: (statement: Sql, form?: Form) => Promise<pg.QueryResult>): Db {
+  return {
+    rows: async (statement) => (await ask(statement)).rows,
+    maybe: async (statement) => (await ask(statement)).rows[0],
+    async one<T>(statement: Sql): Promise<T> {
+      const { rows } = await ask(statement)
+      if (rows.length !== 1) throw new Error(`Expected one row, got ${rows.length}.`)
+      return rows[0] as T
+    },
+    lists: async <T>(statement: Sql) => (await ask(statement, 'lists')).rows as T[],
+    run: async (statement) => (await ask(statement)).rowCount ?? 0,
+  }
+}
+
+async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect().catch(unavailable)
+  let broken = false
+  try {
+    return await work(client)
+  } catch (error) {
+    broken = isConnectionLost(error)
+    return rethrow(error)
+  } finally {
+    client.release(broken)
+  }
+}
+
+/** The driver copies what is asked property by property, and the prototype as it is. */
+const asLists: pg.QueryConfig = Object.create({ rowMode: 'array' })
+
+/** With a callback: the driver's own promise keeps what was read until the next full collection of garbage. */
+function query(
+  client: pg.ClientBase,
+  { name, text, values: given }: Sql,
+  { form, answered }: { form: Form | undefined; answered: () => void },
+): Promise<pg.QueryResult> {
+  const values = given as unknown[]
+  return new Promise((resolve, reject) => {
+    const answer = (error: Error | undefined, result: pg.QueryResult) => {
+      answered()
+      if (error) reject(error)
+      else resolve(result)
+    }
+    const question = new pg.Query(form === 'lists' ? asLists : text, values, answer)
+    client.query(Object.assign(question, { name, text }))
+  })
+}
+
+async function copyOut(
+  client: pg.PoolClient,
+  ask: Ask,
+  { statement, take }: { statement: Sql; take: (bytes: Buffer) => void },
+): Promise<void> {
+  const undo = divert((client as unknown as pg.Client).connection.stream, take)
+  try {
+    await ask(client, statement)
+  } finally {
+    undo()
+  }
+}
+
+/** The driver's trace leads to a socket; this one leads to whoever asked. */
+function trace(error: unknown): never {
+  if (error instanceof Error) Error.captureStackTrace(error)
+  throw error
+}
+
+interface Transaction<T> {
+  readonly ask: Ask
+  readonly begin: Sql
+  readonly work: (tx: Tx) => Promise<T> | T
+}
+
+async function transaction<T>(client: pg.PoolClient, { ask, begin, work }: Transaction<T>): Promise<T> {
+  const begun = ask(client, begin)
+  begun.catch(() => {})
+  const last: Sql[] = []
+  const tx = {
+    ...queries((statement, form) => ask(client, statement, form)),
+    atCommit: (statement: Sql) => void last.push(statement),
+    copyOut: (statement: Sql, take: (bytes: Buffer) => void) => copyOut(client, ask, { statement, take }),
+  }
+  let result: T
+  try {
+    result = await work(tx as unknown as Tx)
+    await begun
+  } catch (error) {
+    // A connection that is gone has rolled back by itself.
+    if (!isConnectionLost(error)) await ask(client, rollback)
+    throw error
+  }
+  const before = last.map((statement) => ask(client, statement))
+  const committed = ask(client, commit).catch((error) => {
+    throw isConnectionLost(error) ? new LostCommit('The answer to COMMIT was lost.', { cause: error }) : error
+  })
+  committed.catch(() => {})
+  const failed = (await Promise.allSettled(before)).find((one) => one.status === 'rejected')
+  const done = await committed
+  // After a statement that failed the server makes a ROLLBACK of it.
+  if (failed) throw failed.reason
+  if (done.command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
+  return result
+}

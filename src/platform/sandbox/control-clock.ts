@@ -1,0 +1,44 @@
+/** The two calls of the control address that move the manual clock: on the service, and on a sandbox of its own. */
+import { z } from 'zod'
+import { time } from '../../lib/shapes.ts'
+import { type ControlOperation, operation } from '../control-operation.ts'
+import type { AdvanceClock } from '../module.ts'
+import type { PlatformClock } from '../port.ts'
+
+export const advanceOperation: ControlOperation<AdvanceClock> = operation({
+  name: 'advance_clock',
+  method: 'POST',
+  path: '/clock/advance',
+  summary: 'Moves the manual clock',
+  description: 'Answers after every due thing has been done. Only with PARLEY_CLOCK=manual.',
+  body: z.strictObject({
+    seconds: z
+      .number()
+      .min(0)
+      .max(366 * 86_400),
+  }),
+  query: null,
+  response: z.strictObject({ now: z.string() }),
+  example: { request: { seconds: 3600 }, response: { now: '2026-11-15T10:30:00.000Z' } },
+  handle: async (advance, { body }) => ({ now: (await advance(body.seconds)).toISOString() }),
+})
+
+/** How a service passes its time on to a sandbox in another process. */
+export const followOperation: ControlOperation<PlatformClock> = operation({
+  name: 'follow_clock',
+  method: 'POST',
+  path: '/clock',
+  summary: 'Follows the clock of the service',
+  description: 'Called by the service that moves the clock. Only with PARLEY_CLOCK=manual.',
+  body: z.strictObject({ to: time }),
+  query: null,
+  response: z.strictObject({
+    next_due_at: z.string().nullable(),
+    positions: z.record(z.string(), z.string()),
+  }),
+  example: {
+    request: { to: '2026-11-15T10:30:00.000Z' },
+    response: { next_due_at: null, positions: { acc_2Jk9vQ7wXb4LmN8pRt3Z: '12' } },
+  },
+  handle: (clock, { body }) => clock.run(body.to),
+})

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAccount } from '../src/capabilities/accounts/accounts.ts'
+import { closePlatforms, openPlatforms, platformNames } from '../src/cli/platforms.ts'
+import type { OpenPlatform, PlatformModule } from '../src/platform/module.ts'
+import type { Platform } from '../src/platform/port.ts'
+import { openService, type Service } from './harness/service.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await openService()
+})
+afterAll(() => service.close())
+
+/** A platform nobody can reach. Notes when it is closed. */
+function makeModule(name: string, more: Partial<OpenPlatform>, closed: string[] = []): PlatformModule {
+  const platform: Platform = {
+    name,
+    paceMs: 0,
+    ownCountUpTo: '-1000000000000',
+    connect: () => Promise.resolve({ kind: 'not_written', reason: 'Nobody is there.' }),
+    close: () => Promise.resolve(),
+  }
+  const close = async () => void closed.push(name)
+  return { name, variables: {}, open: async () => ({ platform, real: false, close, ...more }) }
+}
+
+const options = { role: 'start', directory: '' } as const
+
+test.each(platformNames)('the database takes accounts of the platform %s', async (platform) => {
+  const { workspace_id } = await service.tenant()
+  const account = await createAccount(service.app, 'system', { workspace_id, platform, name: 'Sales' })
+  expect(account.platform).toBe(platform)
+})
+
+test('a manual clock is refused next to a real platform, and what was open is closed', async () => {
+  const closed: string[] = []
+  const modules = [makeModule('ours', {}, closed), makeModule('theirs', { real: true }, closed)]
+  const { app } = service
+  const manual = { ...app, config: { ...app.config, clock: 'manual' as const } }
+  await expect(openPlatforms(manual, modules, options)).rejects.toThrow('the time of theirs cannot be moved')
+  expect(closed).toEqual(['ours', 'theirs'])
+  const open = await openPlatforms(app, modules, options)
+  expect([...open.keys()]).toEqual(['ours', 'theirs'])
+  await closePlatforms(open)
+})
