@@ -28,6 +28,8 @@ export interface OpenOptions {
   /** Migrates also a database that is not its own. */
   readonly migrate?: boolean
   readonly routes: readonly RouteInfo[]
+  /** Where the migrations lie; our own folder unless told. */
+  readonly migrations?: readonly string[]
 }
 
 export interface OpenApp extends App {
@@ -128,7 +130,7 @@ async function prepare(db: Database, options: OpenOptions): Promise<readonly str
   const { config, claim, log } = options
   let applied: readonly string[] = []
   if (options.migrate || claim === 'service' || config.database.kind === 'embedded') {
-    applied = await withProgress('Migrating the database', migrate(db))
+    applied = await withProgress('Migrating the database', migrate(db, options.migrations))
     if (applied.length > 0) log.info({ migrations: applied }, 'migrated')
   } else if (!(await isMigrated(db))) {
     throw new Refusal('The database is not migrated to this version. Run `parley migrate` first.')

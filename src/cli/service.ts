@@ -24,6 +24,8 @@ export interface Parts {
   readonly operations: readonly OperationKind[]
   readonly loops: readonly MakeLoops[]
   readonly platforms: readonly PlatformModule[]
+  /** The folders that hold migrations. */
+  readonly migrations: readonly string[]
 }
 
 export type Role = 'start' | 'serve' | 'work'
@@ -59,7 +61,8 @@ export class Service {
   /** Opens the database. Nothing is answered and nothing runs before `begin`. */
   static async open(parts: Parts, options: ServiceOptions): Promise<Service> {
     const { config, data_dir, log } = options
-    const app = await openApp({ config, data_dir, log, claim: 'service', routes: parts.routes })
+    const { routes, migrations } = parts
+    const app = await openApp({ config, data_dir, log, claim: 'service', routes, migrations })
     return new Service(app, parts, options)
   }
 

@@ -5,7 +5,9 @@ import { type Db, sql } from './sql.ts'
 /** Sets the clock as configured. A database that lived by a manual clock does not fall back by itself. */
 export async function ensureClock(db: Db, clock: 'system' | 'manual'): Promise<void> {
   if (clock === 'manual') {
-    await db.run(sql`insert into manual_clock (at) values (clock_timestamp()) on conflict do nothing`)
+    await db.run(
+      sql`insert into manual_clock (at) values (date_trunc('milliseconds', clock_timestamp())) on conflict do nothing`,
+    )
     return
   }
   if (await db.maybe(sql`select at from manual_clock`)) {

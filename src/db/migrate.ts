@@ -13,11 +13,18 @@ export interface Migration {
   readonly checksum: string
 }
 
-const directory = join(import.meta.dirname, 'migrations')
+export const migrationsDirectory = join(import.meta.dirname, 'migrations')
 const lock = 7_346_003
 
-export async function listMigrations(): Promise<Migration[]> {
-  const files = (await readdir(directory)).filter((file) => /^\d{4}_[a-z_]+\.sql$/.test(file)).sort()
+export async function listMigrations(
+  directories: readonly string[] = [migrationsDirectory],
+): Promise<Migration[]> {
+  const migrations = await Promise.all(directories.map(readMigrations))
+  return migrations.flat().sort((one, other) => one.version - other.version)
+}
+
+async function readMigrations(directory: string): Promise<Migration[]> {
+  const files = (await readdir(directory)).filter((file) => /^\d{4}_[a-z_]+\.sql$/.test(file))
   return Promise.all(
     files.map(async (name) => {
       const text = await readFile(join(directory, name), 'utf8')
@@ -28,8 +35,8 @@ export async function listMigrations(): Promise<Migration[]> {
 }
 
 /** Brings the database up to the code. Several processes may start at once: one works, the others wait. */
-export async function migrate(db: Database): Promise<readonly string[]> {
-  const migrations = await listMigrations()
+export async function migrate(db: Database, directories?: readonly string[]): Promise<readonly string[]> {
+  const migrations = await listMigrations(directories)
   const client = await db.client()
   try {
     await client.query('set lock_timeout = 0; set statement_timeout = 0')

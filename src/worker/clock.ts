@@ -25,7 +25,7 @@ export async function advanceClock(app: App, timed: Timed, seconds: number): Pro
   let standings = await runPlatforms(timed, now)
   for (let at = now; at < end; ) {
     await settle(app, timed, standings)
-    at = earliest([...(await listDueTimes(app, timed, standings)).filter((due) => due > at), end])
+    at = nextStop(await listDueTimes(app, timed, standings), { at, end })
     const moved = await moveClock(app.db, at)
     await app.settings.refresh()
     standings = await runPlatforms(timed, moved)
@@ -44,8 +44,11 @@ async function listDueTimes(app: App, { loops }: Timed, standings: readonly Stan
   return [...own, ...theirs].filter((due) => due !== null)
 }
 
-function earliest(times: readonly Date[]): Date {
-  return new Date(Math.min(...times.map((time) => time.getTime())))
+/** A due time may lie within the millisecond that was reached last: then it takes one more to get past it. */
+function nextStop(dues: readonly Date[], { at, end }: { at: Date; end: Date }): Date {
+  const reached = at.getTime()
+  const times = dues.map((due) => (due.getTime() === reached ? reached + 1 : due.getTime()))
+  return new Date(Math.min(end.getTime(), ...times.filter((time) => time > reached)))
 }
 
 /** Until every connected account has stored its updates and no loop has anything due. */

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const ourMain = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const readyMsMax = 45_000
 const exitMsMax = 45_000
 
@@ -30,7 +30,11 @@ export interface Parley {
 
 const running = new Set<ChildProcess>()
 
-export function spawnParley(args: readonly string[], env: Readonly<Record<string, string>> = {}): Parley {
+export function spawnParley(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  main = ourMain,
+): Parley {
   const child = spawn(process.execPath, [main, ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,36 @@
+/** Parley with one slice more: the lists of main, longer by what the toy brings. */
+import { join } from 'node:path'
+import { addAdminVerbs } from '../../src/cli/admin.ts'
+import { platformModules } from '../../src/cli/platforms.ts'
+import { runProgram } from '../../src/cli/program.ts'
+import { addRunVerbs } from '../../src/cli/run.ts'
+import { noun, verb } from '../../src/cli/verbs.ts'
+import { migrationsDirectory } from '../../src/db/migrate.ts'
+import { loops } from '../../src/loops.ts'
+import { operations } from '../../src/operations.ts'
+import { routes } from '../../src/routes.ts'
+import { loops as toyLoops } from './loops.ts'
+import { routes as toyRoutes } from './routes.ts'
+import { forgetReminder } from './toy.ts'
+import { operations as toyOperations } from './wave.ts'
+
+const parts = {
+  routes: [...routes, ...toyRoutes],
+  operations: [...operations, ...toyOperations],
+  loops: [...loops, toyLoops],
+  platforms: platformModules,
+  migrations: [migrationsDirectory, join(import.meta.dirname, 'migrations')],
+}
+
+await runProgram(parts, [
+  addRunVerbs,
+  addAdminVerbs,
+  (program) => {
+    verb(
+      noun(program, 'reminder', 'the reminders of a toy'),
+      'forget <id>',
+      'forgets one',
+      (app, actor, _, id) => forgetReminder(app, actor, id ?? ''),
+    )
+  },
+])
