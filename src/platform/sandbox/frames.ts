@@ -18,7 +18,6 @@ export const clientFrame = z.union([
   z.strictObject({ taken: frameId }),
   z.strictObject({ id: frameId, connect: hello }),
 ])
-export type ClientFrame = z.infer<typeof clientFrame>
 
 const outcome = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('accepted'), value: z.unknown() }),
