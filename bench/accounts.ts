@@ -4,9 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../src/db/sql.ts'
+import { loops } from '../src/loops.ts'
+import { operations } from '../src/operations.ts'
 import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
-import { startWorker } from '../src/worker/worker.ts'
+import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
 
 const accounts = 500
@@ -21,10 +23,13 @@ await withInstance(async (app, data_dir) => {
   const { person_id } = world.addPerson({ name: 'Ada' })
   const before = rss()
   const startedAt = performance.now()
-  const worker = await startWorker(app, {
-    platforms: new Map([['sandbox', sandbox.platform]]),
+  const parts = {
+    platforms: new Map([['sandbox' as const, sandbox.platform]]),
     directory: data_dir,
-  })
+    operations,
+    loops,
+  }
+  const worker = runWorker(app, await assembleWorker(app, parts))
   await until(connectMsMax, async () => {
     const { ready } = await app.db.one<{ ready: number }>(sql`
       select count(*)::int as ready from accounts where status = 'READY'`)

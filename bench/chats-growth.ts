@@ -70,7 +70,7 @@ async function prepare() {
 async function prepareAlone() {
   const config = readConfig({ PARLEY_POOL_SIZE: '16' })
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir: alone, log, claim: 'service', operations: routes })
+  const app = await openApp({ config, data_dir: alone, log, claim: 'service', routes })
   try {
     await requireData(app, { alone: true })
     await openGates(app)

@@ -24,7 +24,7 @@ const tables = ['contacts', 'chats', 'messages'] as const satisfies Table[]
 export async function openBench(overrides: Partial<Config> = {}): Promise<OpenApp> {
   const config = { ...readConfig({ PARLEY_POOL_SIZE: '16' }), ...overrides }
   const log = makeLogger('silent')
-  return openApp({ config, data_dir: benchDirectory, log, claim: 'service', operations: routes })
+  return openApp({ config, data_dir: benchDirectory, log, claim: 'service', routes })
 }
 
 export interface Size {

@@ -1,11 +1,11 @@
 /** Transactions per second that change something and emit an event, against the same without events. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../src/db/sql.ts'
-import { emit } from '../src/events/emit.ts'
-import { isSequenced } from '../src/events/sequencer.ts'
+import { emit, emitted } from '../src/events/emit.ts'
+import { loops } from '../src/events/loops.ts'
+import { countUnsequenced } from '../src/events/sequencer.ts'
 import { newId } from '../src/lib/ids.ts'
-import { runLoops } from '../src/worker/loops.ts'
-import { sequencer } from '../src/worker/worker.ts'
+import { runLoops } from '../src/worker/run-loops.ts'
 import { fsyncMs, makeAccounts, number, row, verdict, withInstance } from './harness.ts'
 
 const clients = 16
@@ -18,9 +18,9 @@ await withInstance(async (app, data_dir) => {
   const withEvents: number[] = []
   for (let round = 0; round < rounds; round++) {
     without.push(await rate(false))
-    const running = runLoops(app, [sequencer])
+    const running = runLoops(app, loops())
     withEvents.push(await rate(true))
-    while (!(await isSequenced(app.db))) await sleep(10)
+    while ((await countUnsequenced(app.db)) > 0) await sleep(10)
     await running.stop()
   }
   const { events, gaps } = await app.db.one<{ events: number; gaps: number }>(sql`
@@ -53,7 +53,7 @@ await withInstance(async (app, data_dir) => {
         }
         emit(tx, workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data }])
       })
-      if (emits) app.wake.signal('outbox')
+      if (emits) app.wake.signal(emitted)
     }
   }
 })

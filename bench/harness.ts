@@ -19,7 +19,7 @@ export async function withInstance(
   const data_dir = kept ?? (await mkdtemp(join(tmpdir(), 'parley-bench-')))
   const config = readConfig({ PARLEY_POOL_SIZE: '16', ...env })
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir, log, claim: 'service', operations: routes })
+  const app = await openApp({ config, data_dir, log, claim: 'service', routes })
   try {
     await work(app, data_dir)
   } finally {

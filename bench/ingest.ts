@@ -1,5 +1,5 @@
 /** Updates stored per second, against bare inserts of the same rows through `pg`, in batches of the same size. */
-import { claimAccounts, type Lease } from '../src/access/ledger/hosts.ts'
+import { claimAccounts, type Lease } from '../src/access/ledger/leases.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
 import type { Message, Update } from '../src/platform/port.ts'
@@ -15,8 +15,8 @@ const platform = { ownCountUpTo: '-1000000000000' }
 
 await withInstance(async (app, data_dir) => {
   const { workspace_id, ids } = await makeAccounts(app, accounts * rounds * 2)
-  const owner = newId()
-  const leases = await claimAccounts(app.db, { owner, platforms: ['sandbox'], limit: ids.length })
+  const worker_id = newId()
+  const leases = await claimAccounts(app.db, { worker_id, platforms: ['sandbox'], limit: ids.length })
   const ours: number[] = []
   const bare: number[] = []
   for (let round = 0; round < rounds; round++) {
@@ -57,7 +57,7 @@ await withInstance(async (app, data_dir) => {
       )
       const stored = await ingest(
         app,
-        { owner, ...lease },
+        { worker_id, ...lease },
         { updates, position: String(batch + 1) },
         platform,
       )

@@ -9,15 +9,18 @@ import { promisify } from 'node:util'
 import { submit } from '../src/access/ledger/submit.ts'
 import { setGates } from '../src/capabilities/gates/gates.ts'
 import { createKey } from '../src/capabilities/keys/keys.ts'
+import { sendMessage } from '../src/capabilities/messages/send.ts'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { type Caller, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { buildServer } from '../src/http/server.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
+import { loops } from '../src/loops.ts'
+import { operations } from '../src/operations.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { routes } from '../src/routes.ts'
-import { startWorker } from '../src/worker/worker.ts'
+import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { fsyncMs, makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
 
 const accounts = 50
@@ -45,7 +48,8 @@ await withInstance(
     const sandbox = await openLocalSandbox({ data_dir: null, failed: console.error })
     const { person_id } = sandbox.world.addPerson({ name: 'Ada' })
     const platforms = new Map([['sandbox' as const, sandbox.platform]])
-    const worker = await startWorker(app, { platforms, directory: data_dir })
+    const parts = { platforms, directory: data_dir, operations, loops }
+    const worker = runWorker(app, await assembleWorker(app, parts))
     await until(async () => {
       const { ready } = await app.db.one<{ ready: number }>(sql`
         select count(*)::int as ready from accounts where status = 'READY'`)
@@ -74,14 +78,18 @@ await withInstance(
       const call = async (at: number) => {
         const account_id = ids[at % ids.length] ?? ''
         for (let n = 0; n < each; n++) {
-          const wish = { account_id, chat_id: String(person_id), payload: { text: 'A message.', file: null } }
+          const wanted = {
+            account_id,
+            chat_id: String(person_id),
+            payload: { text: 'A message.', file: null },
+          }
           const askedAt = performance.now()
           const { status } = await submit(app, caller, {
-            kind: 'send_message',
+            operation: sendMessage,
             key: newId(),
             fingerprint: sha256(account_id),
-            manners: {},
-            wish: async () => wish,
+            overrides: {},
+            want: async () => wanted,
           })
           if (status === 200) times.push(performance.now() - askedAt)
         }

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { Config } from './config.ts'
-import type { Account, Allowlist, Caller, Gate, Operation } from './contract.ts'
+import type { Account, Allowlist, Caller, Gate, RouteInfo } from './contract.ts'
 import type { Database } from './db/sql.ts'
 import type { Secrets } from './lib/secrets.ts'
 
@@ -17,8 +17,8 @@ export interface App {
   readonly log: Logger
   /** Every room adds its own figures. */
   readonly metrics: Registry
-  /** What there is to do, and what each needs. */
-  readonly operations: readonly Operation[]
+  /** The routes there are, and what each needs. */
+  readonly routes: readonly RouteInfo[]
 }
 
 /** What operators switch while the service runs, never older than a second. */
@@ -66,8 +66,11 @@ export interface Window {
   readonly retry_after: number
 }
 
-/** What a loop may be waiting for. */
-export type Topic = 'outbox' | 'accounts' | 'history' | 'operations' | 'settled'
+/** What a loop may be waiting for. Whoever owns the rows it is about declares it, once. */
+export interface Topic {
+  /** What it is called between processes. */
+  readonly topic: string
+}
 
 /** Tells loops, here and in other processes, that there may be something to do. */
 export interface Wake {

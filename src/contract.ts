@@ -63,14 +63,16 @@ export interface Needs {
   readonly idempotency?: 'required' | 'optional'
 }
 
-/** An operation as far as /me tells of it. */
-export interface Operation extends Needs {
+/** A route as far as /me tells of it. */
+export interface RouteInfo extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string
 }
 
 /** Whose rows these are: an account, and the workspace it belongs to. */
-export interface Owner {
+export interface AccountKey {
   readonly account_id: string
   readonly workspace_id: string
 }
+
+export type Owner = AccountKey

@@ -4,9 +4,10 @@
  */
 import type { z } from 'zod'
 import type { App, Rule } from './app.ts'
-import type { Account, Caller, Needs, Operation } from './contract.ts'
+import type { Account, Caller, Needs, RouteInfo } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ErrorCode } from './lib/errors.ts'
+import type { NewOperation, OperationKind } from './operation.ts'
 
 export interface Reply {
   readonly status: number
@@ -77,7 +78,7 @@ export function ok(body: unknown): Reply {
   return { status: 200, body }
 }
 
-interface Described extends Operation {
+interface Described extends RouteInfo {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
   readonly summary: string
@@ -138,30 +139,21 @@ interface Local<P, Q, B> {
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B>) => Promise<Reply>
 }
 
-/** What a handler wants done on the platform. The payload is all that the account's host needs to know. */
-export interface Wish {
-  readonly account_id: string
-  /** The chat's number; null where there is none yet. */
-  readonly chat_id: string | null
-  readonly payload: unknown
-  /** An attachment that is stored already. */
-  readonly file_id?: string | undefined
-}
-
-/** Reaches the platform: a row of the ledger, executed once by the account's host. */
+/** Reaches the platform: a row of the ledger, executed once by the worker that drives the account. */
 interface OnPlatform<P, Q, B> {
   readonly effect: 'platform'
+  readonly operation: OperationKind
   /** What is wanted; throws where it cannot be. Nothing is written yet. */
-  readonly handle: (app: App, call: Call<P, Q, B>) => Promise<Wish>
+  readonly handle: (app: App, call: Call<P, Q, B>) => Promise<NewOperation>
   /** What one account may ask for, each counted over all processes. */
   readonly account_limits?: (app: App) => readonly Rule[]
   /** What a platform that asks to slow down is to the caller. */
   readonly flood: 429 | 503
-  /** A second wish once the first has come true, under the same key: a row of its own. */
+  /** A second operation once the first has completed, under the same key: a row of its own. */
   readonly followed_by?: {
-    readonly name: string
+    readonly operation: OperationKind
     readonly wanted: (body: B) => boolean
-    readonly wish: (call: Call<P, Q, B>, reply: unknown) => Wish
+    readonly next: (call: Call<P, Q, B>, reply: unknown) => NewOperation
   }
 }
 

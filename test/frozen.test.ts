@@ -1,7 +1,7 @@
 /** A connection that is open and silent is not a live session. Takes as long as a session may be silent. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listLiveness, liveSeconds } from '../src/access/ledger/hosts.ts'
+import { listLiveness, liveSeconds } from '../src/access/ledger/liveness.ts'
 import { openWorkplace, type Workplace } from './harness/worker.ts'
 
 const tickMs = 1_000

@@ -1,13 +1,15 @@
 /** Session hosts in one process: what they do when the platform, the database or another worker misbehaves. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { listLiveness } from '../src/access/ledger/hosts.ts'
+import { listLiveness } from '../src/access/ledger/liveness.ts'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
+import { loops } from '../src/loops.ts'
+import { operations } from '../src/operations.ts'
 import { editMessage } from '../src/platform/sandbox/person-acts.ts'
-import { startWorker } from '../src/worker/worker.ts'
+import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
@@ -258,7 +260,8 @@ describe('two workers', () => {
     const second = await others.work(neighbour)
     // One that cannot drive anything does not count.
     const bystander = await openNeighbour(others.service.database.url)
-    const idle = await startWorker(bystander, { platforms: new Map(), directory: others.directory })
+    const parts = { platforms: new Map(), directory: others.directory, operations, loops }
+    const idle = runWorker(bystander, await assembleWorker(bystander, parts))
     const shares = async () =>
       others.db.rows<{ accounts: number }>(sql`
         select count(*)::int as accounts from account_hosts

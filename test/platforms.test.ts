@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
-import { closePlatforms, joinClocks, openPlatforms, platformNames } from '../src/cli/platforms.ts'
+import { closePlatforms, openPlatforms, platformNames } from '../src/cli/platforms.ts'
 import type { OpenPlatform, PlatformModule } from '../src/platform/module.ts'
 import type { Platform } from '../src/platform/port.ts'
 import { openService, type Service } from './harness/service.ts'
@@ -42,24 +42,4 @@ test('a manual clock is refused next to a real platform, and what was open is cl
   const open = await openPlatforms(app, modules, options)
   expect([...open.keys()]).toEqual(['ours', 'theirs'])
   await closePlatforms(open)
-})
-
-test('several clocks are one: the next due time of any, the positions of all', async () => {
-  const clockOf = (next_due_at: string | null, account: string) => ({
-    run: async (to: Date) => ({ next_due_at, positions: { [account]: String(to.getTime()) } }),
-  })
-  const open = await openPlatforms(
-    service.app,
-    [
-      makeModule('one', { clock: clockOf('2026-11-15T10:30:00.000Z', 'a') }),
-      makeModule('two', { clock: clockOf('2026-11-15T10:29:59.999Z', 'b') }),
-      makeModule('three', { clock: clockOf(null, 'c') }),
-      makeModule('four', {}),
-    ],
-    options,
-  )
-  expect(await joinClocks(open).run(new Date(7))).toEqual({
-    next_due_at: '2026-11-15T10:29:59.999Z',
-    positions: { a: '7', b: '7', c: '7' },
-  })
 })

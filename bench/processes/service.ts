@@ -13,7 +13,7 @@ const app = await openApp({
   data_dir: benchDirectory,
   log: makeLogger('info', writeLines('/dev/null')),
   claim: 'service',
-  operations: routes,
+  routes,
 })
 const readiness = { worker: () => 'elsewhere', stopping: () => false }
 const server = await buildServer(app, routes, { readiness })

@@ -4,6 +4,7 @@ import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { LostCommit } from '../db/errors.ts'
 import { sql, type Tx } from '../db/sql.ts'
+import { emitted } from '../events/emit.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
@@ -62,7 +63,7 @@ export async function commit(
 ): Promise<Reply> {
   try {
     const reply = await app.db.transaction(work)
-    app.wake.signal('outbox')
+    app.wake.signal(emitted)
     return reply
   } catch (error) {
     if (error instanceof LostCommit) throw new ApiError('outcome_ambiguous', { ...lost, cause: error })

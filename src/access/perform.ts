@@ -8,7 +8,7 @@ import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
-import { requireReachable } from './ledger/hosts.ts'
+import { requireReachable } from './ledger/liveness.ts'
 import { submit } from './ledger/submit.ts'
 
 /** A request as any door hands it in. The body is read only once the caller is known to be allowed. */
@@ -74,7 +74,7 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
 
 type OnPlatform = Extract<Route, { effect: 'platform' }>
 
-interface Wished {
+interface Asked {
   readonly key: string | undefined
   readonly fingerprint: Buffer
   /** Requires the account, so it is made only when nothing can be replayed. */
@@ -87,23 +87,23 @@ async function performOnPlatform(
   app: App,
   route: OnPlatform,
   caller: Caller,
-  { key, fingerprint, call, body }: Wished,
+  { key, fingerprint, call, body }: Asked,
 ): Promise<Reply> {
-  const asked = { key, fingerprint, manners: { collision: route.collision ?? 400, flood: route.flood } }
+  const asked = { key, fingerprint, overrides: { collision: route.collision ?? 400, flood: route.flood } }
   const reply = await submit(app, caller, {
     ...asked,
-    kind: route.name,
-    wish: async () => {
-      const wish = await route.handle(app, call())
-      await requireReachable(app, wish.account_id, route.flood)
-      await requireAccountLimits(app, route, wish.account_id)
-      return wish
+    operation: route.operation,
+    want: async () => {
+      const wanted = await route.handle(app, call())
+      await requireReachable(app, wanted.account_id, route.flood)
+      await requireAccountLimits(app, route, wanted.account_id)
+      return wanted
     },
   })
   const { followed_by } = route
   if (reply.status !== 200 || !followed_by?.wanted(body)) return reply
-  const wish = async () => followed_by.wish(call(), reply.body)
-  const second = await submit(app, caller, { ...asked, kind: followed_by.name, wish })
+  const want = async () => followed_by.next(call(), reply.body)
+  const second = await submit(app, caller, { ...asked, operation: followed_by.operation, want })
   return second.status === 200 ? reply : second
 }
 

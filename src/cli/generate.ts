@@ -43,7 +43,7 @@ async function schema(): Promise<string> {
     data_dir,
     log: makeLogger('silent'),
     claim: 'command',
-    operations: routes,
+    routes,
   })
   try {
     return await dumpSchema(app.db)

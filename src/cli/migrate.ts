@@ -21,7 +21,7 @@ export function addMigrateVerb(program: Command): void {
         data_dir: options.dataDir,
         log,
         claim: 'command',
-        operations: routes,
+        routes,
         migrate: true,
       })
       try {

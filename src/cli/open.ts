@@ -7,7 +7,7 @@ import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
 import type { App, Limits } from '../app.ts'
 import type { Config } from '../config.ts'
-import type { Operation } from '../contract.ts'
+import type { RouteInfo } from '../contract.ts'
 import { ensureClock } from '../db/domain-clock.ts'
 import { type Embedded, openEmbedded } from '../db/embedded.ts'
 import { isMigrated, migrate } from '../db/migrate.ts'
@@ -27,7 +27,7 @@ interface OpenOptions {
   readonly claim: 'service' | 'command'
   /** Migrates also a database that is not its own. */
   readonly migrate?: boolean
-  readonly operations: readonly Operation[]
+  readonly routes: readonly RouteInfo[]
 }
 
 export interface OpenApp extends App {
@@ -90,7 +90,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
       log,
       metrics: new Registry(),
       secrets: new Secrets(secret),
-      operations: options.operations,
+      routes: options.routes,
       lost: embedded?.lost,
       applied,
       close,

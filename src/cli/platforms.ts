@@ -4,7 +4,6 @@ import type { App } from '../app.ts'
 import { sql } from '../db/sql.ts'
 import { Refusal } from '../lib/errors.ts'
 import type { OpenPlatform, PlatformModule, PlatformOptions } from '../platform/module.ts'
-import type { PlatformClock } from '../platform/port.ts'
 import { sandboxModule } from '../platform/sandbox/module.ts'
 
 export const platformModules: readonly PlatformModule[] = [sandboxModule]
@@ -53,18 +52,4 @@ export async function openPlatforms(
 
 export async function closePlatforms(open: OpenPlatforms): Promise<void> {
   for (const platform of open.values()) await platform.close()
-}
-
-/** All clocks that can be moved, as one. */
-export function joinClocks(open: OpenPlatforms): PlatformClock {
-  const clocks = [...open.values()].flatMap(({ clock }) => clock ?? [])
-  return {
-    async run(to) {
-      const standings = await Promise.all(clocks.map((clock) => clock.run(to)))
-      // Times of one form sort as text.
-      const dues = standings.flatMap(({ next_due_at }) => next_due_at ?? []).sort()
-      const positions = Object.assign({}, ...standings.map((standing) => standing.positions))
-      return { next_due_at: dues[0] ?? null, positions }
-    },
-  }
 }

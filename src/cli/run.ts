@@ -5,18 +5,19 @@ import { readDemo } from '../capabilities/gates/gates.ts'
 import { readConfig } from '../config.ts'
 import type { Server } from '../http/base.ts'
 import { buildServer } from '../http/server.ts'
+import { loops } from '../loops.ts'
+import { operations } from '../operations.ts'
 import type { Control } from '../platform/module.ts'
 import { routes } from '../routes.ts'
 import { advanceClock } from '../worker/clock.ts'
-import type { Running } from '../worker/loops.ts'
-import { startWorker } from '../worker/worker.ts'
+import type { Running } from '../worker/run-loops.ts'
+import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
 import { type Demo, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'
 import { type OpenApp, openApp } from './open.ts'
 import { write } from './output.ts'
 import {
   closePlatforms,
-  joinClocks,
   type OpenPlatforms,
   openPlatforms,
   platformModules,
@@ -55,7 +56,8 @@ interface Service {
   readonly options: RunOptions
   platforms: OpenPlatforms
   server?: Server
-  worker?: Running
+  worker?: Worker
+  running?: Running
   talk?: { stop(): void }
   stopping: boolean
   ready: boolean
@@ -64,7 +66,7 @@ interface Service {
 async function run(role: Role, options: RunOptions): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
-  const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', operations: routes })
+  const app = await openApp({ config, data_dir: options.dataDir, log, claim: 'service', routes })
   const platforms: OpenPlatforms = new Map()
   const service: Service = { role, app, options, platforms, stopping: false, ready: false }
   const stopped = stopOnSignal(service)
@@ -87,7 +89,7 @@ async function begin(service: Service): Promise<void> {
     readiness: {
       worker: () => {
         if (role === 'serve') return 'elsewhere'
-        return service.ready ? (service.worker?.problem() ?? 'ok') : 'starting'
+        return service.ready ? (service.running?.problem() ?? 'ok') : 'starting'
       },
       stopping: () => service.stopping,
     },
@@ -96,17 +98,23 @@ async function begin(service: Service): Promise<void> {
   const address = await service.server.listen({ host: app.config.host, port: options.port })
   if (role !== 'serve') {
     const platforms = new Map([...service.platforms].map(([name, { platform }]) => [name, platform]))
-    service.worker = await startWorker(app, { platforms, directory: options.dataDir })
+    service.worker = await assembleWorker(app, { platforms, directory: options.dataDir, operations, loops })
+    service.running = runWorker(app, service.worker)
   }
   const demo = await beginDemo(service)
   service.ready = true
   greet(app, app.config.base_url ?? address, demo)
 }
 
-function listControls({ app, platforms }: Service): Control[] {
-  const clock = joinClocks(platforms)
-  const advance = oneAtATime((seconds: number) => advanceClock(app, clock, seconds))
-  return [...platforms.values()]
+function listControls(service: Service): Control[] {
+  const { app } = service
+  const platforms = [...service.platforms.values()]
+  const timed = () => ({
+    platforms: platforms.flatMap(({ clock }) => clock ?? []),
+    loops: service.worker?.loops ?? [],
+  })
+  const advance = oneAtATime((seconds: number) => advanceClock(app, timed(), seconds))
+  return platforms
     .flatMap(({ control }) => control?.(app.config.clock === 'manual' ? advance : undefined) ?? [])
     .filter(({ calls }) => calls.length > 0)
 }
@@ -192,7 +200,7 @@ async function stop(service: Service): Promise<void> {
   }, stopMsMax)
   service.talk?.stop()
   await service.server?.close()
-  await service.worker?.stop()
+  await service.running?.stop()
   await closePlatforms(service.platforms)
   await service.app.close()
   clearTimeout(cut)

@@ -41,7 +41,7 @@ export function verb<O extends object>(
 async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', operations: routes })
+  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', routes })
   // Interrupted, it still leaves no server behind; what was not committed did not happen.
   let closed: Promise<void> | undefined
   const close = () => {

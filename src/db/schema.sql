@@ -290,9 +290,9 @@ create table identities (
 create table instance (
   singleton boolean not null default true,
   id uuid not null default gen_random_uuid(),
-  beat bigint not null default 0,
+  restore_counter bigint not null default 0,
   generation uuid not null default gen_random_uuid(),
-  beat_at timestamp with time zone not null default clock_timestamp(),
+  restore_counter_at timestamp with time zone not null default clock_timestamp(),
   CHECK (singleton),
   PRIMARY KEY (singleton)
 );
@@ -395,7 +395,8 @@ create table operations (
   hint_message_id bigint,
   looked_for_at timestamp with time zone,
   closed_at timestamp with time zone,
-  told_as uuid,
+  public_id uuid,
+  forgettable boolean not null default false,
   CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
   CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
   CHECK ((closed_as = ANY (ARRAY['sent'::text, 'not_sent'::text]))),
@@ -590,7 +591,7 @@ CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
-CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE ((kind = ANY (ARRAY['start_chat'::text, 'set_read_state'::text])) AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
+CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE (forgettable AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
@@ -649,14 +650,14 @@ CREATE OR REPLACE FUNCTION public.guard_operations()
 AS $function$
 begin
   if tg_op = 'DELETE' then
-    if old.kind in ('start_chat', 'set_read_state') and old.state in ('completed', 'refused', 'released')
+    if old.forgettable and old.state in ('completed', 'refused', 'released')
       and old.finished_at < domain_now() - interval '30 days' then
       return old;
     end if;
     raise exception 'operation % must not be deleted', old.id using errcode = 'restrict_violation';
   end if;
-  if (new.id, new.workspace_id, new.kind, new.effect, new.fingerprint)
-      is distinct from (old.id, old.workspace_id, old.kind, old.effect, old.fingerprint)
+  if (new.id, new.workspace_id, new.kind, new.effect, new.fingerprint, new.forgettable)
+      is distinct from (old.id, old.workspace_id, old.kind, old.effect, old.fingerprint, old.forgettable)
     or new.idempotency_key is distinct from old.idempotency_key
     or new.random_id is distinct from old.random_id then
     raise exception 'operation % must keep its identity', old.id using errcode = 'restrict_violation';

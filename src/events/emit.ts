@@ -1,5 +1,9 @@
 /** What happened, told in the transaction that stores it. */
+import type { Topic } from '../app.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
+
+/** Something was emitted. */
+export const emitted: Topic = { topic: 'outbox' }
 
 export const eventTypes = [
   'message.received',

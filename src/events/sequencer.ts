@@ -34,10 +34,10 @@ export async function sequence(db: Db): Promise<number> {
     order by p.workspace_id, p.place`)
 }
 
-/** Whether everything that was emitted has its place. */
-export async function isSequenced(db: Db): Promise<boolean> {
-  const { waiting } = await db.one<{ waiting: boolean }>(sql`select exists (select from outbox) as waiting`)
-  return !waiting
+/** How many of those that were emitted have no place yet. */
+export async function countUnsequenced(db: Db): Promise<number> {
+  const { waiting } = await db.one<{ waiting: number }>(sql`select count(*)::int as waiting from outbox`)
+  return waiting
 }
 
 export function forgetOldEvents(db: Db): Promise<number> {

@@ -6,6 +6,9 @@ import { openDatabase } from '../db/pool.ts'
 import type { Database } from '../db/sql.ts'
 import { localWake, sharedWake } from './wake.ts'
 
+const onOutbox = { topic: 'outbox' }
+const onAccounts = { topic: 'accounts' }
+
 let copy: TestDatabase
 let db: Database
 beforeAll(async () => {
@@ -29,12 +32,12 @@ describe('within one process', () => {
   test('wakes those who listen to the topic until they stop', () => {
     const wake = localWake()
     const heard: string[] = []
-    const off = wake.on('outbox', () => heard.push('outbox'))
-    wake.on('accounts', () => heard.push('accounts'))
-    wake.signal('outbox')
+    const off = wake.on(onOutbox, () => heard.push('outbox'))
+    wake.on(onAccounts, () => heard.push('accounts'))
+    wake.signal(onOutbox)
     off()
-    wake.signal('outbox')
-    wake.signal('accounts')
+    wake.signal(onOutbox)
+    wake.signal(onAccounts)
     expect(heard).toEqual(['outbox', 'accounts'])
   })
 })
@@ -44,16 +47,16 @@ describe('between processes', () => {
     const [one, other] = [sharedWake(db), sharedWake(db)]
     let outbox = 0
     let accounts = 0
-    other.on('outbox', () => outbox++)
-    other.on('accounts', () => accounts++)
+    other.on(onOutbox, () => outbox++)
+    other.on(onAccounts, () => accounts++)
     await until('both listen', 2_000, async () => {
-      one.signal('outbox')
+      one.signal(onOutbox)
       await sleep(10)
       return outbox > 0
     })
     await sleep(50)
     outbox = 0
-    for (let n = 0; n < 1_000; n++) one.signal(n % 2 === 0 ? 'outbox' : 'accounts')
+    for (let n = 0; n < 1_000; n++) one.signal(n % 2 === 0 ? onOutbox : onAccounts)
     await until('it is heard', 1_000, () => outbox > 0 && accounts > 0)
     await sleep(50)
     expect(outbox).toBe(1)
@@ -65,11 +68,11 @@ describe('between processes', () => {
   test('comes back after its connection was cut', async () => {
     const [one, other] = [sharedWake(db), sharedWake(db)]
     let heard = 0
-    other.on('accounts', () => heard++)
+    other.on(onAccounts, () => heard++)
     const untilHeard = async () => {
       heard = 0
       await until('it is heard', 4_000, async () => {
-        one.signal('accounts')
+        one.signal(onAccounts)
         await sleep(20)
         return heard > 0
       })
@@ -87,10 +90,10 @@ describe('between processes', () => {
   test('sends what was signalled last before it closes, as a command does that made a change', async () => {
     const listener = sharedWake(db)
     let heard = 0
-    listener.on('accounts', () => heard++)
+    listener.on(onAccounts, () => heard++)
     await until('it listens', 2_000, async () => (await listeners()) > 0)
     const command = sharedWake(db)
-    command.signal('accounts')
+    command.signal(onAccounts)
     await command.close()
     await until('it is heard', 1_000, () => heard > 0)
     await listener.close()

@@ -4,7 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import type pg from 'pg'
-import type { Topic, Wake } from '../app.ts'
+import type { Wake } from '../app.ts'
 import type { Database } from '../db/sql.ts'
 
 const channel = 'parley_wake'
@@ -15,8 +15,8 @@ const reconnectMs = 1_000
 export function localWake(): Wake {
   const emitter = new EventEmitter().setMaxListeners(0)
   return {
-    signal: (topic) => void emitter.emit(topic),
-    on(topic, listener) {
+    signal: ({ topic }) => void emitter.emit(topic),
+    on({ topic }, listener) {
       emitter.on(topic, listener)
       return () => void emitter.off(topic, listener)
     },
@@ -38,7 +38,7 @@ export function sharedWake(db: Database): Wake {
       next = await db.client()
       next.once('end', retry)
       next.on('notification', ({ payload = '' }) => {
-        for (const topic of payload.split(' ')) local.signal(topic as Topic)
+        for (const topic of payload.split(' ')) local.signal({ topic })
       })
       await next.query(`listen ${channel}`)
       client = next
@@ -79,7 +79,7 @@ export function sharedWake(db: Database): Wake {
   return {
     signal(topic) {
       local.signal(topic)
-      pending.add(topic)
+      pending.add(topic.topic)
       timer ??= setTimeout(flush, batchMs)
     },
     on: local.on,

@@ -1,51 +1,82 @@
 /** Moves a manual clock: from one due time to the next, each done before the time goes on. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listPositions } from '../access/ledger/hosts.ts'
+import { listPositions } from '../access/ledger/positions.ts'
 import type { App } from '../app.ts'
 import { moveClock } from '../db/domain-clock.ts'
 import { sql } from '../db/sql.ts'
-import { isSequenced } from '../events/sequencer.ts'
 import { ApiError } from '../lib/errors.ts'
+import type { Loop } from '../loop.ts'
 import type { PlatformClock, Standing } from '../platform/port.ts'
 
-/** An account that cannot be heard (frozen, refused) does not stop the clock for ever. */
-const settleMsMax = 10_000
+/** As long as something is getting done it is waited for; after this long without any progress the caller is told. */
+const stuckMsMax = 10_000
+const lookMs = 5
+
+/** Whatever acts at due times: the platforms whose time can be moved, and this process's loops. */
+export interface Timed {
+  readonly platforms: readonly PlatformClock[]
+  readonly loops: readonly Loop[]
+}
 
 /** Answers when everything that is due by then has been done. */
-export async function advanceClock(app: App, platform: PlatformClock, seconds: number): Promise<Date> {
+export async function advanceClock(app: App, timed: Timed, seconds: number): Promise<Date> {
   const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
   const end = new Date(now.getTime() + seconds * 1000)
-  let standing = await platform.run(now)
-  for (;;) {
-    await settle(app, standing)
-    const due = standing.next_due_at === null ? undefined : new Date(standing.next_due_at)
-    if (!due || due > end) break
-    standing = await moveTo(app, platform, due)
+  let standings = await runPlatforms(timed, now)
+  for (let at = now; at < end; ) {
+    await settle(app, timed, standings)
+    at = earliest([...(await listDueTimes(app, timed, standings)).filter((due) => due > at), end])
+    const moved = await moveClock(app.db, at)
+    await app.settings.refresh()
+    standings = await runPlatforms(timed, moved)
   }
-  await settle(app, await moveTo(app, platform, end))
+  await settle(app, timed, standings)
   return end
 }
 
-async function moveTo(app: App, platform: PlatformClock, to: Date): Promise<Standing> {
-  const at = await moveClock(app.db, to)
-  await app.settings.refresh()
-  return platform.run(at)
+function runPlatforms({ platforms }: Timed, to: Date): Promise<Standing[]> {
+  return Promise.all(platforms.map((platform) => platform.run(to)))
 }
 
-/** Until every connected account has stored its updates, and every event has its place. */
-async function settle(app: App, { positions }: Standing): Promise<void> {
-  const deadline = performance.now() + settleMsMax
-  while (performance.now() < deadline) {
-    const stored = await listPositions(app.db)
-    const behind = stored.some(({ account_id, position }) => isBehind(position, positions[account_id]))
-    if (!behind && (await isSequenced(app.db))) return
-    await sleep(5)
+async function listDueTimes(app: App, { loops }: Timed, standings: readonly Standing[]): Promise<Date[]> {
+  const own = await Promise.all(loops.map((loop) => loop.nextDueAt?.(app) ?? null))
+  const theirs = standings.map(({ next_due_at }) => (next_due_at === null ? null : new Date(next_due_at)))
+  return [...own, ...theirs].filter((due) => due !== null)
+}
+
+function earliest(times: readonly Date[]): Date {
+  return new Date(Math.min(...times.map((time) => time.getTime())))
+}
+
+/** Until every connected account has stored its updates and no loop has anything due. */
+async function settle(app: App, timed: Timed, standings: readonly Standing[]): Promise<void> {
+  let last = ''
+  let progressAt = performance.now()
+  for (;;) {
+    const left = await listLeft(app, timed, standings)
+    if (left.length === 0) return
+    const seen = left.join(', ')
+    if (seen !== last) progressAt = performance.now()
+    else if (performance.now() - progressAt > stuckMsMax) {
+      throw new ApiError('provider_unavailable', {
+        detail: `The clock waits for what does not get done: ${seen}.`,
+      })
+    }
+    last = seen
+    await sleep(lookMs)
   }
-  throw new ApiError('provider_unavailable', {
-    detail: 'An account did not take its updates within ten seconds.',
-  })
 }
 
-function isBehind(position: string | null, end: string | undefined): boolean {
-  return end !== undefined && Number(position ?? 0) < Number(end)
+/** What is due and not done, with a number that changes while it gets done. */
+async function listLeft(app: App, { loops }: Timed, standings: readonly Standing[]): Promise<string[]> {
+  const ends = new Map(standings.flatMap(({ positions }) => Object.entries(positions)))
+  const stored = await listPositions(app.db)
+  const behind = stored.flatMap(({ account_id, position }) => {
+    const updates = Number(ends.get(account_id) ?? 0) - Number(position ?? 0)
+    return updates > 0 ? [`${updates} updates of ${account_id}`] : []
+  })
+  const due = await Promise.all(
+    loops.map(async (loop) => ({ name: loop.name, count: (await loop.countDue?.(app)) ?? 0 })),
+  )
+  return [...behind, ...due.filter(({ count }) => count > 0).map(({ name, count }) => `${count} of ${name}`)]
 }

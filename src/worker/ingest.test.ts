@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../test/harness/service.ts'
 import type { Held } from '../access/ledger/boundary.ts'
-import { claimAccounts } from '../access/ledger/hosts.ts'
+import { claimAccounts } from '../access/ledger/leases.ts'
 import { createAccount } from '../capabilities/accounts/accounts.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
@@ -35,10 +35,10 @@ afterAll(() => service.close())
 async function newHeld(): Promise<Held> {
   const { workspace_id } = tenant
   await createAccount(service.app, 'system', { workspace_id, platform: 'sandbox', name: 'Sales' })
-  const owner = newId()
-  const [lease] = await claimAccounts(service.app.db, { owner, platforms: ['sandbox'], limit: 1 })
+  const worker_id = newId()
+  const [lease] = await claimAccounts(service.app.db, { worker_id, platforms: ['sandbox'], limit: 1 })
   if (!lease) throw new Error('There was no account to claim.')
-  return { owner, ...lease }
+  return { worker_id, ...lease }
 }
 
 async function setCrash(at: CrashPoint | null): Promise<void> {
@@ -463,9 +463,9 @@ describe('a host whose lease is gone', () => {
     ]
     const stolen = { ...held, epoch: String(BigInt(held.epoch) - 1n) }
     expect(await ingest(service.app, stolen, { updates, position: '9' }, platform)).toBe(false)
-    expect(await ingest(service.app, { ...held, owner: newId() }, { updates, position: '9' }, platform)).toBe(
-      false,
-    )
+    expect(
+      await ingest(service.app, { ...held, worker_id: newId() }, { updates, position: '9' }, platform),
+    ).toBe(false)
     expect(await readRows(held)).toEqual({ messages: [], gone: [], chats: [], contacts: [], events: [] })
     const row = await service.app.db.one(
       sql`select position from account_hosts where account_id = ${held.account_id}`,

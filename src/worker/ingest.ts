@@ -1,7 +1,8 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
 import type { Held } from '../access/ledger/boundary.ts'
-import { advancePosition, LeaseLost } from '../access/ledger/hosts.ts'
-import { noteProofs, type Proof } from '../access/ledger/observe.ts'
+import { LeaseLost } from '../access/ledger/leases.ts'
+import { advancePosition } from '../access/ledger/positions.ts'
+import { noteProofs, type Proof } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import {
   type ChatState,
@@ -23,7 +24,7 @@ import {
 } from '../capabilities/messages/messages.ts'
 import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { Tx } from '../db/sql.ts'
-import { emit, type NewEvent } from '../events/emit.ts'
+import { emit, emitted, type NewEvent } from '../events/emit.ts'
 import { chatPrefix } from '../lib/shapes.ts'
 import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
@@ -43,7 +44,7 @@ export async function ingest(app: App, held: Held, batch: UpdateBatch, platform:
       emit(tx, held.workspace_id, happened)
       return happened
     })
-    if (events.length > 0) app.wake.signal('outbox')
+    if (events.length > 0) app.wake.signal(emitted)
     return true
   } catch (error) {
     if (error instanceof LeaseLost) return false

@@ -5,7 +5,7 @@
  */
 import { type FileHandle, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Remembered } from '../access/ledger/instance.ts'
+import type { Remembered } from '../access/ledger/restore-counter.ts'
 import type { Outcome } from '../platform/port.ts'
 
 export interface Intent extends Remembered {

@@ -4,36 +4,37 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { noteStrike } from '../access/ledger/account-usage.ts'
 import {
   type Attempt,
   attemptSeconds,
   completeAttempt,
   crossBoundary,
-  forswear,
   type Held,
   listQueued,
-  type Operation,
+  releaseNeverSent,
   settleAttempt,
   settleQueued,
   settleUncrossed,
 } from '../access/ledger/boundary.ts'
-import { holdsLease, noteFlood } from '../access/ledger/hosts.ts'
-import { noteStrike } from '../access/ledger/safety.ts'
+import { enqueued, settled as settledTopic } from '../access/ledger/enqueue.ts'
+import { noteFlood } from '../access/ledger/floods.ts'
+import { holdsLease } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { LostCommit } from '../db/errors.ts'
 import { ApiError } from '../lib/errors.ts'
 import { toSound } from '../lib/text.ts'
+import type { Loop } from '../loop.ts'
+import type { Forbidden, Operation, OperationKind, OperationKinds, Submit } from '../operation.ts'
 import type { Outcome, Session } from '../platform/port.ts'
-import { kindOf } from './execute.ts'
 import type { Journal } from './journal.ts'
-import type { Loop } from './loops.ts'
 import { within } from './within.ts'
 
 /** From before the boundary to the call: a process that was held up for longer does not submit. */
-const submitMsMax = 10_000
+const submitMsMax = 10_000 // limit: from boundary to call
 /** How long the platform may take; after that nobody knows, and a late answer is still welcome. */
-const answerMsMax = { text: 20_000, file: 100_000 } as const
+const answerMsMax = { text: 20_000, file: 100_000 } as const // limit: answer of the platform
 const prepareMsMax = { text: 15_000, file: 100_000 } as const
 /** One account does several things at once, but only one in each chat, so that they arrive in order. */
 const atOnceMax = 4
@@ -55,10 +56,11 @@ export interface Driven {
 }
 
 export interface LedgerOptions {
+  readonly kinds: OperationKinds
   readonly driven: () => ReadonlyMap<string, Driven>
   readonly journal: Journal
-  /** The highest beat of the database that this process has seen. */
-  readonly beat: () => string
+  /** The highest restore counter of the database that this process has seen. */
+  readonly restoreCounter: () => string
   readonly settled: (kind: string, state: string) => void
 }
 
@@ -69,7 +71,10 @@ export interface Ledger {
   stop(): Promise<void>
 }
 
-export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerOptions): Ledger {
+export function makeLedger(
+  app: App,
+  { kinds, driven, journal, restoreCounter, settled }: LedgerOptions,
+): Ledger {
   const running = new Map<string, Promise<void>>()
   const lanes = new Map<string, Set<string>>()
   let files = 0
@@ -114,7 +119,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
         running.delete(id)
         taken.delete(lane)
         if (file) files--
-        app.wake.signal('settled')
+        app.wake.signal(settledTopic)
         void pump().catch((err) => app.log.error({ err }, 'waiting operations could not be read'))
       })
     running.set(id, work)
@@ -123,14 +128,15 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
 
   async function execute(operation: Operation, { held, session }: Target): Promise<void> {
     const size = operation.file_id === null ? 'text' : 'file'
-    const kind = kindOf(operation)
+    const kind = kinds.get(operation.kind)
     if (!kind) return settleQueued(app.db, operation.id, { reason: 'unknown_kind' })
     if (kind.asks(operation) && !(await mayAsk(operation, held))) return
     const prepared = await within(prepareMsMax[size], prepare(kind, operation, { held, session }))
     if (prepared?.kind !== 'accepted') return settleUnprepared(operation, held, prepared)
     const attempt = { id: operation.id, token: randomUUID() }
     // Before the boundary, so that a pause anywhere after it counts.
-    const startedAt = performance.now()
+    const startedAt = performance.now() // guard: clock starts before the boundary
+    // crash point 3a: it is prepared, the boundary is not crossed
     const crossed = await cross(held, attempt, attemptSeconds[size])
     if (crossed === 'unknown') return
     if (crossed === 'no') {
@@ -138,18 +144,24 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
       if (!(await settleUncrossed(app.db, held, operation.id))) await sleep(uncrossedMs)
       return
     }
-    const intended = await intend(operation, attempt)
+    // crash point 5: the boundary is committed, the journal is not written
+    const intended = await intend(operation, attempt) // guard: journal before call
+    // crash point 12: the journal is written, the deadline is not checked
+    // guard: deadline
     if (!intended || performance.now() - startedAt > submitMsMax) {
       const detail = intended ? 'deadline' : 'journal'
       return conclude(operation, held, attempt, { kind: 'not_written', reason: detail })
     }
-    const answer = ask(() => kind.submit(session, operation, prepared.value))
+    // crash point 5a: the journal is written, nothing is submitted
+    const answer = ask(prepared.value)
     const outcome = await within(answerMsMax[size], answer)
+    // crash point 7: the answer is read, nothing is recorded
+    // guard: no answer is unknown
     await conclude(operation, held, attempt, outcome ?? { kind: 'unknown', reason: 'timeout' })
     if (!outcome) {
       void answer
         .then((late) => conclude(operation, held, attempt, late))
-        .then(() => app.wake.signal('settled'))
+        .then(() => app.wake.signal(settledTopic))
         .catch((err) => app.log.error({ err, operation_id: operation.id }, 'a late answer was lost'))
     }
   }
@@ -157,15 +169,19 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   /** What asks the platform before the boundary must be ours to ask and welcome there, too. */
   async function mayAsk({ id }: Operation, held: Held): Promise<boolean> {
     if (await settleUncrossed(app.db, held, id)) return false
-    if (await holdsLease(app.db, held.owner, held)) return true
+    if (await holdsLease(app.db, held.worker_id, held)) return true
     await sleep(uncrossedMs)
     return false
   }
 
   /** What fails here has cost nothing; the caller may try again. */
-  async function prepare(kind: Kind, operation: Operation, { held, session }: Target): ReturnType<Prepare> {
+  async function prepare(
+    kind: OperationKind,
+    operation: Operation,
+    { held, session }: Target,
+  ): Promise<Prepared> {
     try {
-      return await kind.prepare(app, held, session, operation)
+      return await kind.prepare({ app, account: held, session }, operation)
     } catch (err) {
       app.log.error({ err, operation_id: operation.id }, 'an operation could not be prepared')
       return { kind: 'not_written', reason: 'preparation failed' }
@@ -176,7 +192,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   async function settleUnprepared(
     { id }: Operation,
     held: Held,
-    outcome: Exclude<Awaited<ReturnType<Prepare>>, { kind: 'accepted' }> | undefined,
+    outcome: Exclude<Prepared, { kind: 'accepted' }> | undefined,
   ): Promise<void> {
     if (outcome?.kind === 'refused') {
       const { reason } = outcome
@@ -187,7 +203,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     }
     // A session that was closed because the account is somebody else's by now: it is theirs to do.
     const lost = outcome === undefined || outcome.kind === 'not_written' || outcome.kind === 'unknown'
-    if (lost && !(await holdsLease(app.db, held.owner, held))) return
+    if (lost && !(await holdsLease(app.db, held.worker_id, held))) return
     if (outcome?.kind === 'flood_wait') await noteFloodWait(held, id, outcome.retry_after_seconds)
     const detail = outcome?.kind === 'forbidden' ? outcome.detail : (outcome?.kind ?? 'timeout')
     await settleQueued(app.db, id, { detail })
@@ -196,11 +212,14 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   /** When the answer is lost the row may be `submitting`: nothing is sent, and that is said until it is heard. */
   async function cross(held: Held, attempt: Attempt, seconds: number): Promise<'yes' | 'no' | 'unknown'> {
     try {
-      return (await crossBoundary(app.db, held, { ...attempt, beat: beat(), seconds })) ? 'yes' : 'no'
+      return (await crossBoundary(app.db, held, { ...attempt, restore_counter: restoreCounter(), seconds }))
+        ? 'yes'
+        : 'no'
     } catch (err) {
       app.log.warn({ err, operation_id: attempt.id }, 'the boundary gave no answer; nothing is sent')
-      await insist(() => forswear(app.db, attempt))
-      return 'unknown'
+      // crash point 4: the answer to COMMIT is lost, its owner has not said that nothing is sent
+      await retryUntilStored(() => releaseNeverSent(app.db, attempt)) // guard: lost commit is released
+      return 'unknown' // guard: lost commit is not sent
     }
   }
 
@@ -233,9 +252,11 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     outcome: Outcome<unknown>,
   ): Promise<void> {
     const sound = toSound(outcome)
+    // crash point 10: the outcome is read, the journal does not know it
     await journal.conclude({ ...attempt, outcome: sound }).catch((err) => {
       app.log.warn({ err, operation_id: attempt.id }, 'an outcome could not be written to the journal')
     })
+    // crash point 8: the outcome is in the journal, the row does not know it
     await record(operation, held, attempt, sound)
   }
 
@@ -251,23 +272,25 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
       outcome.kind === 'not_written' || outcome.kind === 'unknown' ? outcome.reason : outcome.kind
     switch (outcome.kind) {
       case 'accepted':
-        await insist(() => complete(operation, held, attempt, outcome.value))
+        await retryUntilStored(() => complete(operation, held, attempt, outcome.value))
         break
       case 'refused':
-        await insist(() => refuse(operation, held, attempt, outcome.reason))
+        await retryUntilStored(() => refuse(operation, held, attempt, outcome.reason))
         break
       case 'flood_wait':
-        await insist(() => noteFloodWait(held, operation.id, outcome.retry_after_seconds))
-        await insist(() =>
+        await retryUntilStored(() => noteFloodWait(held, operation.id, outcome.retry_after_seconds))
+        await retryUntilStored(() =>
           settleAttempt(db, attempt, { kind: 'released', reason: 'platform_refused', detail }),
         )
         break
       case 'not_written':
-        await insist(() => settleAttempt(db, attempt, { kind: 'released', reason: 'never_written', detail }))
+        await retryUntilStored(() =>
+          settleAttempt(db, attempt, { kind: 'released', reason: 'never_written', detail }),
+        )
         break
       case 'unknown': {
         const reason = detail === 'timeout' ? 'timeout' : 'unknown'
-        await insist(() => settleAttempt(db, attempt, { kind: 'ambiguous', reason, detail }))
+        await retryUntilStored(() => settleAttempt(db, attempt, { kind: 'ambiguous', reason, detail }))
         const { account_id } = held
         app.log.warn({ operation_id: operation.id, account_id, reason: detail }, 'an outcome is unknown')
       }
@@ -276,7 +299,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   }
 
   async function complete(operation: Operation, held: Held, attempt: Attempt, value: unknown): Promise<void> {
-    const kind = kindOf(operation)
+    const kind = kinds.get(operation.kind)
     if (!kind) return
     await app.db.transaction(async (tx) => {
       const reply = await kind.reply(tx, operation, value)
@@ -284,7 +307,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
         completeAttempt(tx, attempt, reply),
         kind.store(tx, held, operation, value),
       ])
-      if (first) kind.count?.(tx, held, operation)
+      if (first) kind.count(tx, held, operation)
     })
   }
 
@@ -314,7 +337,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
   }
 
   /** What is known must not be lost because the database is away. The journal keeps it if the process ends first. */
-  async function insist(work: () => Promise<unknown>): Promise<void> {
+  async function retryUntilStored(work: () => Promise<unknown>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
         await work()
@@ -331,7 +354,7 @@ export function makeLedger(app: App, { driven, journal, beat, settled }: LedgerO
     loop: {
       name: 'ledger',
       restMs: 1_000,
-      wakeOn: 'operations',
+      wakeOn: enqueued,
       async step() {
         await pump()
         return false
@@ -350,8 +373,7 @@ function isAway(error: unknown): boolean {
 }
 
 type Target = Pick<Driven, 'held' | 'session'>
-type Kind = NonNullable<ReturnType<typeof kindOf>>
-type Prepare = Kind['prepare']
+type Prepared = Outcome<Submit> | Forbidden
 
 /** A call that throws instead of answering leaves everything open. */
 async function ask(call: () => Promise<Outcome<unknown>>): Promise<Outcome<unknown>> {

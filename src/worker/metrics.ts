@@ -2,10 +2,9 @@
 import { Counter, Gauge } from 'prom-client'
 import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
-import { countPending } from '../capabilities/search/search.ts'
-import type { Host } from './host.ts'
+import type { AccountSession } from './account-session.ts'
 
-export function countAccounts(app: App, hosts: () => Iterable<Host>): void {
+export function countAccounts(app: App, hosts: () => Iterable<AccountSession>): void {
   new Gauge({
     name: 'parley_accounts',
     help: 'Accounts this process drives, by the state of their session.',
@@ -29,18 +28,6 @@ export function countSync(app: App): void {
       const { total, synced } = await readSyncProgress(app.db)
       this.set({ state: 'listed' }, total)
       this.set({ state: 'synced' }, synced)
-    },
-  })
-}
-
-/** How far behind the lists are that searches read. */
-export function countUnlisted(app: App): void {
-  new Gauge({
-    name: 'parley_search_pending',
-    help: 'Messages that are in no list of search yet. No more than 100,000 are counted.',
-    registers: [app.metrics],
-    async collect() {
-      this.set(await countPending(app.db, 100_000))
     },
   })
 }

@@ -1,7 +1,8 @@
 /** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
 import { forgetOperations, listOpen, sweep } from '../access/ledger/boundary.ts'
+import { settled } from '../access/ledger/enqueue.ts'
 import { forgetFiles } from '../access/ledger/files.ts'
-import { noteFlood } from '../access/ledger/hosts.ts'
+import { noteFlood } from '../access/ledger/floods.ts'
 import {
   completeProven,
   listProven,
@@ -10,15 +11,14 @@ import {
   noteProofs,
   type Proven,
   type Unproven,
-} from '../access/ledger/observe.ts'
+} from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
-import { sentReply } from '../capabilities/messages/messages.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { toSound } from '../lib/text.ts'
-import { countSend, storeSent } from './execute.ts'
+import type { Loop } from '../loop.ts'
+import type { OperationKinds } from '../operation.ts'
 import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
 import type { Driven, Ledger } from './ledger.ts'
-import type { Loop } from './loops.ts'
 import { within } from './within.ts'
 
 const sweepMs = 1_000
@@ -31,14 +31,14 @@ const historyMsMax = 20_000
 const silentSeconds = 30
 
 /** Any process, any number of them: each statement says what it expects to find. */
-export function sweepLoop(): Loop {
+export function sweepLoop(kinds: OperationKinds): Loop {
   return {
     name: 'sweep',
     restMs: sweepMs,
     async step(app) {
       const swept = await sweep(app.db)
-      const proven = await settleProven(app)
-      if (swept + proven > 0) app.wake.signal('settled')
+      const proven = await settleProven(app, kinds)
+      if (swept + proven > 0) app.wake.signal(settled)
       return proven > 0
     },
   }
@@ -57,39 +57,43 @@ export function forgetLoop(): Loop {
 }
 
 /** The platform has shown our random id: it was sent, once. One that cannot be stored does not hold up the others. */
-async function settleProven(app: App): Promise<number> {
-  let settled = 0
+async function settleProven(app: App, kinds: OperationKinds): Promise<number> {
+  let count = 0
   for (const row of await listProven(app.db)) {
     const { id: operation_id, account_id } = row
     try {
-      if (await settleOne(app, row)) settled++
+      if (await settleOne(app, kinds, row)) count++
       app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
     } catch (err) {
       app.log.error({ err, operation_id, account_id }, 'an outcome that is known could not be stored')
     }
   }
-  return settled
+  return count
 }
 
-function settleOne(app: App, row: Proven): Promise<boolean> {
+async function settleOne(app: App, kinds: OperationKinds, row: Proven): Promise<boolean> {
+  const kind = kinds.get(row.kind)
+  if (!kind) return false
   const sent = { message_id: row.message_id, at: row.at.toISOString() }
+  const known = { ...row, id: row.public_id }
   return app.db.transaction(async (tx) => {
-    if (!(await completeProven(tx, row.id, sentReply({ ...row, id: row.told_as }, sent)))) return false
-    await storeSent(tx, row, row, sent)
-    countSend(tx, row, row)
+    if (!(await completeProven(tx, row.id, await kind.reply(tx, known, sent)))) return false
+    await kind.store(tx, row, row, sent)
+    kind.count(tx, row, row)
     return true
   })
 }
 
 /** Looks in the platform's history for what nobody knows of. Reading only, never sending. */
-export function observeLoop(driven: () => ReadonlyMap<string, Driven>): Loop {
+export function observeLoop(kinds: OperationKinds, driven: () => ReadonlyMap<string, Driven>): Loop {
+  const findable = [...kinds.values()].filter((one) => one.found_in_history).map(({ kind }) => kind)
   return {
     name: 'observe',
     restMs: lookMs,
     async step(app) {
       const accounts = driven()
       if (accounts.size === 0) return false
-      const rows = await listUnproven(app.db, [...accounts.keys()])
+      const rows = await listUnproven(app.db, { account_ids: [...accounts.keys()], kinds: findable })
       // One account that does not answer holds up its own look-ups only.
       const looks = [...Map.groupBy(rows, ({ account_id }) => account_id)].map(async ([account_id, own]) => {
         const account = accounts.get(account_id)
@@ -170,11 +174,11 @@ async function replay(app: App, directory: string, file: JournalFile, ledger: Le
       const { id, attempt_token: token, account_id, workspace_id } = operation
       const outcome = batch.get(token)
       if (!outcome) continue
-      const held = { owner: '', epoch: '0', account_id, workspace_id }
+      const held = { worker_id: '', epoch: '0', account_id, workspace_id }
       try {
-        await ledger.conclude({ ...operation, id: operation.told_as }, held, { id, token }, outcome)
+        await ledger.conclude({ ...operation, id: operation.public_id }, held, { id, token }, outcome)
         app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
-        app.wake.signal('settled')
+        app.wake.signal(settled)
       } catch (err) {
         told = false
         app.log.error({ err, operation_id: id, file: file.name }, 'a line of a journal could not be replayed')

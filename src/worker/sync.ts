@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Held } from '../access/ledger/boundary.ts'
-import { noteFlood, requireLease } from '../access/ledger/hosts.ts'
+import { noteFlood } from '../access/ledger/floods.ts'
+import { requireLease } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
 import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'

@@ -1,88 +1,109 @@
-/** What runs in the background of one process, from registration to a clean end. */
+/** What runs in the background of one process: put together by one function, run by another. */
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { forgetQuietCallers } from '../access/limits.ts'
+import { accountsChanged } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
-import { findPending, findScattered, listPending, mergeSegments } from '../capabilities/search/search.ts'
-import type { Owner } from '../contract.ts'
-import { type Db, sql } from '../db/sql.ts'
-import { forgetOldEvents, sequence } from '../events/sequencer.ts'
+import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
-import { type Hosts, makeHosts, type Platforms } from './hosts.ts'
+import type { Loop, MakeLoops } from '../loop.ts'
+import { byKind, type OperationKind, type OperationKinds } from '../operation.ts'
+import { AccountPool, type Platforms } from './account-pool.ts'
 import { openJournal } from './journal.ts'
 import { makeLedger } from './ledger.ts'
-import { type Loop, type Running, runLoops } from './loops.ts'
-import { openMemory } from './memory.ts'
-import { countOperations, countUnlisted } from './metrics.ts'
-import { forgetLoop, observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
+import { countOperations } from './metrics.ts'
+import { observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
+import { openRestoreGuard } from './restore-guard.ts'
+import { type Running, runLoops } from './run-loops.ts'
 
-const beatMs = 2_000
-const tidyMs = 60_000
-/** What comes meanwhile goes together. Under load it rests in proportion: those who emit need the server, too. */
-const sequencerRest = { leastMs: 10, timesItsWork: 4 }
-const listMs = 1_000
-const gatherMs = 60_000
+const heartbeatMs = 2_000
+const forgetMs = 60_000
 
-export interface WorkerOptions {
+export interface WorkerParts {
   readonly platforms: Platforms
   /** Where this process keeps what must survive it. */
   readonly directory: string
+  readonly operations: readonly OperationKind[]
+  readonly loops: readonly MakeLoops[]
 }
 
-export async function startWorker(app: App, { platforms, directory }: WorkerOptions): Promise<Running> {
+/** A worker whose loops are not running: whoever has it takes their steps. */
+export interface Worker {
+  readonly loops: readonly Loop[]
+  /** Lets what was submitted be answered, closes sessions, gives accounts back. After the last step. */
+  end(): Promise<void>
+}
+
+export async function assembleWorker(app: App, parts: WorkerParts): Promise<Worker> {
+  const { platforms, directory } = parts
   const id = newId()
-  const hosts = makeHosts(app, { owner: id, platforms })
-  countUnlisted(app)
-  const always = [tidy, ...listLoops(), gatherLoop(), sequencer, sweepLoop(), forgetLoop()]
+  const kinds = byKind(parts.operations)
+  const pool = new AccountPool(app, { worker_id: id, platforms })
+  const always = [...parts.loops.flatMap((make) => make(app)), sweepLoop(kinds), forgetWorkers]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
-  const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
-  const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
+  const acting = platforms.size > 0 ? await act(app, { id, directory, kinds, pool }) : undefined
   return {
-    problem: loops.problem,
-    async stop() {
-      await loops.stop()
+    loops: [...always, ...(acting ? [...acting.loops, ...pool.loops] : [])],
+    async end() {
       await acting?.stop()
-      await hosts.stop()
+      await pool.stop()
       await acting?.journal.close()
       // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
       await app.db
         .run(sql`update workers set stopped_at = clock_timestamp() where id = ${id}`)
         .catch((err) => app.log.warn({ err }, 'the worker could not sign off'))
       // Only now do the others count without this process and take its share as well.
-      app.wake.signal('accounts')
+      app.wake.signal(accountsChanged)
     },
   }
 }
 
-/** Everything that may reach a platform needs the memory of this disk first. */
-async function act(app: App, { id, directory, hosts }: { id: string; directory: string; hosts: Hosts }) {
+export function runWorker(app: App, worker: Worker): Running {
+  const running = runLoops(app, worker.loops)
+  return {
+    problem: running.problem,
+    async stop() {
+      await running.stop()
+      await worker.end()
+    },
+  }
+}
+
+interface Acting {
+  readonly id: string
+  readonly directory: string
+  readonly kinds: OperationKinds
+  readonly pool: AccountPool
+}
+
+/** Everything that may reach a platform needs what this disk remembers of the database first. */
+async function act(app: App, { id, directory, kinds, pool }: Acting) {
   const journals = join(directory, 'ledger')
-  const memory = await openMemory(app, journals)
+  const restoreGuard = await openRestoreGuard(app, { directory: journals, kinds })
   const journal = await openJournal(journals, id)
   await app.db.run(sql`insert into workers (id) values (${id})`)
   const ledger = makeLedger(app, {
-    driven: hosts.driven,
+    kinds,
+    driven: () => pool.driven(),
     journal,
-    beat: memory.beat,
+    restoreCounter: restoreGuard.counter,
     settled: countOperations(app),
   })
-  if (memory.went_back) await replayAll(app, journals, ledger)
+  if (restoreGuard.went_back) await replayAll(app, journals, ledger)
   const loops = [
-    beat(id, async () => {
-      if (await memory.raise()) await replayAll(app, journals, ledger)
+    heartbeat(id, async () => {
+      if (await restoreGuard.raise()) await replayAll(app, journals, ledger)
     }),
     ledger.loop,
-    observeLoop(hosts.driven),
+    observeLoop(kinds, () => pool.driven()),
     replayLoop(journals, id, ledger),
   ]
   return { loops, journal, stop: ledger.stop }
 }
 
 /** Says that this process lives. A process that was declared dead by mistake comes back with it. */
-function beat(id: string, raise: () => Promise<void>): Loop {
+function heartbeat(id: string, raise: () => Promise<void>): Loop {
   return {
-    name: 'beat',
-    restMs: beatMs,
+    name: 'heartbeat',
+    restMs: heartbeatMs,
     async step({ db }) {
       await raise()
       await db.run(sql`
@@ -93,88 +114,11 @@ function beat(id: string, raise: () => Promise<void>): Loop {
   }
 }
 
-/** Gives events their places as they come; what arrives within a few milliseconds goes together. */
-export const sequencer: Loop = {
-  name: 'sequencer',
-  restMs: 250,
-  wakeOn: 'outbox',
+const forgetWorkers: Loop = {
+  name: 'forget-workers',
+  restMs: forgetMs,
   async step({ db }) {
-    const startedAt = performance.now()
-    const moved = await sequence(db)
-    const { leastMs, timesItsWork } = sequencerRest
-    if (moved > 0) await sleep(Math.max(leastMs, timesItsWork * (performance.now() - startedAt)))
-    return moved > 0
-  },
-}
-
-/**
- * Puts messages into the lists that searches read, and keeps these few. To merge the lists of a large account takes
- * minutes: nobody's messages wait for that, nor for an account where it fails.
- */
-export function listLoops(): Loop[] {
-  const unmerged = new Map<string, Owner>()
-  return [
-    {
-      name: 'list',
-      restMs: listMs,
-      async step({ db }) {
-        const owners = await findPending(db)
-        const failed: unknown[] = []
-        for (const owner of owners) {
-          await listPending(db, owner).catch((error) => failed.push(error))
-          unmerged.set(owner.account_id, owner)
-        }
-        if (failed.length > 0) throw failed[0]
-        return owners.length > 0
-      },
-    },
-    {
-      name: 'merge',
-      restMs: listMs,
-      async step({ db }, signal) {
-        const [owner] = unmerged.values()
-        if (!owner) return false
-        unmerged.delete(owner.account_id)
-        // What is left to do there waits until the others had their turn.
-        if (await mergeSegments(db, owner, { signal })) unmerged.set(owner.account_id, owner)
-        return unmerged.size > 0
-      },
-    },
-  ]
-}
-
-/** What came in over the day lies together by night. */
-export function gatherLoop(): Loop {
-  // Where it failed, or somebody else was at it: these wait until the others had their turn.
-  const passed = new Set<string>()
-  return {
-    name: 'gather',
-    restMs: gatherMs,
-    async step({ db }, signal) {
-      const owner = await findScattered(db, { except: [...passed] })
-      if (!owner) {
-        passed.clear()
-        return false
-      }
-      passed.add(owner.account_id)
-      if (await mergeSegments(db, owner, { all: true, signal })) passed.delete(owner.account_id)
-      return true
-    },
-  }
-}
-
-/** Removes what has served its time. */
-const tidy: Loop = {
-  name: 'tidy',
-  restMs: tidyMs,
-  async step({ db }) {
-    await forgetWorkers(db)
-    await forgetQuietCallers(db)
-    await forgetOldEvents(db)
+    await db.run(sql`delete from workers where beat_at < clock_timestamp() - interval '7 days'`)
     return false
   },
-}
-
-function forgetWorkers(db: Db): Promise<number> {
-  return db.run(sql`delete from workers where beat_at < clock_timestamp() - interval '7 days'`)
 }

@@ -51,25 +51,22 @@ afterAll(async () => {
   await endProcesses()
 })
 
-const files = {
-  boundary: 'src/access/ledger/boundary.ts',
-  submit: 'src/access/ledger/submit.ts',
-  wishes: 'src/access/ledger/wishes.ts',
-  ledger: 'src/worker/ledger.ts',
-  memory: 'src/worker/memory.ts',
-} as const
-
-function patch(file: keyof typeof files, find: string, replace: string): Patch {
-  return { file: files[file], find, replace }
-}
-
 const stop = "process.kill(process.pid, 'SIGSTOP')"
 const tell = (what: string) => `process.stderr.write(${what} + '\\n')`
 
 /** The caller need not wait as long as callers do. */
-const briefCaller = patch('wishes', 'wait_ms: 25_000', 'wait_ms: 5_000')
-const briefAnswer = patch('ledger', 'answerMsMax = { text: 20_000', 'answerMsMax = { text: 1_000')
-const briefDeadline = patch('ledger', 'submitMsMax = 10_000', 'submitMsMax = 1_000')
+const briefCaller: Patch = {
+  marker: 'limit: patience of a caller',
+  replace: 'text: { expires_seconds: 30, wait_ms: 5_000 },',
+}
+const briefAnswer: Patch = {
+  marker: 'limit: answer of the platform',
+  replace: 'const answerMsMax = { text: 1_000, file: 100_000 }',
+}
+const briefDeadline: Patch = {
+  marker: 'limit: from boundary to call',
+  replace: 'const submitMsMax = 1_000',
+}
 
 interface Told {
   readonly violations: readonly Violation[]
@@ -211,8 +208,7 @@ const ownerDies: Story = async (scene, bug) => {
   await scene.repeat()
   scene.output = plant.work(0).output()
 }
-const swept = "set state = 'ambiguous', reason = 'lease'"
-const sweptTo = (state: string) => patch('boundary', swept, `set ${state}`)
+const sweptTo = (state: string): Patch => ({ marker: 'guard: swept is ambiguous', replace: state })
 
 describeStory('the owner of an attempt dies', ownerDies, [
   {
@@ -236,7 +232,10 @@ test(
   storyMsMax,
 )
 
-const noAnswer = "outcome ?? { kind: 'unknown', reason: 'timeout' }"
+const noAnswerIs = (outcome: string): Patch => ({
+  marker: 'guard: no answer is unknown',
+  replace: `await conclude(operation, held, attempt, outcome ?? ${outcome})`,
+})
 
 describeStory(
   'the platform accepts and does not answer',
@@ -249,26 +248,24 @@ describeStory(
   [
     {
       bug: 'a timeout counts as never written',
-      patches: [patch('ledger', noAnswer, "outcome ?? { kind: 'not_written', reason: 'timeout' }")],
+      patches: [noAnswerIs("{ kind: 'not_written', reason: 'timeout' }")],
       breaks: 'P1',
     },
     {
       bug: 'a timeout counts as a refusal',
-      patches: [patch('ledger', noAnswer, "outcome ?? { kind: 'refused', reason: 'chat_unavailable' }")],
+      patches: [noAnswerIs("{ kind: 'refused', reason: 'chat_unavailable' }")],
       breaks: 'P2',
     },
   ],
 )
 
-const lookedUp = 'const wish = await asked.wish()'
-
 describeStory(
   'two callers use one key at the same moment',
   async (scene, bug) => {
-    const meet = `${lookedUp}; await new Promise((resolve) => setTimeout(resolve, 500))`
+    const meet = 'await new Promise((resolve) => setTimeout(resolve, 500))'
     await Promise.all([
       scene.begin(),
-      plant.serve(0).restart([briefCaller, patch('submit', lookedUp, meet), ...bug]),
+      plant.serve(0).restart([briefCaller, { marker: 'crash point 1', insert: meet }, ...bug]),
     ])
     await Promise.all([scene.ask(), scene.ask()])
     await scene.repeat()
@@ -278,20 +275,20 @@ describeStory(
     {
       bug: 'the key is looked up, then inserted without an index that decides',
       patches: [
-        patch(
-          'wishes',
-          `idempotency_key = \${key}\`)`,
-          `split_part(idempotency_key, '#', 1) = \${key} limit 1\`)`,
-        ),
-        patch('wishes', `'platform', \${key ?? null}`, `'platform', \${[key, id].join('#')}`),
-        patch('wishes', 'kind, key ?? id)}::bigint', 'kind, id)}::bigint'),
+        {
+          marker: 'guard: key is looked up',
+          replace: `where split_part(idempotency_key, '#', 1) = \${key}`,
+        },
+        { marker: 'guard: key is stored', replace: `\${[key, id].join('#')},` },
+        {
+          marker: 'guard: random id of the key',
+          replace: `\${randomIdOf(app, caller.workspace_id, kind, id)}::bigint,`,
+        },
       ],
       breaks: 'P1',
     },
   ],
 )
-
-const forsworn = 'await insist(() => forswear(app.db, attempt))'
 
 describeStory(
   "the connection breaks at the boundary's COMMIT, before it is done",
@@ -304,7 +301,10 @@ describeStory(
   [
     {
       bug: 'a lost COMMIT is taken for one',
-      patches: [patch('ledger', `${forsworn}\n      return 'unknown'`, "return 'yes'")],
+      patches: [
+        { marker: 'guard: lost commit is released', replace: '' },
+        { marker: 'guard: lost commit is not sent', replace: "return 'yes'" },
+      ],
       breaks: 'P1',
     },
   ],
@@ -313,8 +313,11 @@ describeStory(
 describeStory(
   'who lost a COMMIT says so only after another host has submitted',
   async (scene, bug) => {
-    const late = `${stop}; ${forsworn}; ${tell("'forsworn'")}`
-    await scene.begin([patch('ledger', forsworn, late), ...bug])
+    const late: Patch[] = [
+      { marker: 'crash point 4', insert: stop },
+      { marker: 'guard: lost commit is released', insert: tell("'forsworn'") },
+    ]
+    await scene.begin([...late, ...bug])
     fate = 'before'
     await scene.fault('timeout_after')
     const asked = scene.ask()
@@ -332,20 +335,11 @@ describeStory(
   [
     {
       bug: 'an attempt is settled without a look at its token',
-      patches: [
-        patch(
-          'boundary',
-          `lease_until = null\n        where id = \${id} and attempt_token = \${token} and state in`,
-          `lease_until = null\n        where id = \${id} and state in`,
-        ),
-      ],
+      patches: [{ marker: 'guard: token of a release', replace: '' }],
       breaks: 'P1',
     },
   ],
 )
-
-const intended = 'const intended = await intend(operation, attempt)'
-const heard = 'const outcome = await within(answerMsMax[size], answer)'
 
 describeStory(
   'the host dies after a send, and the database goes back to a copy from before',
@@ -370,14 +364,14 @@ describeStory(
     {
       bug: 'the journal is written after the send',
       patches: [
-        patch('ledger', intended, 'const intended: boolean = true'),
-        patch('ledger', heard, `${heard}; await intend(operation, attempt)`),
+        { marker: 'guard: journal before call', replace: 'const intended: boolean = true' },
+        { marker: 'crash point 7', insert: 'await intend(operation, attempt)' },
       ],
       breaks: 'P1',
     },
     {
       bug: 'journals are not read',
-      patches: [patch('memory', 'of listPossible(entries)', 'of listPossible([])')],
+      patches: [{ marker: 'guard: journals are put back', replace: '' }],
       breaks: 'P1',
     },
   ],
@@ -389,14 +383,11 @@ describeStory(
  * after a cancel. So here the two bugs show as what they are: something goes out that had been given up.
  */
 describe('a host sleeps between the boundary and the call for longer than the lease', () => {
-  const crossed = 'const crossed = await cross(held, attempt, attemptSeconds[size])'
-  const began = 'const startedAt = performance.now()'
-  const concluding = 'const sound = toSound(outcome)'
   const sleeps: Story = async (scene, bug) => {
-    const arranged = [
+    const arranged: Patch[] = [
       briefDeadline,
-      patch('ledger', crossed, `${crossed}; ${stop}`),
-      patch('ledger', concluding, `${concluding}; ${tell("'concluded ' + sound.kind")}`),
+      { marker: 'crash point 5', insert: stop },
+      { marker: 'crash point 10', insert: tell("'concluded ' + sound.kind") },
     ]
     await scene.begin([...arranged, ...bug])
     const asked = scene.ask()
@@ -427,13 +418,13 @@ describe('a host sleeps between the boundary and the call for longer than the le
   test.each([
     {
       bug: 'no deadline',
-      patches: [patch('ledger', 'performance.now() - startedAt > submitMsMax', 'startedAt < 0')],
+      patches: [{ marker: 'guard: deadline', replace: 'if (!intended || startedAt < 0) {' }],
     },
     {
       bug: 'the clock is read after COMMIT',
       patches: [
-        patch('ledger', began, 'let startedAt = 0'),
-        patch('ledger', intended, `startedAt = performance.now(); ${intended}`),
+        { marker: 'guard: clock starts before the boundary', replace: 'let startedAt = 0' },
+        { marker: 'crash point 5', insert: 'startedAt = performance.now()' },
       ],
     },
   ])(

@@ -8,9 +8,7 @@ import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
 import type { Fate } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { dieBefore, Scene, told } from './scene.ts'
-
-const ledger = 'src/worker/ledger.ts'
+import { dieAt, Scene, told } from './scene.ts'
 
 let plant: Plant
 let scene: Scene
@@ -40,7 +38,7 @@ afterAll(async () => {
 describe('1: the API dies before the wish is committed', () => {
   test('there is no row, nothing was sent, the repeat runs', async () => {
     const wanted = scene.send()
-    await plant.serve(0).restart([dieBefore('src/access/ledger/wishes.ts', 'const made = app.db.maybe')])
+    await plant.serve(0).restart([dieAt('crash point 1')])
     expect(told(await scene.ask(wanted))).toEqual([null])
     expect(await scene.look(wanted)).toEqual({ state: 'none', reason: null, accepted: 0 })
     await plant.serve(0).restart()
@@ -50,7 +48,7 @@ describe('1: the API dies before the wish is committed', () => {
 })
 
 describe('2: the API dies after the wish is committed', () => {
-  const afterWish = dieBefore('src/access/ledger/submit.ts', "app.wake.signal('operations')")
+  const afterWish = dieAt('crash point 2')
 
   test('it waits for its host: the repeat is told so, and later the success', async () => {
     const wanted = scene.send()
@@ -83,7 +81,7 @@ describe('2: the API dies after the wish is committed', () => {
 describe('3: the host dies before the boundary is committed', () => {
   test('in preparation: the next one executes it, for the first caller, too', async () => {
     const wanted = await scene.start()
-    await scene.arm(dieBefore('src/worker/execute.ts', "if (found.kind !== 'accepted') return found"))
+    await scene.arm(dieAt('crash point 3'))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
@@ -150,11 +148,11 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
 
 describe('5: the boundary is committed, nothing is written yet', () => {
   test.each([
-    ['before the journal', 'const intended = await intend('],
-    ['with the journal written', 'const answer = ask('],
-  ])('%s: nobody can know, and it never runs again', async (_, find) => {
+    ['before the journal', 'crash point 5'],
+    ['with the journal written', 'crash point 5a'],
+  ])('%s: nobody can know, and it never runs again', async (_, point) => {
     const wanted = scene.send()
-    await scene.arm(dieBefore(ledger, find))
+    await scene.arm(dieAt(point))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
@@ -167,14 +165,12 @@ describe('5: the boundary is committed, nothing is written yet', () => {
 })
 
 describe('6: while bytes are written', () => {
-  const frames = 'src/platform/sandbox/frames.ts'
-  const write = `if (socket.writable) socket.write(\`\${JSON.stringify(frame)}\\n\`)`
   const isSend = `(frame as { call?: string }).call === 'send'`
 
   test('half of them: nobody can know', async () => {
     const wanted = scene.send()
     const half = `if (${isSend}) { socket.write(JSON.stringify(frame).slice(0, 40)); process.kill(process.pid, 'SIGKILL') }`
-    await scene.arm({ file: frames, find: write, replace: `${half} else ${write}` })
+    await scene.arm({ marker: 'crash point 6', insert: half })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
@@ -186,7 +182,7 @@ describe('6: while bytes are written', () => {
   test('the last of them: the echo proves it', async () => {
     const wanted = scene.send()
     const whole = `if (${isSend}) process.kill(process.pid, 'SIGKILL')`
-    await scene.arm({ file: frames, find: write, replace: `${write}; ${whole}` })
+    await scene.arm({ marker: 'crash point 6a', insert: whole })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect((await scene.look(wanted)).state).toBe('submitting')
@@ -198,8 +194,6 @@ describe('6: while bytes are written', () => {
 })
 
 describe('7: accepted, and the answer is lost with the process', () => {
-  const read = 'await conclude(operation, held, attempt, outcome ??'
-
   test('on its way: the echo proves it', async () => {
     const wanted = scene.send()
     await plant.fault({ on: 'send', fault: 'timeout_after', account_id: wanted.account_id })
@@ -214,7 +208,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
 
   test('read, and not recorded: the echo proves it', async () => {
     const wanted = scene.send()
-    await scene.arm(dieBefore(ledger, read))
+    await scene.arm(dieAt('crash point 7'))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 1 })
@@ -226,7 +220,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
 
   test('where the platform shows no id of ours, it stays unknown', async () => {
     const wanted = await scene.start()
-    await scene.arm(dieBefore(ledger, read))
+    await scene.arm(dieAt('crash point 7'))
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover()
@@ -237,7 +231,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
 })
 
 describe('8: the outcome is in the journal, the row does not know it', () => {
-  const recorded = dieBefore(ledger, 'await record(operation, held, attempt, sound)')
+  const recorded = dieAt('crash point 8')
 
   test.each([
     ['send', false],
@@ -266,7 +260,7 @@ describe('8: the outcome is in the journal, the row does not know it', () => {
 describe('9: the API dies with the outcome stored, before its answer', () => {
   test('the repeat is told the success', async () => {
     const wanted = scene.send()
-    await plant.serve(0).restart([dieBefore('src/access/ledger/submit.ts', 'return first(app, settled ??')])
+    await plant.serve(0).restart([dieAt('crash point 9')])
     expect(told(await scene.ask(wanted))).toEqual([null])
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
     await plant.serve(0).restart()
@@ -276,12 +270,9 @@ describe('9: the API dies with the outcome stored, before its answer', () => {
 })
 
 describe('10: the refusal is read, the row does not know it', () => {
-  const journaled = 'await record(operation, held, attempt, sound)'
-  const unjournaled = 'const sound = toSound(outcome)'
-
   test('for good, in the journal: the repeat is told the same refusal', async () => {
     const wanted = scene.send()
-    await scene.arm(dieBefore(ledger, journaled))
+    await scene.arm(dieAt('crash point 8'))
     await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
@@ -293,7 +284,7 @@ describe('10: the refusal is read, the row does not know it', () => {
 
   test('for now, in the journal: the repeat waits, then runs', async () => {
     const wanted = scene.send()
-    await scene.arm(dieBefore(ledger, journaled))
+    await scene.arm(dieAt('crash point 8'))
     await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 3, account_id: wanted.account_id })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
@@ -307,7 +298,7 @@ describe('10: the refusal is read, the row does not know it', () => {
 
   test('not in the journal: nobody can know', async () => {
     const wanted = scene.send()
-    await scene.arm(dieBefore(ledger, unjournaled))
+    await scene.arm(dieAt('crash point 10'))
     await plant.fault({ on: 'send', fault: 'refuse', account_id: wanted.account_id })
     const first = scene.ask(wanted)
     await plant.work(0).ended()

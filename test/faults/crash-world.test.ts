@@ -8,9 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, runParley, until } from '../harness/process.ts'
 import { openPlant, type Plant } from './plant.ts'
-import { dieBefore, Scene, stopBefore, told, untilStopped } from './scene.ts'
+import { dieAt, Scene, stopAt, told, untilStopped } from './scene.ts'
 
-const ledger = 'src/worker/ledger.ts'
 /** A little longer than may pass between the boundary and the call. */
 const deadlineMs = 10_200
 
@@ -34,7 +33,7 @@ afterAll(async () => {
 describe('12: paused longer than the lease, before the deadline check', () => {
   test('given up by another process; the owner proves that it wrote nothing, and the repeat runs', async () => {
     const wanted = scene.send()
-    await scene.arm(stopBefore(ledger, 'if (!intended || performance.now() - startedAt > submitMsMax)'))
+    await scene.arm(stopAt('crash point 12'))
     const first = scene.ask(wanted)
     await untilStopped(plant.work(0))
     const stoppedAt = performance.now()
@@ -56,7 +55,7 @@ describe('12: paused longer than the lease, before the deadline check', () => {
 describe('13: paused between the check and the write', () => {
   test.each(['send', 'start'] as const)('%s: sent late, once; the late answer completes it', async (kind) => {
     const wanted = kind === 'send' ? scene.send() : await scene.start()
-    await scene.arm(stopBefore(ledger, 'const answer = ask('))
+    await scene.arm(stopAt('crash point 5a'))
     const first = scene.ask(wanted)
     await untilStopped(plant.work(0))
     await plant.work(1).start()
@@ -90,17 +89,17 @@ describe('an account goes to another process', () => {
 
 describe('14: PostgreSQL is killed', () => {
   test.each([
-    ['before the boundary', 'const crossed = await cross('],
-    ['after the boundary', 'const intended = await intend('],
-    ['after the answer', 'await record(operation, held, attempt, sound)'],
-  ])('%s: the row says what was committed last, and it ends as if nothing had been', async (_, find) => {
+    ['before the boundary', 'crash point 3a'],
+    ['after the boundary', 'crash point 5'],
+    ['after the answer', 'crash point 8'],
+  ])('%s: the row says what was committed last, and it ends as if nothing had been', async (_, point) => {
     const [wanted, other] = [scene.send(), scene.send({ account: 1 })]
-    await scene.arm(stopBefore(ledger, find))
+    await scene.arm(stopAt(point))
     const first = scene.ask(wanted)
     await untilStopped(plant.work(0))
     const before = await scene.look(wanted)
     // A wish is flushed with the next commit of anybody.
-    await plant.db.run(sql`update instance set beat_at = clock_timestamp()`)
+    await plant.db.run(sql`update instance set restore_counter_at = clock_timestamp()`)
     await plant.postgres.crash()
     expect(told(await scene.ask(other))).toEqual([503, 'store_unavailable'])
     await plant.postgres.untilUp('plant')
@@ -122,7 +121,7 @@ describe('15: the database is put back to before the boundary', () => {
       await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 1, account_id })
     }
     expect(told(await scene.ask(over))).toEqual([503, 'flood_wait'])
-    await scene.arm(stopBefore(ledger, 'await record(operation, held, attempt, sound)'))
+    await scene.arm(stopAt('crash point 8'))
     const floods = scene.ask(later)
     await untilStopped(plant.work(0))
     const waiting = scene.send({ account: 2 })
@@ -146,7 +145,7 @@ describe('15: the database is put back to before the boundary', () => {
     expect(told(await scene.ask(refused))).toEqual([403, 'chat_unavailable'])
     // An intent without an outcome, where the platform shows no id of ours.
     const open = await scene.start({ account: 3 })
-    await scene.arm(dieBefore(ledger, 'await conclude(operation, held, attempt, outcome ??'))
+    await scene.arm(dieAt('crash point 7'))
     const first = scene.ask(open)
     await plant.work(0).ended()
     await scene.recover()

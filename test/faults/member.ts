@@ -83,9 +83,9 @@ export class Member {
     this.launch(patches)
     const process = this.#running
     await this.ready()
-    for (const { file } of [...(this.#options.patches ?? []), ...patches]) {
-      if (!process.stderr().includes(patchedLine(file))) {
-        throw new Error(`${file} is not loaded by ${this.name}: its patch does nothing.`)
+    for (const { marker } of [...(this.#options.patches ?? []), ...patches]) {
+      if (!process.stderr().includes(patchedLine(marker))) {
+        throw new Error(`The file with ${marker} is not loaded by ${this.name}: its patch does nothing.`)
       }
     }
   }

@@ -1,26 +1,33 @@
 /**
- * For `node --import test/faults/patch.ts src/main.ts …`: changes snippets of our own sources as they are loaded, so
- * that crash points and deliberate bugs are patches of the shipped code and the product needs no switch for them.
+ * For `node --import test/faults/patch.ts src/main.ts …`: changes our own sources at their markers (`markers.ts`) as
+ * they are loaded, so that crash points and deliberate bugs are patches of the shipped code and the product needs no
+ * switch for them.
  *
- *   TEST_PATCH='[{"file":"src/worker/execute.ts","find":"await journal(","replace":"process.kill(…); await journal("}]'
+ *   TEST_PATCH='[{"marker":"crash point 5a","insert":"process.kill(…)"},{"marker":"guard: deadline","replace":""}]'
  *
- * `find` must occur exactly once in what the file is at that moment: patches of one file are applied in order. If
- * not, the process ends with 97 and a sentence: a patch that no longer fits must never look like a test that passed.
+ * A marker must occur exactly once in src/. If not, the process ends with 97 and a sentence: a patch that no longer
+ * fits must never look like a test that passed.
  */
 import { registerHooks } from 'node:module'
-import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { listMarkers, type Marker, readSources, repository } from './markers.ts'
 
-export interface Patch {
-  /** From the root of the repository, with forward slashes. */
-  readonly file: string
-  readonly find: string
-  readonly replace: string
-}
+export type Patch = {
+  readonly marker: string
+} & (
+  | {
+      /** Comes after the line of the marker. Several of one marker come in their order. */
+      readonly insert: string
+    }
+  | {
+      /** Comes instead of the line that is marked; an empty text removes it. */
+      readonly replace: string
+    }
+)
 
 export const misfit = 97
-/** What is written to standard error when a file has been changed. */
-export const patchedLine = (file: string) => `patched ${file}\n`
+/** What is written to standard error when a file that holds the marker has been changed. */
+export const patchedLine = (name: string) => `patched ${name}\n`
 
 /** The environment that makes a `parley` process load its sources changed. */
 export function patchEnv(patches: readonly Patch[]): Record<string, string> {
@@ -31,28 +38,55 @@ export function patchEnv(patches: readonly Patch[]): Record<string, string> {
   }
 }
 
-const root = pathToFileURL(join(import.meta.dirname, '..', '..', '/')).href
+/** Which file each patch changes; a string says why one of them fits nowhere. */
+export function placePatches(
+  sources: ReadonlyMap<string, string>,
+  patches: readonly Patch[],
+): Map<string, Patch[]> | string {
+  const markers = [...sources].flatMap(([file, text]) => listMarkers(file, text))
+  const placed = new Map<string, Patch[]>()
+  for (const patch of patches) {
+    const [first, ...others] = markers.filter(({ name }) => name === patch.marker)
+    const name = JSON.stringify(patch.marker)
+    if (!first) return `The patch does not fit: the marker ${name} does not occur in src/.`
+    if (others.length > 0) {
+      const files = [first, ...others].map(({ file }) => file).join(', ')
+      return `The patch does not fit: the marker ${name} occurs ${others.length + 1} times (${files}).`
+    }
+    placed.set(first.file, [...(placed.get(first.file) ?? []), patch])
+  }
+  return placed
+}
+
+/** The text of one file with its patches, all of which fit. */
+export function applyPatches(text: string, patches: readonly Patch[]): string {
+  const lines: string[][] = text.split('\n').map((line) => [line])
+  const markers = new Map(listMarkers('', text).map((marker): [string, Marker] => [marker.name, marker]))
+  for (const patch of patches) {
+    const marker = markers.get(patch.marker)
+    if (!marker) continue
+    if ('insert' in patch) lines[marker.at]?.push(patch.insert)
+    else lines[marker.marks]?.splice(0, 1, patch.replace)
+  }
+  return lines.flat().join('\n')
+}
 
 function install(patches: readonly Patch[]): void {
+  const placed = placePatches(readSources(), patches)
+  if (typeof placed === 'string') {
+    process.stderr.write(`${placed}\n`)
+    process.exit(misfit)
+  }
+  const root = pathToFileURL(`${repository}/`).href
   registerHooks({
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context)
-      const wanted = patches.filter(({ file }) => url === `${root}${file}`)
-      if (wanted.length === 0) return loaded
-      return { ...loaded, source: wanted.reduce(apply, textOf(loaded.source)) }
+      const wanted = url.startsWith(root) ? placed.get(url.slice(root.length)) : undefined
+      if (!wanted) return loaded
+      for (const { marker } of wanted) process.stderr.write(patchedLine(marker))
+      return { ...loaded, source: applyPatches(textOf(loaded.source), wanted) }
     },
   })
-}
-
-function apply(text: string, { file, find, replace }: Patch): string {
-  const parts = text.split(find)
-  if (parts.length !== 2) {
-    const times = parts.length === 1 ? 'does not occur' : `occurs ${parts.length - 1} times`
-    process.stderr.write(`The patch does not fit: ${JSON.stringify(find)} ${times} in ${file}.\n`)
-    process.exit(misfit)
-  }
-  process.stderr.write(patchedLine(file))
-  return parts.join(replace)
 }
 
 function textOf(source: unknown): string {

@@ -48,14 +48,12 @@ test('a killed process comes back under its name, and the leases of the dead can
 })
 
 test('a patch reaches the process; one that fits nothing does not start it', async () => {
-  const file = 'src/cli/run.ts'
-  const find = "app.log.info({ address }, 'ready')"
-  await plant.serve(0).restart([{ file, find, replace: `process.stderr.write('hello\\n'); ${find}` }])
+  const hello = "process.stderr.write('hello\\n')"
+  await plant.serve(0).restart([{ marker: 'limit: from boundary to call', insert: hello }])
   expect(plant.serve(0).output()).toContain('hello')
   await plant.serve(0).kill()
-  await expect(plant.serve(0).start([{ file, find: 'no such snippet', replace: '' }])).rejects.toThrow(
-    /ended with 97/,
-  )
+  const nowhere = { marker: 'guard of nothing', replace: '' }
+  await expect(plant.serve(0).start([nowhere])).rejects.toThrow(/ended with 97/)
   await plant.serve(0).start()
   expect(await me()).toBe(200)
 })

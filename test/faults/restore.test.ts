@@ -29,7 +29,7 @@ async function asks(wanted: Wanted): Promise<Asked> {
 }
 
 /** Until the platform lets the account go on. */
-async function insist(wanted: Wanted): Promise<Asked> {
+async function retryUntilStored(wanted: Wanted): Promise<Asked> {
   for (let tries = 1; ; tries++) {
     const asked = await asks(wanted)
     if (asked.status === 200 || tries === 40) return asked
@@ -75,7 +75,7 @@ test('what was completed is completed again, whatever its kind', async () => {
     startOf({ ...place('started'), chat_id: `platform:chat:${person_id}`, identifier: username }),
   ]
   const before = []
-  for (const wanted of wishes) before.push(await insist(wanted))
+  for (const wanted of wishes) before.push(await retryUntilStored(wanted))
   expect(before.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   await goBackTo(copy)
   const after = []
@@ -99,7 +99,7 @@ test.each([
       return (await plant.operation(when))?.attempt_no === 1
     })
     const copy = early ?? (await copyDatabase(when))
-    expect(await insist(wanted)).toMatchObject({ status: 200 })
+    expect(await retryUntilStored(wanted)).toMatchObject({ status: 200 })
     await goBackTo(copy)
     expect(await asks(wanted)).toMatchObject({ status: 200, replayed: true })
     expect(judge({ ...(await plant.evidence(history)), restored: true })).toEqual([])

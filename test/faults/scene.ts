@@ -2,7 +2,7 @@
  * One crash after the other in the same plant: what was asked of it, what the row says, what the platform holds, and
  * what a repeat is told.
  *
- *   await scene.arm(dieBefore('src/worker/ledger.ts', 'const answer = ask('))   // the worker will die exactly there
+ *   await scene.arm(dieAt('crash point 5a'))              // the worker will die exactly there
  *   const first = scene.ask(wanted)
  *   await plant.work(0).ended()
  *   await scene.recover()
@@ -151,13 +151,13 @@ export function say(asked: Asked): string {
   return told(asked).join(' ')
 }
 
-export function dieBefore(file: string, find: string): Patch {
-  return { file, find, replace: `process.kill(process.pid, 'SIGKILL'); ${find}` }
+export function dieAt(marker: string): Patch {
+  return { marker, insert: "process.kill(process.pid, 'SIGKILL')" }
 }
 
 /** The whole process stops there once, as one that the machine has forgotten. `resume` lets it go on. */
-export function stopBefore(file: string, find: string): Patch {
-  return { file, find, replace: `globalThis.hasStopped ??= process.kill(process.pid, 'SIGSTOP'); ${find}` }
+export function stopAt(marker: string): Patch {
+  return { marker, insert: "globalThis.hasStopped ??= process.kill(process.pid, 'SIGSTOP')" }
 }
 
 export async function untilStopped(member: Member): Promise<void> {

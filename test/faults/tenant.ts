@@ -73,7 +73,7 @@ export async function prepareDatabase(
     data_dir: '',
     log: makeLogger('silent'),
     claim: 'service',
-    operations: routes,
+    routes,
   })
   try {
     await app.db.pool.query(witness)

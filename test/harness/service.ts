@@ -196,7 +196,7 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     data_dir: '',
     log: makeLogger('info', { write: (line) => void log.push(line) }),
     claim: 'service',
-    operations: listed,
+    routes: listed,
   })
   const readiness = { worker: () => 'elsewhere', stopping: () => false }
   const server = await buildServer(app, listed, { readiness, ...options })

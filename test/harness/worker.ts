@@ -11,13 +11,15 @@ import { type OpenApp, openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
+import { loops } from '../../src/loops.ts'
+import { operations } from '../../src/operations.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import { writeMessage } from '../../src/platform/sandbox/person-acts.ts'
 import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
 import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
-import type { Running } from '../../src/worker/loops.ts'
-import { startWorker } from '../../src/worker/worker.ts'
+import type { Running } from '../../src/worker/run-loops.ts'
+import { assembleWorker, runWorker } from '../../src/worker/worker.ts'
 import { until } from './process.ts'
 import { openService, type Service, type Tenant } from './service.ts'
 
@@ -30,7 +32,7 @@ export function openNeighbour(url: string, env: Readonly<Record<string, string>>
     data_dir: '',
     log: makeLogger('silent'),
     claim: 'service',
-    operations: routes,
+    routes,
   })
 }
 
@@ -68,7 +70,8 @@ export class Workplace {
   /** Starts the background work in the given process; the first one is the service's own. */
   async work(app: OpenApp = this.service.app): Promise<Running> {
     const platforms = new Map([['sandbox' as const, this.sandbox.platform]])
-    const worker = await startWorker(app, { platforms, directory: this.directory })
+    const parts = { platforms, directory: this.directory, operations, loops }
+    const worker = runWorker(app, await assembleWorker(app, parts))
     this.#workers.add(worker)
     return { ...worker, stop: () => this.#stop(worker) }
   }

@@ -3,32 +3,19 @@
  * what becomes of those whose owner is gone (sweep). Nothing here ever leads back to the queue.
  */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { Operation } from '../../operation.ts'
 import type { Refusal } from '../../platform/port.ts'
-import { liveSeconds } from './hosts.ts'
+import { isLive } from './liveness.ts'
 import { refusalReply } from './submit.ts'
 
 /** How long an attempt may stay without a word from its owner. Expiry means `ambiguous`, never `queued`. */
 export const attemptSeconds = { text: 60, file: 150 } as const
 
 export interface Held {
-  readonly owner: string
+  readonly worker_id: string
   readonly account_id: string
   readonly workspace_id: string
   readonly epoch: string
-}
-
-/** A row as its host executes it. */
-export interface Operation {
-  readonly id: string
-  readonly workspace_id: string
-  readonly account_id: string
-  readonly kind: string
-  readonly idempotency_key: string | null
-  readonly fingerprint: Buffer
-  readonly chat_id: string | null
-  readonly payload: unknown
-  readonly file_id: string | null
-  readonly random_id: string
 }
 
 /** Who may still speak for a submission: a later attempt has another token. */
@@ -37,7 +24,8 @@ export interface Attempt {
   readonly token: string
 }
 
-const executable = sql`o.id, o.workspace_id, o.account_id, o.kind, o.idempotency_key, o.fingerprint, o.chat_id::text,
+/** What the worker needs of a row `o` to execute it. */
+export const executable = sql`o.id, o.workspace_id, o.account_id, o.kind, o.idempotency_key, o.fingerprint, o.chat_id::text,
   o.payload, o.file_id, o.random_id::text`
 
 /** What waits for these accounts, the oldest first. */
@@ -51,13 +39,13 @@ export function listQueued(db: Db, account_ids: readonly string[]): Promise<Oper
 export interface OpenAttempt extends Operation {
   readonly attempt_token: string
   /** What the operation is called in answers. */
-  readonly told_as: string
+  readonly public_id: string
 }
 
 /** Attempts nobody knows the end of, by their tokens: a row that was put back may have another id. */
 export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt[]> {
   return db.rows<OpenAttempt>(sql`
-    select ${executable}, o.attempt_token, coalesce(o.told_as, o.id) as told_as from operations o
+    select ${executable}, o.attempt_token, coalesce(o.public_id, o.id) as public_id from operations o
     where o.attempt_token = any(${tokens}::uuid[]) and o.state in ('submitting', 'ambiguous')`)
 }
 
@@ -69,23 +57,23 @@ export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt
 export async function crossBoundary(
   db: Db,
   held: Held,
-  { id, token, beat, seconds }: Attempt & { beat: string; seconds: number },
+  { id, token, restore_counter, seconds }: Attempt & { restore_counter: string; seconds: number },
 ): Promise<boolean> {
   const crossed = await db.run(sql`
     with switch as materialized (
       select 1 from settings where name = 'dispatch' and value = 'true'::jsonb for share),
     host as materialized (
-      select 1 from account_hosts
-      where account_id = ${held.account_id} and lease_owner = ${held.owner} and lease_epoch = ${held.epoch}
+      select 1 from account_hosts h
+      where account_id = ${held.account_id} and lease_owner = ${held.worker_id} and lease_epoch = ${held.epoch}
         and lease_until > clock_timestamp()
-        and observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds})
+        and ${isLive}
         and (flood_until is null or flood_until <= domain_now())
       for no key update)
     update operations set state = 'submitting', attempt_no = attempt_no + 1, attempt_token = ${token},
-      owner = ${held.owner}, lease_until = clock_timestamp() + make_interval(secs => ${seconds})
+      owner = ${held.worker_id}, lease_until = clock_timestamp() + make_interval(secs => ${seconds})
     from switch, host, instance
     where operations.id = ${id} and operations.state = 'queued' and operations.expires_at > clock_timestamp()
-      and instance.beat >= ${beat}`)
+      and instance.restore_counter >= ${restore_counter}`)
   return crossed === 1
 }
 
@@ -97,10 +85,10 @@ export async function settleUncrossed(db: Db, held: Held, id: string): Promise<b
       select case
           when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
           when h.flood_until > domain_now() then 'flood_wait'
-          when coalesce(h.observed_at <= clock_timestamp() - make_interval(secs => ${liveSeconds}), true) then 'not_live'
+          when not ${isLive} then 'not_live'
         end as reason
       from account_hosts h
-      where h.account_id = ${held.account_id} and h.lease_owner = ${held.owner} and h.lease_epoch = ${held.epoch}) why
+      where h.account_id = ${held.account_id} and h.lease_owner = ${held.worker_id} and h.lease_epoch = ${held.epoch}) why
     where o.id = ${id} and o.state = 'queued' and (why.reason is not null or o.expires_at <= clock_timestamp())`)
   return released === 1
 }
@@ -161,7 +149,9 @@ function statementOf({ id, token }: Attempt, ending: Ending) {
       return sql`
         update operations set state = 'released', reason = ${ending.reason}, detail = ${ending.detail},
           finished_at = domain_now(), lease_until = null
-        where id = ${id} and attempt_token = ${token} and state in ('submitting', 'ambiguous')`
+        where id = ${id}
+          and attempt_token = ${token} -- guard: token of a release
+          and state in ('submitting', 'ambiguous')`
     case 'ambiguous':
       return sql`
         update operations set state = 'ambiguous', reason = ${ending.reason}, detail = ${ending.detail},
@@ -171,7 +161,7 @@ function statementOf({ id, token }: Attempt, ending: Ending) {
 }
 
 /** An answer to the boundary's COMMIT was lost: nothing was sent, and only its owner knows. */
-export function forswear(db: Db, { id, token }: Attempt): Promise<boolean> {
+export function releaseNeverSent(db: Db, { id, token }: Attempt): Promise<boolean> {
   return settleAttempt(
     db,
     { id, token },
@@ -182,7 +172,8 @@ export function forswear(db: Db, { id, token }: Attempt): Promise<boolean> {
 /** Attempts whose owner is gone or has fallen silent: nobody can know. Wishes that nobody took in time are over. */
 export async function sweep(db: Db): Promise<number> {
   const lost = await db.run(sql`
-    update operations set state = 'ambiguous', reason = 'lease', finished_at = domain_now(), lease_until = null
+    update operations set finished_at = domain_now(), lease_until = null,
+      state = 'ambiguous', reason = 'lease' -- guard: swept is ambiguous
     where effect = 'platform' and state = 'submitting' and (lease_until < clock_timestamp()
       or exists (select from workers w where w.id = operations.owner and w.stopped_at is not null))`)
   const expired = await db.run(sql`
@@ -191,11 +182,10 @@ export async function sweep(db: Db): Promise<number> {
   return lost + expired
 }
 
-/** Keys of read marks and opened chats are kept for 30 days after the end. */
+/** Rows of kinds that say so are kept for 30 days after their end. The guard lets no others go. */
 export function forgetOperations(db: Db): Promise<number> {
   return db.run(sql`
     delete from operations where id in (
-      select id from operations where kind in ('start_chat', 'set_read_state')
-        and state in ('completed', 'refused', 'released') and finished_at < domain_now() - interval '30 days'
+      select id from operations where forgettable and state in ('completed', 'refused', 'released') and finished_at < domain_now() - interval '30 days'
       limit 1000)`)
 }

@@ -3,13 +3,14 @@ import type { App, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { isConnectionLost, LostCommit } from '../../db/errors.ts'
 import { ApiError, type ErrorCode, errors } from '../../lib/errors.ts'
+import type { NewOperation } from '../../operation.ts'
 import type { Refusal } from '../../platform/port.ts'
-import type { Reply, Wish } from '../../route.ts'
-import { findFloodWait } from './hosts.ts'
-import { type Asked, findById, findOperation, makeWish, patience, withdraw } from './wishes.ts'
+import type { Reply } from '../../route.ts'
+import { type Asked, enqueue, enqueued, findById, findOperation, patience, withdraw } from './enqueue.ts'
+import { findFloodWait } from './floods.ts'
 
 /** What differs between operations when the answer is no. */
-export interface Manners {
+export interface StatusOverrides {
   /** A key that was used for another payload. */
   readonly collision?: 400 | 409
   /** What a platform that asks to slow down is to the caller. */
@@ -20,14 +21,15 @@ export interface Manners {
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & { manners: Manners; wish: () => Promise<Wish> },
+  asked: Asked & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
-  const { manners } = asked
+  const { overrides } = asked
   const known = await findOperation(app.db, caller.workspace_id, asked)
   if (known) requireSame(known, asked)
   if (known && known.state !== 'released') return repeat(known)
-  const wish = await asked.wish()
-  const id = await claim(app, caller, { ...asked, wish })
+  const wanted = await asked.want()
+  // crash point 1: the key is free, no row is written
+  const id = await claim(app, caller, { ...asked, wanted })
   if (id === undefined) {
     const other = await findOperation(app.db, caller.workspace_id, asked)
     // It ended and was forgotten in between.
@@ -35,24 +37,33 @@ export async function submit(
     requireSame(other, asked)
     return repeat(other)
   }
-  app.wake.signal('operations')
-  const { wait_ms } = wish.file_id === undefined ? patience.text : patience.file
+  // crash point 2: the row is committed, nobody was told
+  app.wake.signal(enqueued)
+  const { wait_ms } = wanted.file_id === undefined ? patience.text : patience.file
   const settled = await app.waiting.settled(id, wait_ms)
-  return first(app, settled ?? (await giveUp(app, id)), manners)
+  // crash point 9: the outcome is stored, the caller was not answered
+  return first(app, settled ?? (await giveUp(app, id)), overrides)
 }
 
-function requireSame(known: Settled, { fingerprint, manners }: Asked & { manners: Manners }): void {
+function requireSame(
+  known: Settled,
+  { fingerprint, overrides }: Asked & { overrides: StatusOverrides },
+): void {
   if (!known.fingerprint.equals(fingerprint)) {
-    throw new ApiError('idempotency_collision', { status: manners.collision ?? 400 })
+    throw new ApiError('idempotency_collision', { status: overrides.collision ?? 400 })
   }
 }
 
 const unknown =
   'Nobody can know yet whether this happened. Repeat with the same Idempotency-Key to learn it; a new key may do it twice.'
 
-async function claim(app: App, caller: Caller, wish: Asked & { wish: Wish }): Promise<string | undefined> {
+async function claim(
+  app: App,
+  caller: Caller,
+  asked: Asked & { wanted: NewOperation },
+): Promise<string | undefined> {
   try {
-    return await makeWish(app, caller, wish)
+    return await enqueue(app, caller, asked)
   } catch (cause) {
     // Two callers of one key in the same instant: the index of random ids may be the first to notice.
     if (isTaken(cause)) return undefined
@@ -86,14 +97,14 @@ async function giveUp(app: App, id: string): Promise<Settled> {
 }
 
 /** What the first caller is told. */
-async function first(app: App, row: Settled, manners: Manners): Promise<Reply> {
+async function first(app: App, row: Settled, overrides: StatusOverrides): Promise<Reply> {
   const headers = { 'X-Operation-Id': row.id }
   switch (row.state) {
     case 'completed':
     case 'refused':
       return { status: row.reply_status ?? 500, body: row.reply_body, headers }
     case 'released':
-      return refuse(await releasedError(app, row, manners), headers)
+      return refuse(await releasedError(app, row, overrides), headers)
     case 'queued':
     case 'submitting':
     case 'ambiguous':
@@ -123,7 +134,7 @@ function refuse({ status, code, message, retry_after }: ApiError, headers: Recor
 }
 
 /** Provably nothing happened; why, decides what the caller had better do. */
-async function releasedError(app: App, row: Settled, { flood = 429 }: Manners): Promise<ApiError> {
+async function releasedError(app: App, row: Settled, { flood = 429 }: StatusOverrides): Promise<ApiError> {
   switch (row.detail ?? row.reason) {
     case 'flood_wait': {
       const retry_after = (await findFloodWait(app.db, row.account_id)) ?? 1

@@ -1,7 +1,7 @@
 /** Callers that wait for their operations: one look for all of them whenever something has settled. */
 import type { Settled, Waiting, Wake } from '../../app.ts'
 import type { Db } from '../../db/sql.ts'
-import { readSettled } from './wishes.ts'
+import { readSettled, settled } from './enqueue.ts'
 
 /** A wake-up that was lost is made up for after this. */
 const pollMs = 1_000
@@ -28,7 +28,7 @@ export function watchOperations(db: Db, wake: Wake): Waiting {
     looking = false
   }
 
-  const off = wake.on('settled', () => void look())
+  const off = wake.on(settled, () => void look())
   const poll = setInterval(() => void look(), pollMs)
   poll.unref()
   return {

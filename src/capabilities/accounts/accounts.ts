@@ -1,6 +1,8 @@
 /** Messaging accounts: who the workspace acts as. */
-import { liveSeconds, revokeLease } from '../../access/ledger/hosts.ts'
-import { listSafety, type Safety } from '../../access/ledger/safety.ts'
+
+import { type AccountUsage, listAccountUsage } from '../../access/ledger/account-usage.ts'
+import { accountsChanged, revokeLease } from '../../access/ledger/leases.ts'
+import { isLive } from '../../access/ledger/liveness.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'
@@ -49,7 +51,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
     })
     return made
   })
-  app.wake.signal('accounts')
+  app.wake.signal(accountsChanged)
   return account
 }
 
@@ -61,11 +63,11 @@ export interface AccountState extends AccountRow {
 }
 
 /** What the platform may hold against the account: one budget for every path that uses it. */
-export type AccountDetail = AccountState & Omit<Safety, 'account_id'>
+export type AccountDetail = AccountState & Omit<AccountUsage, 'account_id'>
 
 export async function listAccounts(db: Db, workspace_id: string): Promise<AccountDetail[]> {
   await requireWorkspace(db, workspace_id)
-  const safety = await listSafety(db, workspace_id)
+  const safety = await listAccountUsage(db, workspace_id)
   const accounts = await listStates(db, workspace_id)
   return accounts.flatMap((account) => {
     const own = safety.find(({ account_id }) => account_id === account.id)
@@ -78,7 +80,7 @@ export async function listAccounts(db: Db, workspace_id: string): Promise<Accoun
 function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
   return db.rows<AccountState>(sql`
     select a.id, a.workspace_id, a.platform, a.name, a.status, a.status_reason, a.created_at,
-      a.status = 'READY' and coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false)
+      a.status = 'READY' and ${isLive}
         as live,
       case when s.phase is null then 'not begun'
         when s.phase = 'history' then 'history ' || s.chats_synced || '/' || s.chats_total
@@ -113,7 +115,7 @@ export async function setAccountEnabled(
     if (!known) throw new Refusal(`There is no account ${quote(id)}. \`parley account list\` names them.`)
     return known
   })
-  app.wake.signal('accounts')
+  app.wake.signal(accountsChanged)
   await app.settings.refresh()
   return account
 }

@@ -195,20 +195,3 @@ export function emptyStage(
     select ${chatPrefix} || chat_id as chat_id, last_message_at::text as at from chosen
     order by last_message_at desc, chosen.chat_id desc`)
 }
-
-/** What POST /chats/start answers. `created`: nobody here knew the chat before. */
-export async function startedReply(tx: Tx, account_id: string, chat: Chat) {
-  const known = await tx.maybe(sql`
-    select 1 from chats where account_id = ${account_id} and chat_id = ${chat.id}`)
-  const { name, username } = chat
-  return { chat: { id: `${chatPrefix}${chat.id}`, account_id, name, username }, created: known === undefined }
-}
-
-/** What POST /chats/{chat_id}/read-state answers. */
-export function unreadReply(
-  { account_id, chat_id }: { account_id: string; chat_id: string | null },
-  unread: boolean,
-) {
-  const message = unread ? 'The chat is marked unread.' : 'The chat is marked read.'
-  return { ok: true, message, account_id, chat_id: `${chatPrefix}${chat_id}`, unread }
-}

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
 import { accountId, chatId, chatNumber, cursor, limit, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
+import { startChatText, wantText } from '../messages/send.ts'
 import { requireChat } from './chats.ts'
 import { describeChat, listChats, readChatCursor } from './read.ts'
-import { isExtended, requireStartable, startChat } from './start.ts'
+import { setReadState, wantReadState } from './read-state.ts'
+import { isExtended, requireStartable, startChat, wantChat } from './start.ts'
 
 const example = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
@@ -33,6 +35,16 @@ const participant = z.object({
   name: z.string(),
   username: z.string().nullable(),
   kind: z.string(),
+})
+
+const started = z.object({
+  chat: z.object({
+    id: z.string(),
+    account_id: z.string(),
+    name: z.string(),
+    username: z.string().nullable(),
+  }),
+  created: z.boolean(),
 })
 
 export const routes: readonly Route[] = [
@@ -165,15 +177,7 @@ export const routes: readonly Route[] = [
       'suppression_unavailable',
       'flood_wait',
     ],
-    response: z.object({
-      chat: z.object({
-        id: z.string(),
-        account_id: z.string(),
-        name: z.string(),
-        username: z.string().nullable(),
-      }),
-      created: z.boolean(),
-    }),
+    response: started,
     example: {
       body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', identifier: '@ines_garcia' },
       response: {
@@ -186,14 +190,14 @@ export const routes: readonly Route[] = [
         created: true,
       },
     },
-    handle: startChat,
+    operation: startChat,
+    handle: wantChat,
     followed_by: {
-      name: 'start_chat_text',
+      operation: startChatText,
       wanted: (body) => body.text !== undefined,
-      wish: ({ body }, reply) => {
-        const { chat } = reply as { chat: { id: string } }
-        const payload = { text: body.text ?? '', file: null }
-        return { account_id: body.account_id, chat_id: chatNumber(chat.id), payload }
+      next: ({ body }, reply) => {
+        const { chat: opened } = started.parse(reply)
+        return wantText(body.account_id, opened.id, body.text ?? '')
       },
     },
   }),
@@ -232,9 +236,8 @@ export const routes: readonly Route[] = [
         unread: false,
       },
     },
-    handle: async (app, { accounts, params: { chat_id }, body: { unread } }) => {
-      const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
-      return { account_id: account.id, chat_id: chatNumber(chat_id), payload: { unread } }
-    },
+    operation: setReadState,
+    handle: (app, { accounts, params: { chat_id }, body: { unread } }) =>
+      wantReadState(app, accounts, { chat_id, unread }),
   }),
 ]

@@ -1,12 +1,24 @@
-/** Opening a private chat: who is meant, and whether they may be written to. */
+/** Opening a private chat: everything about the operation, from who is meant to what is stored. */
+import { z } from 'zod'
+import { countLookup } from '../../access/ledger/account-usage.ts'
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
+import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
+import { chatPrefix } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
+import {
+  type Forbidden,
+  type NewOperation,
+  type OperationKind,
+  operationKind,
+  type Target,
+} from '../../operation.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
-import type { Identifier } from '../../platform/port.ts'
-import type { Wish } from '../../route.ts'
+import type { Chat, Identifier, Outcome, Person } from '../../platform/port.ts'
+import { storeContacts, withKnownPhone } from '../contacts/contacts.ts'
 import { findSuppressed } from '../suppressions/suppressions.ts'
+import { storeChats } from './chats.ts'
 
 export interface StartRequest {
   readonly account_id: string
@@ -56,10 +68,11 @@ function readIdentifier(identifier: string): Identifier {
   return parsed
 }
 
-export async function startChat(
+/** The operation as a request wants it. */
+export async function wantChat(
   app: App,
   { caller, accounts, body }: { caller: Caller; accounts: readonly Account[]; body: StartRequest },
-): Promise<Wish> {
+): Promise<NewOperation> {
   const [account] = accounts
   if (!account) throw new ApiError('account_unavailable')
   if (body.provider !== undefined && body.provider.toLowerCase() !== account.provider) {
@@ -71,5 +84,75 @@ export async function startChat(
   const known = { [identifier.kind]: identifier.value }
   // What is known before the look-up spares it; who it really is, is checked again after it.
   if (await findSuppressed(app.db, caller.workspace_id, known)) throw new ApiError('identity_suppressed')
-  return { account_id: account.id, chat_id: null, payload: { identifier } }
+  const stored: Payload = { identifier }
+  return { account_id: account.id, chat_id: null, payload: stored }
+}
+
+const payload = z.object({
+  identifier: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('username'), value: z.string() }),
+    z.object({ kind: z.literal('phone'), value: z.string() }),
+    z.object({ kind: z.literal('id'), value: z.string() }),
+  ]),
+})
+type Payload = z.infer<typeof payload>
+
+const person = z.object({
+  id: z.string(),
+  name: z.string(),
+  username: z.string().nullable(),
+  phone: z.string().nullable(),
+  kind: z.enum(['person', 'bot', 'deleted', 'self']),
+})
+
+const chat = z.object({
+  id: z.string(),
+  kind: z.enum(['private', 'group', 'channel']),
+  name: z.string(),
+  username: z.string().nullable(),
+  unread_count: z.number(),
+  participants: z.array(person),
+})
+
+export const startChat = operationKind<Payload, Person, Chat>({
+  kind: 'start_chat',
+  found_in_history: false,
+  forgettable: true,
+  payload,
+  answer: chat,
+  asks: () => true,
+  prepare: (target, { payload: { identifier } }) => findPerson(target, identifier),
+  submit: (session, _, { id }) => session.openChat(id),
+  reply: (tx, { account_id }, opened) => replyOf(tx, account_id, opened),
+  store: (tx, account, _, opened) =>
+    Promise.all([
+      storeChats(tx, account, [{ chat: opened, last: null }]),
+      storeContacts(
+        tx,
+        account,
+        opened.participants.filter(({ kind }) => kind === 'person'),
+      ),
+    ]),
+})
+export const operations: readonly OperationKind[] = [startChat]
+
+/** Who it is, and whether they may be written to. */
+async function findPerson(
+  { app, account, session }: Target,
+  identifier: Identifier,
+): Promise<Outcome<Person> | Forbidden> {
+  await countLookup(app.db, account)
+  const found = await session.resolve(identifier)
+  // crash point 3: the platform was asked who it is, nothing is prepared yet
+  if (found.kind !== 'accepted') return found
+  if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
+  const known = await withKnownPhone(app.db, account, found.value)
+  const suppressed = await findSuppressed(app.db, account.workspace_id, known)
+  return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : found
+}
+
+/** What POST /chats/start answers. `created`: nobody here knew the chat before. */
+async function replyOf(tx: Tx, account_id: string, { id, name, username }: Chat) {
+  const known = await tx.maybe(sql`select 1 from chats where account_id = ${account_id} and chat_id = ${id}`)
+  return { chat: { id: `${chatPrefix}${id}`, account_id, name, username }, created: known === undefined }
 }

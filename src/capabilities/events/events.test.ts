@@ -3,7 +3,7 @@ import { until } from '../../../test/harness/process.ts'
 import type { Answer, Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
-import { emit } from '../../events/emit.ts'
+import { emit, emitted } from '../../events/emit.ts'
 import { forgetOldEvents, sequence } from '../../events/sequencer.ts'
 
 let place: Workplace
@@ -156,7 +156,7 @@ describe('an event from another process', () => {
       await other.db.transaction((tx) =>
         emit(tx, workspace_id, [{ type: 'message.received', occurred_at: null, data: {} }]),
       )
-      other.wake.signal('outbox')
+      other.wake.signal(emitted)
       await until(
         'it is there',
         1_000,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
+import { accountsChanged } from '../../access/ledger/leases.ts'
 import { sql } from '../../db/sql.ts'
 import { listCompleteness } from './history.ts'
 
@@ -35,7 +36,7 @@ async function withPast(chats: number, messages: number): Promise<{ account_id: 
       world.seedMessage({ account_id, chat_id: person_id, person_id: by, text: `${n} of ${messages}`, at })
     }
   }
-  place.service.app.wake.signal('accounts')
+  place.service.app.wake.signal(accountsChanged)
   return { account_id, people }
 }
 

@@ -3,10 +3,14 @@
  * it, and both read the same rows. The store of a chat has no gaps after `oldest_id`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findFloodWait, liveSeconds } from '../../access/ledger/hosts.ts'
-import type { App } from '../../app.ts'
+import { findFloodWait } from '../../access/ledger/floods.ts'
+import { isLive } from '../../access/ledger/liveness.ts'
+import type { App, Topic } from '../../app.ts'
 import type { Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+
+/** Somebody waits for older messages of a chat. */
+export const historyWanted: Topic = { topic: 'history' }
 
 export async function isHistoryComplete(db: Db, account_id: string, chat_id: string): Promise<boolean> {
   const row = await db.maybe<{ complete: boolean }>(sql`
@@ -29,11 +33,11 @@ export async function fetchOlder(
     insert into chat_sync as s (account_id, chat_id, workspace_id, wanted_at)
     select h.account_id, ${chat_id}::bigint, h.workspace_id, clock_timestamp() from account_hosts h
     where h.account_id = ${account_id}
-      and h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds})
+      and ${isLive}
     on conflict (account_id, chat_id) do update set wanted_at = coalesce(s.wanted_at, excluded.wanted_at)
     returning oldest_id`)
   if (!asked) return 'unavailable'
-  app.wake.signal('history')
+  app.wake.signal(historyWanted)
   const deadline = performance.now() + waitMs
   for (let pauseMs = 5; performance.now() < deadline; pauseMs = Math.min(pauseMs * 1.5, 200)) {
     await sleep(pauseMs)

@@ -59,7 +59,7 @@ describe('GET /me', () => {
 
   test('200 with a capability for every operation', async () => {
     expect(Object.keys(await capabilities()).sort()).toEqual(
-      service.app.operations.map(({ name }) => name).sort(),
+      service.app.routes.map(({ name }) => name).sort(),
     )
     expect(Object.values(await capabilities()).every((value) => typeof value === 'boolean')).toBe(true)
   })

@@ -27,7 +27,7 @@ export async function describeCaller(app: App, caller: Caller): Promise<Me> {
     key: { name, prefix, scopes: caller.scopes },
     accounts,
     capabilities: Object.fromEntries(
-      app.operations.map((operation) => [operation.name, isCapable(settings, caller, operation)]),
+      app.routes.map((route) => [route.name, isCapable(settings, caller, route)]),
     ),
     contract_version: contractVersion,
   }

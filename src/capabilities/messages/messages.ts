@@ -1,8 +1,7 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
-import { chatPrefix } from '../../lib/shapes.ts'
-import type { Attachment, Message, Platform, Sent } from '../../platform/port.ts'
+import type { Attachment, Message, Platform } from '../../platform/port.ts'
 
 export interface Seen {
   readonly chat_id: string
@@ -196,40 +195,4 @@ export async function deleteMessages(
         and (m.chat_id = n.chat_id or m.chat_id > n.own)
       returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
-}
-
-/** What the platform accepted, as a message of ours. */
-export function sentMessage(
-  { text, file }: { text: string; file: Attachment | null },
-  { message_id, at, random_id }: Sent & { random_id: string },
-): Message {
-  const attachments = file
-    ? [{ file_name: file.file_name, media_type: file.media_type, size: file.size }]
-    : []
-  return {
-    id: message_id,
-    text,
-    is_sender: true,
-    sender_id: null,
-    timestamp: at,
-    edited_at: null,
-    attachments,
-    random_id,
-  }
-}
-
-/** What POST /messages answers, first and on every repeat. */
-export function sentReply(
-  { id, account_id, chat_id }: { id: string; account_id: string; chat_id: string | null },
-  { message_id, at }: Sent,
-) {
-  return {
-    ok: true,
-    message: 'The platform accepted the message.',
-    operation_id: id,
-    account_id,
-    chat_id: `${chatPrefix}${chat_id}`,
-    message_id,
-    timestamp: new Date(at).toISOString(),
-  }
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { accountId, chatId, chatNumber, limit, text } from '../../lib/shapes.ts'
+import { accountId, chatId, limit, text } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
-import { type FormFile, Json, ok, type Route, route } from '../../route.ts'
-import { requireChat } from '../chats/chats.ts'
+import { Json, ok, type Route, route } from '../../route.ts'
 import { listMessages, readBefore } from './read.ts'
+import { sendMessage, wantMessage } from './send.ts'
 
 const textMax = 4096
 
@@ -143,17 +143,7 @@ export const routes: readonly Route[] = [
         timestamp: '2026-11-15T09:31:00.000Z',
       },
     },
-    handle: async (app, { accounts, body }) => {
-      const { chat_id, text: said } = body
-      const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
-      const { attachment: file = null } = body as { attachment?: FormFile }
-      const shown = file && { file_name: file.file_name, media_type: file.media_type, size: file.size }
-      return {
-        account_id: account.id,
-        chat_id: chatNumber(chat_id),
-        payload: { text: said, file: shown },
-        file_id: file?.file_id,
-      }
-    },
+    operation: sendMessage,
+    handle: (app, { accounts, body }) => wantMessage(app, accounts, body),
   }),
 ]

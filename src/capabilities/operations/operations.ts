@@ -1,5 +1,5 @@
 /** The ledger as a person sees it: what nobody knows, and their note on it. */
-import { type AmbiguousRow, findShown, listOperations, noteClosed } from '../../access/ledger/observe.ts'
+import { type AmbiguousRow, findShown, listOperations, noteClosed } from '../../access/ledger/proofs.ts'
 import type { App } from '../../app.ts'
 import type { Db } from '../../db/sql.ts'
 import { Refusal } from '../../lib/errors.ts'

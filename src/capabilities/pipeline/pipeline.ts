@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { placesWith } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
-import { emit, type NewEvent } from '../../events/emit.ts'
+import { emit, emitted, type NewEvent } from '../../events/emit.ts'
 import { ApiError, Refusal } from '../../lib/errors.ts'
 import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
@@ -181,7 +181,7 @@ export async function deleteStage(
   for (const account_id of await listAccounts(app.db, workspace_id)) {
     moved += await emptyAccount(moves, account_id, async (work) => {
       const left = await app.db.transaction(work)
-      app.wake.signal('outbox')
+      app.wake.signal(emitted)
       return left
     })
   }
@@ -196,7 +196,7 @@ export async function deleteStage(
     await tx.run(sql`delete from stages where workspace_id = ${workspace_id} and key = ${key}`)
     await record(app, tx, actor, { action: 'stage.deleted', target: key, workspace_id, detail: { moved } })
   })
-  app.wake.signal('outbox')
+  app.wake.signal(emitted)
   return { key, moved }
 }
 

@@ -39,7 +39,9 @@ export const platformFrame = z.union([
 export type PlatformFrame = z.infer<typeof platformFrame>
 
 export function writeFrame(socket: Duplex, frame: object): void {
+  // crash point 6: nothing of the frame is written
   if (socket.writable) socket.write(`${JSON.stringify(frame)}\n`)
+  // crash point 6a: the frame is written
 }
 
 const newline = 0x0a

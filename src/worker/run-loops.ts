@@ -1,15 +1,6 @@
 /** Background loops: each takes one step at a time, rests when there is nothing to do, survives its errors. */
-import type { App, Topic } from '../app.ts'
-
-export interface Loop {
-  readonly name: string
-  /** How long to rest after a step that found nothing. */
-  readonly restMs: number
-  /** What ends the rest early. */
-  readonly wakeOn?: Topic
-  /** One step of work, which may end unfinished at the signal. True: there may be more, go on at once. */
-  step(app: App, stopping: AbortSignal): Promise<boolean>
-}
+import type { App } from '../app.ts'
+import type { Loop } from '../loop.ts'
 
 export interface Running {
   /** Undefined while every loop gets through its steps. */

@@ -1,5 +1,7 @@
 /** How an unknown outcome becomes known: the platform shows our random id. A text that reads the same is only a hint. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { Operation } from '../../operation.ts'
+import { executable } from './boundary.ts'
 
 export interface Proof {
   readonly random_id: string
@@ -19,25 +21,18 @@ export async function noteProofs(tx: Db, account_id: string, proofs: readonly Pr
       and o.proof_message_id is null`)
 }
 
-export interface Proven {
-  readonly id: string
+export interface Proven extends Operation {
   /** What the operation is called in answers. */
-  readonly told_as: string
-  readonly account_id: string
-  readonly workspace_id: string
-  readonly chat_id: string
+  readonly public_id: string
   readonly message_id: string
   readonly at: Date
-  readonly payload: unknown
-  readonly random_id: string
 }
 
 /** Unknown outcomes that are known by now. */
 export function listProven(db: Db): Promise<Proven[]> {
   return db.rows<Proven>(sql`
-    select id, coalesce(told_as, id) as told_as, account_id, workspace_id, chat_id::text, proof_message_id::text as message_id, proof_at as at, payload,
-      random_id::text
-    from operations where state = 'ambiguous' and proof_message_id is not null order by id limit 100`)
+    select ${executable}, coalesce(o.public_id, o.id) as public_id, proof_message_id::text as message_id, proof_at as at
+    from operations o where state = 'ambiguous' and proof_message_id is not null order by id limit 100`)
 }
 
 export async function completeProven(tx: Tx, id: string, body: unknown): Promise<boolean> {
@@ -57,12 +52,15 @@ export interface Unproven {
   readonly created_at: Date
 }
 
-/** Sends to look for in the platform's history: soon, then less and less often, for a week. */
-export function listUnproven(db: Db, account_ids: readonly string[]): Promise<Unproven[]> {
+/** Operations to look for in the platform's history: soon, then less and less often, for a week. */
+export function listUnproven(
+  db: Db,
+  { account_ids, kinds }: { account_ids: readonly string[]; kinds: readonly string[] },
+): Promise<Unproven[]> {
   return db.rows<Unproven>(sql`
     select id, account_id, chat_id::text, random_id::text, coalesce(payload ->> 'text', '') as text, created_at
     from operations
-    where state = 'ambiguous' and account_id = any(${account_ids}) and kind in ('send_message', 'start_chat_text')
+    where state = 'ambiguous' and account_id = any(${account_ids}) and kind = any(${kinds})
       and proof_message_id is null and chat_id is not null and finished_at > domain_now() - interval '7 days'
       and (looked_for_at is null
         or clock_timestamp() - looked_for_at > greatest(interval '1 minute', (looked_for_at - created_at) / 2))

@@ -2,17 +2,22 @@
  * Wishes: what a caller wants done on the platform, as a committed row before anything happens (T1), and what a repeat
  * under the same key is told. Nothing here talks to the platform; the account's host does (boundary.ts).
  */
-import type { App, Settled } from '../../app.ts'
+import type { App, Settled, Topic } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { isDuplicate } from '../../db/errors.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import type { Wish } from '../../route.ts'
+import type { NewOperation, OperationKind } from '../../operation.ts'
+
+/** An operation is waiting for the worker that drives its account. */
+export const enqueued: Topic = { topic: 'operations' }
+/** An operation that somebody may be waiting for has ended. */
+export const settled: Topic = { topic: 'settled' }
 
 const fields = sql`id, account_id, state, reason, detail, fingerprint, reply_status, reply_body`
 
 export interface Asked {
-  readonly kind: string
+  readonly operation: OperationKind
   readonly key: string | undefined
   readonly fingerprint: Buffer
 }
@@ -20,17 +25,18 @@ export interface Asked {
 export async function findOperation(
   db: Db,
   workspace_id: string,
-  { kind, key }: Asked,
+  { operation: { kind }, key }: Asked,
 ): Promise<Settled | undefined> {
   if (key === undefined) return undefined
   return db.maybe<Settled>(sql`
     select ${fields} from operations
-    where workspace_id = ${workspace_id} and kind = ${kind} and idempotency_key = ${key}`)
+    where idempotency_key = ${key} -- guard: key is looked up
+      and workspace_id = ${workspace_id} and kind = ${kind}`)
 }
 
 /** How long a wish may wait for its host, and its caller for the answer. Files take their time. */
 export const patience = {
-  text: { expires_seconds: 30, wait_ms: 25_000 },
+  text: { expires_seconds: 30, wait_ms: 25_000 }, // limit: patience of a caller
   file: { expires_seconds: 120, wait_ms: 115_000 },
 } as const
 
@@ -38,22 +44,24 @@ export const patience = {
  * T1. Returns the operation's id, or undefined when the key's row is there and may not run again. Need not be flushed:
  * the commit of the boundary flushes it, and nobody is told of success before.
  */
-export async function makeWish(
+export async function enqueue(
   app: App,
   caller: Caller,
-  { kind, key, fingerprint, wish }: Asked & { wish: Wish },
+  { operation: { kind, forgettable }, key, fingerprint, wanted }: Asked & { wanted: NewOperation },
 ): Promise<string | undefined> {
   const id = newId()
-  const { expires_seconds } = wish.file_id === undefined ? patience.text : patience.file
+  const { expires_seconds } = wanted.file_id === undefined ? patience.text : patience.file
   const made = app.db.maybe<{ id: string }>(sql`
     with unflushed as materialized (select set_config('synchronous_commit', 'off', true))
     insert into operations as o (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, user_id, key_id,
-      account_id, chat_id, payload, file_id, random_id, expires_at)
-    select ${id}::uuid, ${caller.workspace_id}::uuid, ${kind}, 'platform', ${key ?? null}, ${fingerprint}::bytea, 'queued',
-      ${caller.user_id}::uuid, ${caller.via.kind === 'key' ? caller.via.id : null}::uuid, ${wish.account_id},
-      ${wish.chat_id}::bigint, ${JSON.stringify(wish.payload)}::jsonb, ${wish.file_id ?? null}::uuid,
-      ${randomIdOf(app, caller.workspace_id, kind, key ?? id)}::bigint,
-      clock_timestamp() + make_interval(secs => ${expires_seconds}::int)
+      account_id, chat_id, payload, file_id, random_id, expires_at, forgettable)
+    select ${id}::uuid, ${caller.workspace_id}::uuid, ${kind}, 'platform',
+      ${key ?? null}, -- guard: key is stored
+      ${fingerprint}::bytea, 'queued',
+      ${caller.user_id}::uuid, ${caller.via.kind === 'key' ? caller.via.id : null}::uuid, ${wanted.account_id},
+      ${wanted.chat_id}::bigint, ${JSON.stringify(wanted.payload)}::jsonb, ${wanted.file_id ?? null}::uuid,
+      ${randomIdOf(app, caller.workspace_id, kind, key ?? id)}::bigint, -- guard: random id of the key
+      clock_timestamp() + make_interval(secs => ${expires_seconds}::int), ${forgettable}
     from unflushed
     on conflict (workspace_id, kind, idempotency_key) do update
       set state = 'queued', reason = null, detail = null, attempt_token = null, owner = null, lease_until = null,

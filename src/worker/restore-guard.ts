@@ -1,40 +1,45 @@
 /**
- * What this disk remembers of the database: which one it is and how far its beat had come. A database whose beat is
- * lower has gone back in time; it may have forgotten what was sent, so nothing is sent until a person says so.
+ * What this disk remembers of the database: which one it is and how far its restore counter had come. A database whose
+ * counter is lower was restored from an older copy; it may have forgotten what was sent, so nothing is sent until a
+ * person says so.
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   listUnsafeSettings,
-  raiseBeat,
+  raiseRestoreCounter,
   readInstance,
   remember,
   renewGeneration,
-} from '../access/ledger/instance.ts'
+} from '../access/ledger/restore-counter.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
+import type { OperationKinds } from '../operation.ts'
 import type { Entry, Intent } from './journal.ts'
 import { listJournals, readJournal } from './journal.ts'
 
 interface Seen {
   readonly id: string
-  readonly beat: string
+  readonly restore_counter: string
   readonly generation: string
 }
 
-export interface Memory {
-  /** The highest beat that was seen. */
-  beat(): string
+export interface RestoreGuard {
+  /** The highest restore counter that was seen. */
+  counter(): string
   /** It had gone back in time when this process began. */
   readonly went_back: boolean
-  /** Raises the database's beat and remembers it. True: the database has gone back in time. */
+  /** Raises the database's restore counter and remembers it. True: the database has gone back in time. */
   raise(): Promise<boolean>
 }
 
 const fileName = 'instance.json'
 
-export async function openMemory(app: App, directory: string): Promise<Memory> {
+export async function openRestoreGuard(
+  app: App,
+  { directory, kinds }: { directory: string; kinds: OperationKinds },
+): Promise<RestoreGuard> {
   const unsafe = await listUnsafeSettings(app.db)
   if (unsafe.length > 0) {
     throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
@@ -44,23 +49,23 @@ export async function openMemory(app: App, directory: string): Promise<Memory> {
   const known = await readSeen(path)
   const instance = await readInstance(app.db)
   const same = known?.id === instance.id
-  const lower = same && BigInt(instance.beat) < BigInt(known.beat)
+  const lower = same && BigInt(instance.restore_counter) < BigInt(known.restore_counter)
   const went_back = same && (lower || known.generation !== instance.generation)
-  if (went_back) await goBack(app, directory, { why: 'older', instance_id: instance.id })
+  if (went_back) await goBack(app, { directory, kinds }, { why: 'older', instance_id: instance.id })
   else if (!same && !instance.fresh && app.config.instance_id !== instance.id) {
-    await goBack(app, directory, { why: 'unknown', instance_id: instance.id })
+    await goBack(app, { directory, kinds }, { why: 'unknown', instance_id: instance.id })
   }
   let seen: Seen = lower ? await renewGeneration(app.db) : instance
   await keep(path, seen)
 
   return {
-    beat: () => seen.beat,
+    counter: () => seen.restore_counter,
     went_back,
     async raise() {
-      const now = await raiseBeat(app.db)
-      const older = now.id !== seen.id || BigInt(now.beat) <= BigInt(seen.beat)
+      const now = await raiseRestoreCounter(app.db)
+      const older = now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)
       const another = older || now.generation !== seen.generation
-      if (another) await goBack(app, directory, { why: 'older', instance_id: now.id })
+      if (another) await goBack(app, { directory, kinds }, { why: 'older', instance_id: now.id })
       // Told to those who were away, by whoever has seen it with their own eyes.
       seen = older ? await renewGeneration(app.db) : now
       await keep(path, seen)
@@ -71,14 +76,16 @@ export async function openMemory(app: App, directory: string): Promise<Memory> {
 
 async function readSeen(path: string): Promise<Seen | undefined> {
   try {
-    return JSON.parse(await readFile(path, 'utf8'))
+    const { beat, ...seen } = JSON.parse(await readFile(path, 'utf8'))
+    // Files of earlier versions call it `beat`.
+    return { restore_counter: beat, ...seen }
   } catch {
     return undefined
   }
 }
 
-async function keep(path: string, { id, beat, generation }: Seen): Promise<void> {
-  await writeFile(`${path}.new`, JSON.stringify({ id, beat, generation }), { mode: 0o600 })
+async function keep(path: string, { id, restore_counter, generation }: Seen): Promise<void> {
+  await writeFile(`${path}.new`, JSON.stringify({ id, restore_counter, generation }), { mode: 0o600 })
   await rename(`${path}.new`, path)
 }
 
@@ -91,7 +98,7 @@ const sentences = {
 /** Off first, then every journal of this disk tells what it knows. */
 async function goBack(
   app: App,
-  directory: string,
+  { directory, kinds }: { directory: string; kinds: OperationKinds },
   { why, instance_id }: { why: keyof typeof sentences; instance_id: string },
 ): Promise<void> {
   app.log.error({ why, instance_id }, sentences[why])
@@ -101,7 +108,8 @@ async function goBack(
   const workers = Map.groupBy(await listJournals(directory), ({ worker_id }) => worker_id)
   for (const files of workers.values()) {
     const entries = (await Promise.all(files.map((file) => readJournal(directory, file)))).flat()
-    for (const intent of listPossible(entries)) restored += await putBack(app, intent)
+    // guard: journals are put back
+    for (const intent of listPossible(entries)) restored += await putBack(app, kinds, intent)
   }
   app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')
 }
@@ -119,7 +127,8 @@ function listPossible(entries: readonly Entry[]): Intent[] {
 }
 
 /** What became of it is told by the replay of the journals, which finds the token on the row. */
-async function putBack(app: App, intent: Intent): Promise<number> {
-  const id = await app.db.transaction((tx) => remember(tx, intent))
+async function putBack(app: App, kinds: OperationKinds, intent: Intent): Promise<number> {
+  const forgettable = kinds.get(intent.kind)?.forgettable ?? false
+  const id = await app.db.transaction((tx) => remember(tx, intent, { forgettable }))
   return id === undefined ? 0 : 1
 }

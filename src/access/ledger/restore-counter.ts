@@ -1,31 +1,34 @@
-/** Which database this is, and whether it went back in time: its beat only ever rises. */
+/** Which database this is, and whether it went back in time: its restore counter only ever rises. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 
-export interface Beat {
+export interface InstanceState {
   readonly id: string
-  readonly beat: string
+  readonly restore_counter: string
   readonly generation: string
 }
 
-export function raiseBeat(db: Db): Promise<Beat> {
-  return db.one<Beat>(sql`
-    update instance set beat = beat + 1, beat_at = clock_timestamp() returning id, beat::text, generation`)
+export function raiseRestoreCounter(db: Db): Promise<InstanceState> {
+  return db.one<InstanceState>(sql`
+    update instance set restore_counter = restore_counter + 1, restore_counter_at = clock_timestamp()
+    returning id, restore_counter::text, generation`)
 }
 
 /** From now on it is another past that is remembered. */
-export function renewGeneration(db: Db): Promise<Beat> {
-  return db.one<Beat>(sql`
-    update instance set generation = gen_random_uuid() returning id, beat::text, generation`)
+export function renewGeneration(db: Db): Promise<InstanceState> {
+  return db.one<InstanceState>(sql`
+    update instance set generation = gen_random_uuid() returning id, restore_counter::text, generation`)
 }
 
-export interface Instance extends Beat {
+export interface Instance extends InstanceState {
   /** Somebody works on it at the moment, or nobody ever has. */
   readonly fresh: boolean
 }
 
 export function readInstance(db: Db): Promise<Instance> {
   return db.one<Instance>(sql`
-    select id, beat::text, generation, beat = 0 or beat_at > clock_timestamp() - interval '1 minute' as fresh from instance`)
+    select id, restore_counter::text, generation,
+      restore_counter = 0 or restore_counter_at > clock_timestamp() - interval '1 minute' as fresh
+    from instance`)
 }
 
 /** What the promises stand on: a commit that was answered survives a crash of the machine. */
@@ -55,12 +58,16 @@ export interface Remembered {
  * holds for it. A repeat may have made another row for the same key meanwhile. Returns the row's id, or undefined if
  * the database knew.
  */
-export async function remember(tx: Tx, entry: Remembered): Promise<string | undefined> {
+export async function remember(
+  tx: Tx,
+  entry: Remembered,
+  { forgettable }: { forgettable: boolean },
+): Promise<string | undefined> {
   const known = await tx.maybe<{ id: string; state: string; attempt_token: string | null }>(sql`
     select id, state, attempt_token from operations where id = ${entry.id}
       or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key})
     for update`)
-  if (!known) return (await insertForgotten(tx, entry)) === 1 ? entry.id : undefined
+  if (!known) return (await insertForgotten(tx, entry, forgettable)) === 1 ? entry.id : undefined
   const { id, state, attempt_token } = known
   if (state === 'completed' || state === 'refused') return undefined
   if ((state === 'submitting' || state === 'ambiguous') && attempt_token === entry.token) return undefined
@@ -70,18 +77,18 @@ export async function remember(tx: Tx, entry: Remembered): Promise<string | unde
   await tx.run(sql`
     update operations set state = 'ambiguous', reason = 'restored', detail = null, finished_at = domain_now(),
       lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token},
-      told_as = case when id <> ${entry.id} then ${entry.id}::uuid end
+      public_id = case when id <> ${entry.id} then ${entry.id}::uuid end
     where id = ${id} and state in ('submitting', 'ambiguous')`)
   return id
 }
 
-function insertForgotten(tx: Tx, entry: Remembered): Promise<number> {
+function insertForgotten(tx: Tx, entry: Remembered, forgettable: boolean): Promise<number> {
   return tx.run(sql`
     insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, reason, account_id,
-      chat_id, random_id, attempt_no, attempt_token, finished_at)
+      chat_id, random_id, attempt_no, attempt_token, finished_at, forgettable)
     select ${entry.id}::uuid, ${entry.workspace_id}::uuid, ${entry.kind}, 'platform', ${entry.key},
       decode(${entry.fingerprint}, 'hex'), 'ambiguous', 'restored', ${entry.account_id}, ${entry.chat_id}::bigint,
-      ${entry.random_id}::bigint, 1, ${entry.token}::uuid, domain_now()
+      ${entry.random_id}::bigint, 1, ${entry.token}::uuid, domain_now(), ${forgettable}
     where exists (select from accounts where id = ${entry.account_id} and workspace_id = ${entry.workspace_id})
     on conflict do nothing`)
 }

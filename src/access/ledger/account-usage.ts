@@ -36,7 +36,7 @@ export async function noteStrike(db: Db, { account_id, workspace_id }: Owner, st
     values (${account_id}, ${workspace_id}, ${strike.kind}, ${strike.seconds}, ${strike.operation_id})`)
 }
 
-export interface Safety {
+export interface AccountUsage {
   readonly account_id: string
   /** Until when the platform wants nothing from this account; null: it may go on. */
   readonly flood_until: Date | null
@@ -47,8 +47,8 @@ export interface Safety {
   readonly last_strike: string | null
 }
 
-export function listSafety(db: Db, workspace_id: string): Promise<Safety[]> {
-  return db.rows<Safety>(sql`
+export function listAccountUsage(db: Db, workspace_id: string): Promise<AccountUsage[]> {
+  return db.rows<AccountUsage>(sql`
     select a.id as account_id, case when h.flood_until > domain_now() then h.flood_until end as flood_until,
       coalesce(d.sent, 0) as sent_today, coalesce(d.cold, 0) as cold_today, coalesce(d.lookups, 0) as lookups_today,
       s.count as strikes_30d, s.last as last_strike

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openService, type Service } from '../../test/harness/service.ts'
-import { sql } from '../db/sql.ts'
-import { newId } from '../lib/ids.ts'
-import type { Loop } from './loops.ts'
-import { gatherLoop, listLoops } from './worker.ts'
+import { openService, type Service } from '../../../test/harness/service.ts'
+import { sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
+import { indexLoops, mergeAllLoop } from './loops.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -16,7 +15,7 @@ test("an account that cannot be listed is in no other account's way, and what wa
   const { workspace_id } = await service.tenant('Own')
   const account_ids = [await service.account(workspace_id), await service.account(workspace_id)].sort()
   const [broken, sound] = account_ids
-  const [list, merge] = listLoops() as [Loop, Loop]
+  const [list, merge] = indexLoops()
   const { signal } = new AbortController()
   const put = (account_id: string | undefined, from: number) =>
     app.db.run(sql`
@@ -40,8 +39,8 @@ test("an account that cannot be gathered is in no other account's way", async ()
   const { app } = service
   const { workspace_id } = await service.tenant('Own')
   const [held, free] = [await service.account(workspace_id), await service.account(workspace_id)]
-  const [list] = listLoops() as [Loop]
-  const gather = gatherLoop()
+  const [list] = indexLoops()
+  const gather = mergeAllLoop()
   const { signal } = new AbortController()
   for (let round = 0; round < 4; round++) {
     for (const account_id of round === 0 ? [held] : [held, free]) {

@@ -2,7 +2,9 @@
  * One account's session, driven by the process that holds its lease: connects, keeps it alive, hands its
  * updates to the store. Its troubles are its own; other accounts do not notice them.
  */
-import { holdsLease, type Lease, renewLeases } from '../access/ledger/hosts.ts'
+
+import { enqueued } from '../access/ledger/enqueue.ts'
+import { holdsLease, type Lease, renewLeases } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
@@ -24,7 +26,7 @@ const stableMs = 10_000
 /** The database is our own: it is asked again soon. */
 const storeMsMost = 5_000
 
-export interface Host {
+export interface AccountSession {
   readonly lease: Lease
   /** Milliseconds since the platform was last heard of; null: not yet. */
   silentMs(): number | null
@@ -37,8 +39,8 @@ export interface Host {
   stop(): Promise<void>
 }
 
-export interface HostOptions {
-  readonly owner: string
+export interface SessionOptions {
+  readonly worker_id: string
   readonly lease: Lease
   readonly platform: Platform
   /** The account cannot be driven, or not by us: the lease is of no use any more. */
@@ -46,17 +48,17 @@ export interface HostOptions {
   readonly ingested: (updates: number) => void
 }
 
-export function startHost(app: App, options: HostOptions): Host {
-  const host = new SessionHost(app, options)
+export function openAccountSession(app: App, options: SessionOptions): AccountSession {
+  const host = new DrivenSession(app, options)
   host.begin()
   return host
 }
 
-class SessionHost implements Host {
+class DrivenSession implements AccountSession {
   readonly lease: Lease
-  state: Host['state'] = 'connecting'
+  state: AccountSession['state'] = 'connecting'
   readonly #app: App
-  readonly #options: HostOptions
+  readonly #options: SessionOptions
   readonly #stopping = new AbortController()
   #heardAt: number | null = null
   #position: string | null
@@ -65,7 +67,7 @@ class SessionHost implements Host {
   #syncing: Syncing | undefined
   readonly #awaited = new Set<Promise<unknown>>()
 
-  constructor(app: App, options: HostOptions) {
+  constructor(app: App, options: SessionOptions) {
     this.#app = app
     this.#options = options
     this.lease = options.lease
@@ -128,7 +130,7 @@ class SessionHost implements Host {
 
   /** Connecting sends any other session away, so only the owner of the lease may try again. */
   async #holds(failures: number): Promise<boolean> {
-    return failures === 0 || holdsLease(this.#app.db, this.#options.owner, this.lease)
+    return failures === 0 || holdsLease(this.#app.db, this.#options.worker_id, this.lease)
   }
 
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
@@ -151,14 +153,14 @@ class SessionHost implements Host {
     this.state = 'connected'
     this.#hear()
     const ending = new AbortController()
-    const { owner, lease, platform } = this.#options
-    this.#syncing = { held: { owner, ...lease }, session, platform, signal: ending.signal }
+    const { worker_id, lease, platform } = this.#options
+    this.#syncing = { held: { worker_id, ...lease }, session, platform, signal: ending.signal }
     let synced: Promise<void> | undefined
     try {
       // First: whoever reads READY finds it live.
-      await renewLeases(this.#app.db, owner, [{ ...lease, silent_ms: 0 }])
+      await renewLeases(this.#app.db, worker_id, [{ ...lease, silent_ms: 0 }])
       await noteConnected(this.#app, lease, session.self)
-      this.#app.wake.signal('operations')
+      this.#app.wake.signal(enqueued)
       synced = this.#sync(this.#syncing)
       return await this.#listen(session, closed)
     } finally {
@@ -226,10 +228,10 @@ class SessionHost implements Host {
 
   /** Stores a batch; while the database is away it waits here, and the platform with it. */
   async #store(batch: UpdateBatch): Promise<boolean> {
-    const { owner, lease, platform } = this.#options
+    const { worker_id, lease, platform } = this.#options
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
       try {
-        if (await ingest(this.#app, { owner, ...lease }, batch, platform)) {
+        if (await ingest(this.#app, { worker_id, ...lease }, batch, platform)) {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
           return true

@@ -1,0 +1,33 @@
+/** Whether an account's session is live, and so whether what needs the platform can be asked of it at all. */
+import type { App } from '../../app.ts'
+import { type Db, type Sql, sql } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+
+/** A session that answered or delivered something this recently is live. */
+export const liveSeconds = 90
+
+/** Whether the session of the account of row `h` of `account_hosts` is live. False where nothing was heard yet. */
+export const isLive: Sql = sql`coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false)`
+
+/** Which accounts have a session that is live. The others are known from the store only. */
+export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
+  const rows = await db.rows<{ account_id: string; live: boolean }>(sql`
+    select account_id,
+      ${isLive} as live
+    from account_hosts h where account_id = any(${account_ids})`)
+  return new Map(rows.map(({ account_id, live }) => [account_id, live]))
+}
+
+/** What needs the platform is refused at once where it cannot be reached: nobody waits for a session that is not there. */
+export async function requireReachable(app: App, account_id: string, flood: 429 | 503): Promise<void> {
+  const { dispatch } = await app.settings.current()
+  if (!dispatch) {
+    throw new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
+  }
+  const host = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
+    select ${isLive} as live,
+      case when flood_until > domain_now() then ceil(extract(epoch from flood_until - domain_now()))::int end as wait
+    from account_hosts h where account_id = ${account_id}`)
+  if (!host?.live) throw new ApiError('session_unavailable')
+  if (host.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: host.wait })
+}

@@ -1,0 +1,27 @@
+/** The loops that remove what access control and the ledger no longer need. */
+import type { Loop } from '../loop.ts'
+import { forgetOperations } from './ledger/boundary.ts'
+import { forgetFiles } from './ledger/files.ts'
+import { forgetQuietCallers } from './limits.ts'
+
+const restMs = 60_000
+
+export const loops = (): readonly Loop[] => [
+  {
+    name: 'forget-operations',
+    restMs,
+    async step({ db }) {
+      await forgetFiles(db)
+      await forgetOperations(db)
+      return false
+    },
+  },
+  {
+    name: 'forget-callers',
+    restMs,
+    async step({ db }) {
+      await forgetQuietCallers(db)
+      return false
+    },
+  },
+]

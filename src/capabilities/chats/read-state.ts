@@ -1,0 +1,56 @@
+/** Marking a chat read or unread: everything about the operation, from the request to what is stored. */
+import { z } from 'zod'
+import type { App } from '../../app.ts'
+import type { Account } from '../../contract.ts'
+import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
+import { type NewOperation, type OperationKind, operationKind } from '../../operation.ts'
+import { requireChat, storeUnreadCounts } from './chats.ts'
+
+const payload = z.object({ unread: z.boolean() })
+type Payload = z.infer<typeof payload>
+
+/** The operation as a request wants it. */
+export async function wantReadState(
+  app: App,
+  accounts: readonly Account[],
+  { chat_id, unread }: { readonly chat_id: string; readonly unread: boolean },
+): Promise<NewOperation> {
+  const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
+  const stored: Payload = { unread }
+  return { account_id: account.id, chat_id: chatNumber(chat_id), payload: stored }
+}
+
+/** With what was asked for: a row that was put back from a journal does not know it. */
+const answer = z.object({ unread_count: z.number(), unread: z.boolean() })
+
+export const setReadState = operationKind<Payload, null, z.infer<typeof answer>>({
+  kind: 'set_read_state',
+  found_in_history: false,
+  forgettable: true,
+  payload,
+  answer,
+  asks: () => false,
+  prepare: async () => ({ kind: 'accepted', value: null }),
+  async submit(session, { chat_id, payload: { unread } }) {
+    const outcome = await session.setReadState(chat_id ?? '', unread)
+    return outcome.kind === 'accepted' ? { ...outcome, value: { ...outcome.value, unread } } : outcome
+  },
+  reply: (_, { account_id, chat_id }, { unread }) => replyOf({ account_id, chat_id, unread }),
+  store: (tx, account, { chat_id }, { unread_count }) =>
+    storeUnreadCounts(tx, account, new Map([[chat_id ?? '', unread_count]])),
+})
+export const operations: readonly OperationKind[] = [setReadState]
+
+/** What POST /chats/{chat_id}/read-state answers. */
+function replyOf({
+  account_id,
+  chat_id,
+  unread,
+}: {
+  readonly account_id: string
+  readonly chat_id: string | null
+  readonly unread: boolean
+}) {
+  const message = unread ? 'The chat is marked unread.' : 'The chat is marked read.'
+  return { ok: true, message, account_id, chat_id: `${chatPrefix}${chat_id}`, unread }
+}

@@ -1,0 +1,22 @@
+/**
+ * What runs in the background. A slice exports its loops as a function that makes them, because some keep state between
+ * steps; `loops.ts` lists these functions as `routes.ts` lists routes.
+ */
+import type { App, Topic } from './app.ts'
+
+export interface Loop {
+  readonly name: string
+  /** How long to rest after a step that found nothing. */
+  readonly restMs: number
+  /** What ends the rest early. */
+  readonly wakeOn?: Topic
+  /** One step of work, which may end unfinished at the signal. True: there may be more, go on at once. */
+  step(app: App, stopping: AbortSignal): Promise<boolean>
+  /** When something falls due next, in domain time; null when nothing waits. For loops that act at due times. */
+  nextDueAt?(app: App): Promise<Date | null>
+  /** How much is due now and not done yet. A manual clock waits until every loop answers 0, which means quiet. */
+  countDue?(app: App): Promise<number>
+}
+
+/** Makes a slice's loops for one worker, and adds its figures to `app.metrics`. */
+export type MakeLoops = (app: App) => readonly Loop[]

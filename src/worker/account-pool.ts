@@ -1,0 +1,169 @@
+/** Which accounts this process drives: takes its share, renews, gives back what is more than that. */
+import {
+  accountsChanged,
+  claimAccounts,
+  type Lease,
+  leaseSeconds,
+  listLeases,
+  readShare,
+  releaseLease,
+  renewLeases,
+} from '../access/ledger/leases.ts'
+import type { App } from '../app.ts'
+import { historyWanted, listWanted } from '../capabilities/history/history.ts'
+import type { Loop } from '../loop.ts'
+import type { Platform } from '../platform/port.ts'
+import { type AccountSession, openAccountSession } from './account-session.ts'
+import type { Driven } from './ledger.ts'
+import { countAccounts, countSync, countUpdates } from './metrics.ts'
+
+const tickMs = 1_000
+const renewMs = 5_000
+
+export type Platforms = ReadonlyMap<string, Platform>
+
+/** The sessions of this process. */
+export class AccountPool {
+  readonly loops: readonly Loop[] = [this.#leadLoop(), this.#historyLoop()]
+  readonly #app: App
+  readonly #worker_id: string
+  readonly #platforms: Platforms
+  readonly #sessions = new Map<string, AccountSession>()
+  readonly #leaving = new Set<Promise<void>>()
+  readonly #ingested: (updates: number) => void
+  #renewedAt = performance.now()
+
+  constructor(app: App, { worker_id, platforms }: { worker_id: string; platforms: Platforms }) {
+    this.#app = app
+    this.#worker_id = worker_id
+    this.#platforms = platforms
+    countAccounts(app, () => this.#sessions.values())
+    countSync(app)
+    this.#ingested = countUpdates(app)
+  }
+
+  /** The accounts that have a session here. */
+  driven(): ReadonlyMap<string, Driven> {
+    const driven = new Map<string, Driven>()
+    for (const [account_id, session] of this.#sessions) {
+      const live = session.driven()
+      if (live) driven.set(account_id, live)
+    }
+    return driven
+  }
+
+  /** Closes every session and gives the leases back. */
+  async stop(): Promise<void> {
+    for (const session of this.#sessions.values()) this.#drop(session)
+    await Promise.all(this.#leaving)
+  }
+
+  #leadLoop(): Loop {
+    return {
+      name: 'accounts',
+      restMs: tickMs,
+      wakeOn: accountsChanged,
+      step: async () => {
+        if (this.#sessions.size === 0) this.#renewedAt = performance.now()
+        else if (performance.now() - this.#renewedAt > renewMs) await this.#renew()
+        if (this.#sessions.size > 0) await this.#letGo()
+        await this.#balance()
+        return false
+      },
+    }
+  }
+
+  /** Older history that somebody waits for. One account's slowness is not waited for. */
+  #historyLoop(): Loop {
+    const fetching = new Set<string>()
+    return {
+      name: 'history',
+      restMs: tickMs,
+      wakeOn: historyWanted,
+      step: async ({ db, log }) => {
+        const sessions = this.#sessions
+        for (const wanted of sessions.size > 0 ? await listWanted(db, [...sessions.keys()]) : []) {
+          const { account_id, chat_id } = wanted
+          const place = `${account_id}:${chat_id}`
+          const session = sessions.get(account_id)
+          if (!session || fetching.has(place)) continue
+          fetching.add(place)
+          void session
+            .fetch(wanted)
+            .catch((err) => log.warn({ err, account_id }, 'older history was not stored'))
+            .finally(() => fetching.delete(place))
+        }
+        return false
+      },
+    }
+  }
+
+  /** A lease that could not be renewed in time may be somebody else's: its session ends here. */
+  async #renew(): Promise<void> {
+    const renewals = [...this.#sessions.values()].map((session) => ({
+      account_id: session.lease.account_id,
+      epoch: session.lease.epoch,
+      silent_ms: session.silentMs(),
+    }))
+    try {
+      const askedAt = performance.now()
+      await renewLeases(this.#app.db, this.#worker_id, renewals)
+      this.#renewedAt = askedAt
+    } catch (error) {
+      if (performance.now() - this.#renewedAt > leaseSeconds * 1000) {
+        for (const session of this.#sessions.values()) this.#drop(session)
+      }
+      throw error
+    }
+  }
+
+  /** What was disabled, or is driven by somebody else, is let go within a tick. */
+  async #letGo(): Promise<void> {
+    const held = await listLeases(this.#app.db, this.#worker_id)
+    for (const session of this.#sessions.values()) {
+      if (held.get(session.lease.account_id) !== session.lease.epoch) this.#drop(session)
+    }
+  }
+
+  async #balance(): Promise<void> {
+    const { db } = this.#app
+    const platforms = [...this.#platforms.keys()]
+    const { accounts, workers } = await readShare(db, platforms)
+    const share = Math.ceil(accounts / Math.max(1, workers))
+    for (const session of [...this.#sessions.values()].slice(share)) this.#drop(session)
+    const limit = share - this.#sessions.size
+    for (const lease of await claimAccounts(db, { worker_id: this.#worker_id, platforms, limit })) {
+      this.#take(lease)
+    }
+  }
+
+  #take(lease: Lease): void {
+    const platform = this.#platforms.get(lease.platform)
+    if (!platform) return
+    const session = openAccountSession(this.#app, {
+      worker_id: this.#worker_id,
+      lease,
+      platform,
+      over: () => this.#drop(session),
+      ingested: this.#ingested,
+    })
+    this.#sessions.set(lease.account_id, session)
+  }
+
+  /** Nobody waits for it: a session that is slow to close must not keep the others from being renewed. */
+  #drop(session: AccountSession): void {
+    const { account_id } = session.lease
+    if (this.#sessions.get(account_id) === session) this.#sessions.delete(account_id)
+    const left = this.#leave(session).catch((err) => {
+      this.#app.log.warn({ err, account_id }, 'a lease could not be given back')
+    })
+    this.#leaving.add(left)
+    void left.finally(() => this.#leaving.delete(left))
+  }
+
+  async #leave(session: AccountSession): Promise<void> {
+    await session.stop()
+    await releaseLease(this.#app.db, this.#worker_id, session.lease)
+    this.#app.wake.signal(accountsChanged)
+  }
+}
