@@ -4,10 +4,14 @@ import { addAdminVerbs } from './cli/admin.ts'
 import { addCrmVerbs } from './cli/crm.ts'
 import { addGenerateVerb } from './cli/generate.ts'
 import { addMigrateVerb } from './cli/migrate.ts'
+import { platformModules } from './cli/platforms.ts'
 import { addRunVerbs } from './cli/run.ts'
 import { addSandboxVerb } from './cli/sandbox.ts'
 import { ConfigError } from './config.ts'
 import { ApiError, Refusal } from './lib/errors.ts'
+import { loops } from './loops.ts'
+import { operations } from './operations.ts'
+import { routes } from './routes.ts'
 
 const program = new Command('parley')
   .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')
@@ -29,7 +33,7 @@ First steps:
   parley key create --workspace ID --user ID --name app --scopes read,write,send
   parley gate enable rest                       open the API`,
   )
-addRunVerbs(program)
+addRunVerbs(program, { routes, operations, loops, platforms: platformModules })
 addSandboxVerb(program)
 addMigrateVerb(program)
 addAdminVerbs(program)

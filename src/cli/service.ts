@@ -1,0 +1,141 @@
+/**
+ * The service: HTTP, background work and platforms, put together from the lists that `main` hands in. Nothing in here
+ * knows which slices there are.
+ */
+import type { Logger } from 'pino'
+import { readDemo } from '../capabilities/gates/gates.ts'
+import type { Config } from '../config.ts'
+import type { Server } from '../http/base.ts'
+import { buildServer } from '../http/server.ts'
+import type { MakeLoops } from '../loop.ts'
+import type { OperationKind } from '../operation.ts'
+import type { Control, PlatformModule } from '../platform/module.ts'
+import type { Route } from '../route.ts'
+import { advanceClock } from '../worker/clock.ts'
+import type { Running } from '../worker/run-loops.ts'
+import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
+import { type Demo, makeDemo } from './demo.ts'
+import { type OpenApp, openApp } from './open.ts'
+import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.ts'
+
+/** What there is: a new slice is a folder that adds to these lists. */
+export interface Parts {
+  readonly routes: readonly Route[]
+  readonly operations: readonly OperationKind[]
+  readonly loops: readonly MakeLoops[]
+  readonly platforms: readonly PlatformModule[]
+}
+
+export type Role = 'start' | 'serve' | 'work'
+
+export interface ServiceOptions {
+  readonly role: Role
+  readonly config: Config
+  readonly log: Logger
+  readonly data_dir: string
+  readonly port: number
+  /** Whether the first start of an embedded database makes the demo. */
+  readonly demo: boolean
+}
+
+export class Service {
+  readonly app: OpenApp
+  readonly #parts: Parts
+  readonly #options: ServiceOptions
+  #platforms: OpenPlatforms = new Map()
+  #server: Server | undefined
+  #worker: Worker | undefined
+  #running: Running | undefined
+  #talk: { stop(): void } | undefined
+  #stopping = false
+  #ready = false
+
+  private constructor(app: OpenApp, parts: Parts, options: ServiceOptions) {
+    this.app = app
+    this.#parts = parts
+    this.#options = options
+  }
+
+  /** Opens the database. Nothing is answered and nothing runs before `begin`. */
+  static async open(parts: Parts, options: ServiceOptions): Promise<Service> {
+    const { config, data_dir, log } = options
+    const app = await openApp({ config, data_dir, log, claim: 'service', routes: parts.routes })
+    return new Service(app, parts, options)
+  }
+
+  get stopping(): boolean {
+    return this.#stopping
+  }
+
+  /** Answers where it listens, and the demo if this start has made one. */
+  async begin(): Promise<{ readonly address: string; readonly demo: Demo | undefined }> {
+    const { app } = this
+    const { role, port, data_dir } = this.#options
+    const { routes, platforms } = this.#parts
+    if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
+    this.#server = await buildServer(app, role === 'work' ? [] : routes, {
+      readiness: { worker: () => this.#workerState(), stopping: () => this.#stopping },
+      controls: this.#listControls(),
+    })
+    const address = await this.#server.listen({ host: app.config.host, port })
+    if (role !== 'serve') await this.#beginWork()
+    const demo = await this.#beginDemo()
+    this.#ready = true
+    return { address: app.config.base_url ?? address, demo }
+  }
+
+  /** In-flight requests finish, then the background work, then the database. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    this.#talk?.stop()
+    await this.#server?.close()
+    await this.#running?.stop()
+    await closePlatforms(this.#platforms)
+    await this.app.close()
+  }
+
+  #workerState(): string {
+    if (this.#options.role === 'serve') return 'elsewhere'
+    return this.#ready ? (this.#running?.problem() ?? 'ok') : 'starting'
+  }
+
+  async #beginWork(): Promise<void> {
+    const { operations, loops } = this.#parts
+    const platforms = new Map([...this.#platforms].map(([name, { platform }]) => [name, platform]))
+    const directory = this.#options.data_dir
+    this.#worker = await assembleWorker(this.app, { platforms, directory, operations, loops })
+    this.#running = runWorker(this.app, this.#worker)
+  }
+
+  #listControls(): Control[] {
+    const advance = oneAtATime((seconds: number) => {
+      const clocks = [...this.#platforms.values()].flatMap(({ clock }) => clock ?? [])
+      return advanceClock(this.app, { platforms: clocks, loops: this.#worker?.loops ?? [] }, seconds)
+    })
+    return [...this.#platforms.values()]
+      .flatMap(({ control }) => control?.(this.app.config.clock === 'manual' ? advance : undefined) ?? [])
+      .filter(({ calls }) => calls.length > 0)
+  }
+
+  /** The first start on an empty embedded database makes the demo; later ones let it go on living. */
+  async #beginDemo(): Promise<Demo | undefined> {
+    const { app } = this
+    const { role, demo } = this.#options
+    const wanted = role === 'start' && demo && app.config.database.kind === 'embedded'
+    const stage = [...this.#platforms.values()].find((open) => open.demo)
+    if (!wanted || !stage?.demo) return undefined
+    const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo })
+    if (app.config.clock === 'system' && (await readDemo(app.db))) this.#talk = stage.demo.keepTalking()
+    return made
+  }
+}
+
+/** Two callers that move the clock take turns. */
+function oneAtATime<A, T>(work: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (argument) => {
+    const turn = last.then(() => work(argument))
+    last = turn.catch(() => {})
+    return turn
+  }
+}
