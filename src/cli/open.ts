@@ -19,7 +19,7 @@ import { ApiError, Refusal } from '../lib/errors.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { withProgress } from './progress.ts'
 
-export interface OpenOptions {
+interface OpenOptions {
   readonly config: Config
   readonly data_dir: string
   readonly log: Logger

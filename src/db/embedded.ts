@@ -23,7 +23,7 @@ export interface Embedded {
   close(): Promise<void>
 }
 
-export interface EmbeddedOptions {
+interface EmbeddedOptions {
   readonly data_dir: string
   /** The service claims the directory for itself; a command only needs the server to be there. */
   readonly claim: 'service' | 'command'

@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
 import { type Database, type Db, sql } from './sql.ts'
 
-export interface Migration {
+interface Migration {
   readonly version: number
   readonly name: string
   readonly text: string

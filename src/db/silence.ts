@@ -14,7 +14,7 @@ interface Wait {
   since: number
 }
 
-export interface Watch {
+interface Watch {
   /** Something is asked on this connection, and not waited for for ever. Call what it returns when it is answered. */
   ask(client: pg.ClientBase): () => void
   close(): void

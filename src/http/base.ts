@@ -48,10 +48,15 @@ interface BaseOptions {
 const keys = new RegExp(`${keyPrefix}\\w+`, 'g')
 const suspicious = new RegExp(`${keyPrefix}|\\d{6}`)
 
-export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: BaseOptions): FastifyInstance {
+export function makeBase(options: BaseOptions): FastifyInstance {
+  const { log, rate_limit, headersMs = 10_000 } = options
   const addresses = makeLog()
   const rule = { limit: rate_limit, seconds: 60 }
   const countAddress = (address = 'unknown') => addresses.take(address, rule)
+  const meet: Meet = (request, reply) => {
+    request.window = countAddress(request.ip)
+    reply.headers({ 'x-request-id': request.id, ...answerHeaders })
+  }
   const server = Fastify({
     genReqId: () => newId(),
     requestIdHeader: false,
@@ -76,7 +81,25 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
   })
   server.server.maxConnections = 2_000
   closePromptly(server)
+  takeEveryRequest(server)
+  server.setErrorHandler((error: FastifyError | ApiError, request, reply) =>
+    answerError(log, request, reply, error),
+  )
+  addHooks(server, meet, options)
+  return server
+}
 
+/** What happens first to a request, also to one that Fastify itself refuses. */
+type Meet = (request: FastifyRequest, reply: FastifyReply) => void
+
+const answerHeaders = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+}
+
+/** Nothing is refused before our own checks see it. */
+function takeEveryRequest(server: FastifyInstance): void {
   server.decorateRequest('window', undefined)
   server.decorateRequest('caller', undefined)
   server.decorateRequest('operation', 'none')
@@ -89,20 +112,10 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
   server.server.on('checkExpectation', (request, response) =>
     server.server.emit('request', request, response),
   )
+}
 
-  server.setErrorHandler((error: FastifyError | ApiError, request, reply) =>
-    answerError(log, request, reply, error),
-  )
-  function meet(request: FastifyRequest, reply: FastifyReply): void {
-    request.window = countAddress(request.ip)
-    reply.headers({
-      'x-request-id': request.id,
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-store',
-    })
-  }
-  // Hooks that have nothing to wait for call back at once: a promise for each would cost as much as its work.
+/** Hooks that have nothing to wait for call back at once: a promise for each would cost as much as its work. */
+function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOptions): void {
   server.addHook('onRequest', (request, reply, done) => {
     meet(request, reply)
     if (headerValues(request, 'host').length === 1) return done()
@@ -123,7 +136,6 @@ export function makeBase({ log, rate_limit, headersMs = 10_000, answered }: Base
     log.info(factsOf(request, reply), 'request')
     done()
   })
-  return server
 }
 
 function factsOf(request: FastifyRequest, reply: FastifyReply) {

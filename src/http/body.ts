@@ -9,7 +9,7 @@ const drainMsMax = 10_000
 const drainBytesMax = 64 * 1024 * 1024
 
 /** As much of an operation as reading its body takes. */
-export interface Reads {
+interface Reads {
   readonly method: string
   /** Whether it takes a body at all. */
   readonly body?: unknown

@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client'
 import type { App } from '../app.ts'
 
-export interface Metrics {
+interface Metrics {
   observe(operation: string, status: number, seconds: number): void
 }
 

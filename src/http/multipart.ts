@@ -15,7 +15,7 @@ const fieldBytesMax = 16 * 1024
 const fieldNames = ['account_id', 'chat_id', 'text']
 const deniedTypes = ['multipart/*', 'message/*']
 
-export interface Attached {
+interface Attached {
   readonly file_id: string
   readonly file_name: string
   readonly media_type: string

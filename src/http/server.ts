@@ -2,7 +2,7 @@
 import { transcode } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Chunk, storeChunk } from '../access/ledger/files.ts'
 import { admit, perform } from '../access/perform.ts'
 import type { App } from '../app.ts'
@@ -36,16 +36,36 @@ export async function buildServer(
 ): Promise<Server> {
   const { controls = [] } = options
   const metrics = makeMetrics(app)
-  const uses = trackKeyUse(app)
   const server = makeBase({
     log: app.log,
     rate_limit: app.config.rate_limit,
     headersMs: options.headersMs,
     answered: metrics.observe,
   })
-  server.addHook('onClose', () => uses.flush())
+  const enter = makeEnter(app, server)
+  mountRoutes(app, server, { routes, enter, bodyMs: options.bodyMs ?? bodyMs })
+  mountMissing(server, { routes, enter })
+  const document = makeOpenApi(routes)
+  server.get(`${apiPrefix}/openapi.json`, async (request) => {
+    request.operation = 'get_openapi'
+    return document
+  })
+  mountHealth(app, server, options.readiness)
+  const sources = [
+    { title: 'API', url: `${apiPrefix}/openapi.json` },
+    ...controls.map((control) => mountControl(server, control)),
+  ]
+  if (routes.length > 0) await mountDocs(server, sources)
+  return toServer(server)
+}
 
-  async function enter(request: FastifyRequest): Promise<Caller> {
+/** Lets a request in by its key, within the key's rate. */
+type Enter = (request: FastifyRequest) => Promise<Caller>
+
+function makeEnter(app: App, server: FastifyInstance): Enter {
+  const uses = trackKeyUse(app)
+  server.addHook('onClose', () => uses.flush())
+  return async (request) => {
     const { caller, window } = await admit(app, {
       authorization: headerValues(request, 'authorization'),
     })
@@ -55,14 +75,24 @@ export async function buildServer(
     uses.note(caller)
     return caller
   }
+}
 
+interface Mounted {
+  readonly routes: readonly Route[]
+  readonly enter: Enter
+}
+
+function mountRoutes(
+  app: App,
+  server: FastifyInstance,
+  { routes, enter, bodyMs }: Mounted & { readonly bodyMs: number },
+): void {
   async function read(raw: IncomingMessage, route: Route, { workspace_id }: Caller): Promise<unknown> {
-    if (!route.form || !isForm(raw)) return readBody(raw, route, options.bodyMs ?? bodyMs)
+    if (!route.form || !isForm(raw)) return readBody(raw, route, bodyMs)
     const store = (chunk: Chunk) => storeChunk(app.db, { ...chunk, workspace_id })
     const { fields, attachment } = await readForm(raw, { store })
     return new Form(fields, attachment)
   }
-
   for (const route of routes) {
     server.route({
       method: route.method,
@@ -81,6 +111,10 @@ export async function buildServer(
       },
     })
   }
+}
+
+/** Who asks for an address that is not there, or with a method it does not answer, needs a key all the same. */
+function mountMissing(server: FastifyInstance, { routes, enter }: Mounted): void {
   const answerMissing = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = pathOf(request)
     if (path !== apiPrefix && !path.startsWith(`${apiPrefix}/`)) throw new ApiError('not_found')
@@ -97,18 +131,6 @@ export async function buildServer(
   for (const { method, path } of shadowed(routes)) {
     server.route({ method, url: apiPrefix + path, handler: answerMissing })
   }
-  const document = makeOpenApi(routes)
-  server.get(`${apiPrefix}/openapi.json`, async (request) => {
-    request.operation = 'get_openapi'
-    return document
-  })
-  mountHealth(app, server, options.readiness)
-  const sources = [
-    { title: 'API', url: `${apiPrefix}/openapi.json` },
-    ...controls.map((control) => mountControl(server, control)),
-  ]
-  if (routes.length > 0) await mountDocs(server, sources)
-  return toServer(server)
 }
 
 const json = 'application/json; charset=utf-8'

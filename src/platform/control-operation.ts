@@ -30,7 +30,7 @@ export function bind<S>(operations: readonly ControlOperation<S>[], subject: S):
   return operations.map((each) => ({ ...each, handle: (input) => each.handle(subject, input) }))
 }
 
-export interface ControlInput {
+interface ControlInput {
   readonly body?: unknown
   readonly query?: unknown
 }

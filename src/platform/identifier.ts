@@ -2,7 +2,7 @@
 import type { Identifier } from './port.ts'
 
 /** `invalid`: meant as a username, and is not one. `unsupported`: something else. */
-export type Parsed = Identifier | 'invalid' | 'unsupported'
+type Parsed = Identifier | 'invalid' | 'unsupported'
 
 const username = /^[A-Za-z][A-Za-z0-9_]{2,31}$/
 const hosts = new Set([

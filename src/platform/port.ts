@@ -1,6 +1,6 @@
 /**
  * The smallest interface the capabilities need of a messaging platform. Adapters implement it, the
- * session hosts call it, and `test/platform/conformance.ts` says what every adapter must do.
+ * account sessions in `worker/` call it, and `test/platform/conformance.ts` says what every adapter must do.
  *
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
@@ -41,7 +41,7 @@ export interface AccountRef {
   readonly position: string | null
 }
 
-/** What a session tells its host. A batch is handed over once the one before it has been taken. */
+/** What a session tells whoever opened it. A batch is handed over once the one before it has been taken. */
 export interface Listener {
   updates(batch: UpdateBatch): Promise<void>
   /** The session is over and will not come back by itself. Not told after the owner's own `close`. */
@@ -130,7 +130,7 @@ export interface Attachment {
 export type Outcome<T> =
   | { readonly kind: 'accepted'; readonly value: T }
   /** The platform said no, for good. */
-  | { readonly kind: 'refused'; readonly reason: Refusal }
+  | { readonly kind: 'refused'; readonly reason: PlatformRefusal }
   /** The platform said no, for now; the same call may succeed after this many seconds. */
   | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number }
   /** Proven: no byte of the call was written. */
@@ -139,7 +139,7 @@ export type Outcome<T> =
   | { readonly kind: 'unknown'; readonly reason: string }
 
 /** The allowlist of refusals that are proven to mean "nothing happened, and never will". */
-export const refusals = [
+export const platformRefusals = [
   'username_not_found',
   'identity_ineligible',
   'chat_unavailable',
@@ -148,7 +148,7 @@ export const refusals = [
   'needs_login',
   'restricted',
 ] as const
-export type Refusal = (typeof refusals)[number]
+export type PlatformRefusal = (typeof platformRefusals)[number]
 
 /** One open connection of one account. Calls after `close` answer `not_written`. */
 export interface Session {

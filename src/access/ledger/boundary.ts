@@ -4,7 +4,7 @@
  */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { Operation } from '../../operation.ts'
-import type { Refusal } from '../../platform/port.ts'
+import type { PlatformRefusal } from '../../platform/port.ts'
 import { isLive } from './liveness.ts'
 import { refusalReply } from './submit.ts'
 
@@ -97,7 +97,7 @@ export async function settleUncrossed(db: Db, held: Held, id: string): Promise<b
 export async function settleQueued(
   db: Db,
   id: string,
-  { refused, reason, detail }: { refused?: Refusal; reason?: string; detail?: string },
+  { refused, reason, detail }: { refused?: PlatformRefusal; reason?: string; detail?: string },
 ): Promise<void> {
   const reply = refused === undefined ? undefined : refusalReply(refused)
   await db.run(sql`
@@ -119,7 +119,7 @@ export async function completeAttempt(tx: Tx, { id, token }: Attempt, body: unkn
 /** What else an attempt can have come to. */
 export type Ending =
   /** The platform said no for good; the same answer for every repeat. */
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: PlatformRefusal }
   /** Provably nothing happened: refused for now, or never written. */
   | {
       readonly kind: 'released'

@@ -4,7 +4,7 @@ import type { Caller } from '../../contract.ts'
 import { isConnectionLost, LostCommit } from '../../db/errors.ts'
 import { ApiError, type ErrorCode, errors } from '../../lib/errors.ts'
 import type { NewOperation } from '../../operation.ts'
-import type { Refusal } from '../../platform/port.ts'
+import type { PlatformRefusal } from '../../platform/port.ts'
 import type { Reply } from '../../route.ts'
 import { type Asked, enqueue, enqueued, findById, findOperation, patience, withdraw } from './enqueue.ts'
 import { findFloodWait } from './floods.ts'
@@ -163,13 +163,13 @@ async function releasedError(app: App, row: Settled, { flood = 429 }: StatusOver
 }
 
 /** A refusal of the platform as the caller sees it, now and on every repeat. */
-export function refusalReply(reason: Refusal): { status: number; body: unknown } {
+export function refusalReply(reason: PlatformRefusal): { status: number; body: unknown } {
   const code: ErrorCode = refusalCodes[reason]
   const [status, error] = errors[code]
   return { status, body: { error, code } }
 }
 
-const refusalCodes: Record<Refusal, ErrorCode> = {
+const refusalCodes: Record<PlatformRefusal, ErrorCode> = {
   username_not_found: 'username_not_found',
   identity_ineligible: 'identity_ineligible',
   chat_unavailable: 'chat_unavailable',

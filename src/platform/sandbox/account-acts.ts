@@ -8,7 +8,7 @@ import type {
   Message,
   Outcome,
   Person,
-  Refusal,
+  PlatformRefusal,
   Sent,
   Submission,
 } from '../port.ts'
@@ -25,7 +25,7 @@ export function accepted<T>(value: T): Outcome<T> {
   return { kind: 'accepted', value }
 }
 
-export function refused(reason: Refusal): Outcome<never> {
+export function refused(reason: PlatformRefusal): Outcome<never> {
   return { kind: 'refused', reason }
 }
 
@@ -100,7 +100,7 @@ function isInt64(text: string): boolean {
 }
 
 /** Why nobody can write here, if so. A person needs no opened chat first: knowing them is enough. */
-function refusalOf(world: World, account: Account, chat_id: number): Refusal | null {
+function refusalOf(world: World, account: Account, chat_id: number): PlatformRefusal | null {
   if (chat_id < 0) return account.boxes.has(chat_id) ? null : 'chat_unavailable'
   const person = world.state.people.get(chat_id)
   if (!person || person.kind === 'deleted') return 'chat_unavailable'

@@ -1,9 +1,9 @@
 /** What each log entry changes in the world: the same when it happens and when it is replayed. */
 import type { Attachment } from '../port.ts'
+import { addDue, stream, streamDue, takeDue } from './dues.ts'
 import type {
   AccountEntry,
   DeletedEntry,
-  Delivery,
   EditedEntry,
   Entry,
   GroupEntry,
@@ -19,7 +19,6 @@ import { digitsOf, reactions, type WorldPerson } from './people.ts'
 import {
   type Account,
   type Box,
-  type Due,
   type Happening,
   indexOfPost,
   openBox,
@@ -65,13 +64,9 @@ export function apply(state: State, entry: Entry): void {
     case 'deleted':
       applyDeleted(state, entry)
       break
-    case 'streamed': {
-      const due = takeDue(state, entry.due_id)
-      if (due?.act.kind === 'stream') {
-        requireAccount(state, due.account_id).stream.push(...due.act.happenings)
-      }
+    case 'streamed':
+      streamDue(state, entry.due_id)
       break
-    }
     case 'fault':
       state.faults = [...state.faults, entry.fault]
       state.last_fault_id = entry.fault.fault_id
@@ -250,34 +245,6 @@ function applyDeleted(state: State, entry: DeletedEntry): void {
     happenings.push({ kind: 'unread', chat_id, unread_count: box.unread_count })
   }
   stream(state, account, entry.delivery, happenings)
-}
-
-/** Puts happenings into the account's stream: now, twice, or later, when others have passed them. */
-function stream(
-  state: State,
-  account: Account,
-  delivery: Delivery | undefined,
-  happenings: readonly Happening[],
-): void {
-  if (delivery?.late_until) {
-    const { account_id } = account
-    addDue(state, { at: delivery.late_until, account_id, act: { kind: 'stream', happenings } })
-    return
-  }
-  account.stream.push(...happenings)
-  if (delivery?.twice) account.stream.push(...happenings)
-}
-
-function addDue(state: State, due: Omit<Due, 'due_id'>): void {
-  state.last_due_id++
-  let index = state.dues.length
-  while (index > 0 && (state.dues[index - 1]?.at ?? '') > due.at) index--
-  state.dues.splice(index, 0, { due_id: state.last_due_id, ...due })
-}
-
-function takeDue(state: State, due_id: number | undefined): Due | undefined {
-  const index = state.dues.findIndex((due) => due.due_id === due_id)
-  return index === -1 ? undefined : state.dues.splice(index, 1)[0]
 }
 
 function record(

@@ -3,7 +3,7 @@
  * What a fault does to a connection (slow, frozen, silent) happens in real time; what it does to the world
  * (late updates) goes by the world's clock.
  */
-import type { Outcome, Person, Refusal, UpdateBatch } from '../port.ts'
+import type { Outcome, Person, PlatformRefusal, UpdateBatch } from '../port.ts'
 import {
   accepted,
   listChats,
@@ -33,7 +33,7 @@ export interface Peer {
 const batchMax = 100
 
 /** What "no, for good" means on each call. */
-const refusalOn: Record<Exclude<FaultTarget, 'updates'>, Refusal> = {
+const refusalOn: Record<Exclude<FaultTarget, 'updates'>, PlatformRefusal> = {
   connect: 'needs_login',
   start: 'identity_ineligible',
   send: 'chat_unavailable',

@@ -103,7 +103,7 @@ export interface FloodRule {
   readonly seconds: number
 }
 
-export interface FloodRuleEntry {
+interface FloodRuleEntry {
   readonly entry: 'flood_rule'
   readonly account_id: string
   readonly rule: FloodRule | null

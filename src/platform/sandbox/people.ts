@@ -48,7 +48,7 @@ export function digitsOf(phone: string): string {
   return phone.replace(/\D/g, '')
 }
 
-export interface Reaction {
+interface Reaction {
   readonly reads: boolean
   readonly answers: boolean
 }

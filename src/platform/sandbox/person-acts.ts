@@ -8,7 +8,7 @@ interface ByPerson {
   readonly person_id: number
 }
 
-export interface Writing extends ByPerson {
+interface Writing extends ByPerson {
   /** The group it is written in; a private message without it. */
   readonly chat_id?: number | undefined
   readonly text: string

@@ -19,7 +19,7 @@ export interface LocalSandbox extends Sandbox {
   readonly world: World
 }
 
-export interface LocalOptions {
+interface LocalOptions {
   readonly data_dir: string | null
   readonly seed?: number
   /** Where a manual clock stands; undefined means real time. */

@@ -11,7 +11,7 @@ import { answerOf, makePerson, type NewPerson, type WorldPerson } from './people
 import { type Account, type Due, type Happening, State } from './state.ts'
 import { type Clock, systemClock } from './world-clock.ts'
 
-export interface WorldOptions {
+interface WorldOptions {
   /** Null keeps the world in memory only. */
   readonly data_dir: string | null
   readonly seed?: number
@@ -19,20 +19,20 @@ export interface WorldOptions {
 }
 
 /** The one session an account has at a time, as the world sees it. */
-export interface Occupant {
+interface Occupant {
   /** There may be something new in the account's stream. */
   wake(): void
   /** Another session has taken the account over. */
   evict(reason: string): void
 }
 
-export interface NewAccount {
+interface NewAccount {
   readonly account_id: string
   readonly name: string
   readonly username?: string | undefined
 }
 
-export interface NewGroup {
+interface NewGroup {
   readonly account_id: string
   readonly name: string
   readonly username?: string | undefined
@@ -40,7 +40,7 @@ export interface NewGroup {
 }
 
 /** A message of the past, of either side. Nobody reacts to it and no session is told. */
-export interface SeedMessage {
+interface SeedMessage {
   readonly account_id: string
   readonly chat_id: number
   /** Null: the account wrote it. */
