@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { addAdminVerbs } from './cli/admin.ts'
 import { addCrmVerbs } from './cli/crm.ts'
 import { addGenerateVerb } from './cli/generate.ts'
+import { sentenceOf } from './cli/hints.ts'
 import { addMigrateVerb } from './cli/migrate.ts'
 import { addRunVerbs } from './cli/run.ts'
 import { addSandboxVerb } from './cli/sandbox.ts'
@@ -50,7 +51,7 @@ function explain(error: unknown): number {
     const faults = error.faults.map((fault) => `  - ${fault}`).join('\n')
     process.stderr.write(`Parley does not start with this configuration:\n${faults}\n`)
   } else if (error instanceof Refusal || error instanceof ApiError) {
-    process.stderr.write(`${error.message}\n`)
+    process.stderr.write(`${sentenceOf(error)}\n`)
   } else {
     process.stderr.write(`This is a bug in Parley: ${error instanceof Error ? error.stack : String(error)}\n`)
   }

@@ -170,6 +170,13 @@ test('every table has an owner', () => {
   expect(tables.filter((table) => !owners[table ?? ''])).toEqual([])
 })
 
+test('capabilities refuse with an ApiError, which every door can answer', () => {
+  const wrong = files
+    .filter((file) => file.startsWith('capabilities/'))
+    .filter((file) => /^import [^'"]*\bRefusal\b[^'"]*['"][./]+lib\/errors\.ts/m.test(texts.get(file) ?? ''))
+  expect(wrong).toEqual([])
+})
+
 test('only http knows Fastify', () => {
   const wrong = files.filter(
     (file) => /from '(@scalar\/)?fastify/.test(texts.get(file) ?? '') && roomOf(file) !== 'http',
