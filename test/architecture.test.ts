@@ -14,6 +14,7 @@ const floors: readonly (readonly string[])[] = [
   ['routes.ts', 'openapi.ts'],
   ['capabilities'],
   ['access', 'events'],
+  ['long-list.ts'],
   ['route.ts'],
   ['app.ts'],
   ['contract.ts'],

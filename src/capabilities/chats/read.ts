@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor, readOnce } from '../../lib/cursor.ts'
+import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { pageText, type Row } from '../../lib/page.ts'
@@ -28,27 +28,21 @@ export async function listChats(
   app: App,
   caller: Caller,
   accounts: readonly Account[],
-  query: ChatQuery,
+  { query, paging: { after, next } }: { query: ChatQuery; paging: Paging },
 ): Promise<string> {
   const { account_id: _, cursor: __, limit, ...filters } = query
-  const after = readChatCursor(app, caller, query)
   await requireFilters(app, caller, filters)
   const rows = await app.db.lists<Row>(chatPage(accounts, { filters, after, limit: limit + 1 }))
-  return pageText('chats', rows, {
-    limit,
-    cursor: (position) => makeCursor(app.secrets, scopeOf(caller, query), position),
-  })
+  return pageText('chats', rows, { limit, next })
 }
 
-/** Where the page begins. Throws if the cursor was made for another query. */
-export function readChatCursor(app: App, caller: Caller, query: ChatQuery): Position | undefined {
-  const { cursor } = query
-  if (cursor === undefined) return undefined
-  return readOnce(query, () => readCursor(app.secrets, scopeOf(caller, query), cursor))
-}
-
-function scopeOf({ workspace_id }: Caller, { cursor: _, limit: __, ...filters }: ChatQuery): CursorScope {
-  return { workspace_id, operation: 'list_chats', filters: { ...filters } }
+/** A cursor belongs to the filters that it was made with. */
+export function readChatPaging(
+  { secrets }: App,
+  { workspace_id }: Caller,
+  { cursor, limit: _, ...filters }: ChatQuery,
+): Paging {
+  return readPaging(secrets, { workspace_id, operation: 'list_chats', filters: { ...filters } }, cursor)
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Gate } from '../../contract.ts'
 import { accountId, chatId, chatNumber, cursor, limit, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { requireChat } from './chats.ts'
-import { describeChat, listChats, readChatCursor } from './read.ts'
+import { describeChat, listChats, readChatPaging } from './read.ts'
 import { isExtended, requireStartable, startChat } from './start.ts'
 
 const example = {
@@ -67,7 +67,7 @@ export const routes: readonly Route[] = [
         ...(column_id === undefined ? [] : (['crm'] satisfies Gate[])),
       ],
     }),
-    check: (app, caller, { query }) => void readChatCursor(app, caller, query),
+    check: (app, caller, { query }) => readChatPaging(app, caller, query),
     errors: ['invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
     response: z.object({
       chats: z.array(chat),
@@ -78,8 +78,8 @@ export const routes: readonly Route[] = [
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', limit: '50' },
       response: { chats: [example], next_cursor: null, has_more: false },
     },
-    handle: async (app, { caller, accounts, query }) =>
-      ok(new Json(await listChats(app, caller, accounts, query))),
+    handle: async (app, { caller, accounts, query, checked }) =>
+      ok(new Json(await listChats(app, caller, accounts, { query, paging: checked }))),
   }),
   route({
     name: 'get_chat',

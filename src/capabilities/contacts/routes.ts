@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountId, cursor, limit } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
-import { listContacts, readContactCursor } from './read.ts'
+import { listContacts, readContactPaging } from './read.ts'
 
 export const routes: readonly Route[] = [
   route({
@@ -26,7 +26,7 @@ export const routes: readonly Route[] = [
         .refine((value) => lengthOf(value) <= 200, { message: 'must have at most 200 characters' })
         .optional(),
     }),
-    check: (app, caller, { query }) => void readContactCursor(app, caller, query),
+    check: (app, caller, { query }) => readContactPaging(app, caller, query),
     errors: ['invalid_cursor'],
     response: z.object({
       contacts: z.array(
@@ -55,7 +55,7 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, accounts, query }) =>
-      ok(new Json(await listContacts(app, caller, accounts, query))),
+    handle: async (app, { accounts, query, checked }) =>
+      ok(new Json(await listContacts(app, accounts, { query, paging: checked }))),
   }),
 ]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { moveChat } from './pipeline.ts'
-import { placementsMax, readPipeline, readPipelineCursor } from './read.ts'
+import { placementsMax, readPipeline, readPipelinePaging } from './read.ts'
 
 const stage_key = z
   .string()
@@ -24,7 +24,7 @@ export const routes: readonly Route[] = [
     account: 'all',
     effect: 'read',
     query: z.object({ cursor, limit: pageLimit(placementsMax) }),
-    check: (app, caller, { query }) => void readPipelineCursor(app, caller, query),
+    check: (app, caller, { query }) => readPipelinePaging(app, caller, query),
     errors: ['invalid_cursor'],
     response: z.object({
       stages: z.array(
@@ -47,7 +47,8 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, accounts, query }) => ok(await readPipeline(app, caller, accounts, query)),
+    handle: async (app, { caller, accounts, query: { limit }, checked }) =>
+      ok(await readPipeline(app, caller, accounts, { limit, paging: checked })),
   }),
   route({
     name: 'move_chat',
