@@ -26,6 +26,7 @@ import { sentenceOf } from '../src/cli/hints.ts'
 import { sql } from '../src/db/sql.ts'
 import { ApiError, type ErrorCode } from '../src/lib/errors.ts'
 import { newId } from '../src/lib/ids.ts'
+import { makeOpenApi } from '../src/openapi.ts'
 import { ok, type Route, route } from '../src/route.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
@@ -166,7 +167,7 @@ const cases: readonly Case[] = [
 ]
 
 /** Any of them as an operation over HTTP. */
-const own_route: Route = route({
+const probe: Route = route({
   name: 'probe_operator',
   method: 'GET',
   path: '/probe/operator',
@@ -183,7 +184,7 @@ const own_route: Route = route({
 })
 
 beforeAll(async () => {
-  service = await openService({ routes: [own_route] })
+  service = await openService({ routes: [probe] })
   own = await service.tenant('Own')
   other = await service.tenant('Other')
   full = await service.tenant('Full')
@@ -224,4 +225,15 @@ describe.each(cases)('%s', (title, code, act) => {
           : /^$/
     expect(sentenceOf(error).slice(error.message.length)).toMatch(hint)
   })
+})
+
+test('the document names the code `conflict` once an operation lists it', () => {
+  const codesOf = (listed: readonly Route[]) => {
+    const { components } = makeOpenApi(listed) as {
+      components: { schemas: { Error: { properties: { code: { enum: string[] } } } } }
+    }
+    return components.schemas.Error.properties.code.enum
+  }
+  expect(codesOf([probe])).not.toContain('conflict')
+  expect(codesOf([{ ...probe, errors: ['conflict'] }])).toContain('conflict')
 })

@@ -47,25 +47,24 @@ export function text(most: number) {
 }
 
 /** A page size in a query string: outside its range is refused, never clamped. */
-export function limit(most: number, standard: number) {
+function pageSize(most: number) {
   return z
     .string()
     .refine((value) => /^[1-9][0-9]{0,3}$/.test(value) && Number(value) <= most, {
       message: `must be a whole number from 1 to ${most}`,
     })
     .transform(Number)
+}
+
+export function limit(most: number, standard: number) {
+  return pageSize(most)
     .default(standard)
     .meta({ openapi: { type: 'integer', minimum: 1, maximum: most, default: standard } })
 }
 
 /** A page size that may be left out: then everything is told in one answer. */
 export function pageLimit(most: number) {
-  return z
-    .string()
-    .refine((value) => /^[1-9][0-9]{0,3}$/.test(value) && Number(value) <= most, {
-      message: `must be a whole number from 1 to ${most}`,
-    })
-    .transform(Number)
+  return pageSize(most)
     .optional()
     .meta({
       openapi: { type: 'integer', minimum: 1, maximum: most, description: 'Left out: everything at once.' },
@@ -76,6 +75,9 @@ export const cursor = z
   .string()
   .optional()
   .meta({ openapi: { type: 'string', description: 'next_cursor of the page before.' } })
+
+/** What every page ends with. */
+export const pageEnd = { next_cursor: z.string().nullable(), has_more: z.boolean() }
 
 export const timestamp = z
   .union([z.date(), z.iso.datetime()])

@@ -5,8 +5,8 @@ import { type Sql, sql } from '../../db/sql.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
+import { notFound } from '../../lib/names.ts'
 import { pageText, type Row } from '../../lib/page.ts'
-import { quote } from '../../lib/text.ts'
 
 export interface ChatFilters {
   readonly stage_key?: string | undefined
@@ -92,7 +92,7 @@ async function requireFilters(app: App, caller: Caller, filters: ChatFilters): P
   if (stage_key !== undefined) {
     const known = await app.db.maybe(sql`
       select 1 from stages where workspace_id = ${caller.workspace_id} and key = ${stage_key}`)
-    if (!known) throw new ApiError('invalid_stage', { detail: `There is no stage ${quote(stage_key)}.` })
+    if (!known) throw notFound('stage', stage_key, 'invalid_stage')
   }
   if (column_id !== undefined) {
     const known =

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, chatId, chatNumber, cursor, limit, text } from '../../lib/shapes.ts'
+import { accountId, chatId, chatNumber, cursor, limit, pageEnd, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { requireChat } from './chats.ts'
 import { describeChat, listChats, readChatPaging } from './read.ts'
@@ -71,8 +71,7 @@ export const routes: readonly Route[] = [
     errors: ['invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
     response: z.object({
       chats: z.array(chat),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', limit: '50' },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { setValue } from './columns.ts'
 import { readColumnPaging, readColumns, valuesMax } from './read.ts'
@@ -53,8 +53,7 @@ export const routes: readonly Route[] = [
           value: z.array(z.string()),
         }),
       ),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       response: {

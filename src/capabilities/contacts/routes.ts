@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accountId, cursor, limit } from '../../lib/shapes.ts'
+import { accountId, cursor, limit, pageEnd } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { listContacts, readContactPaging } from './read.ts'
@@ -37,8 +37,7 @@ export const routes: readonly Route[] = [
           username: z.string().nullable(),
         }),
       ),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       query: { limit: '100' },

@@ -74,7 +74,7 @@ export async function moveChat(
 async function requireVisibleStage(tx: Tx, workspace_id: string, key: string): Promise<void> {
   const stage = await tx.maybe<Pick<Stage, 'hidden'>>(sql`
     select hidden from stages where workspace_id = ${workspace_id} and key = ${key} for key share`)
-  if (!stage) throw new ApiError('invalid_stage', { detail: `There is no stage ${quote(key)}.` })
+  if (!stage) throw notFound('stage', key, 'invalid_stage')
   if (stage.hidden) {
     throw new ApiError('invalid_stage', {
       detail: `The stage ${quote(key)} is hidden: no chat can be moved to it.`,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { moveChat } from './pipeline.ts'
 import { placementsMax, readPipeline, readPipelinePaging } from './read.ts'
@@ -31,8 +31,7 @@ export const routes: readonly Route[] = [
         z.object({ key: z.string(), label: z.string(), terminal: z.boolean(), hidden: z.boolean() }),
       ),
       placements: z.array(z.object({ account_id: z.string(), chat_id: z.string(), stage_key: z.string() })),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       response: {
