@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
 import { accountId, chatId, chatNumber, cursor, limit, pageEnd, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
+import { describeChat, listChats, readChatPaging } from './chat-pages.ts'
 import { requireChat } from './chats.ts'
-import { describeChat, listChats, readChatPaging } from './read.ts'
 import { isExtended, requireStartable, startChat } from './start.ts'
 
 const example = {

@@ -10,10 +10,10 @@ import { chatNumber } from '../../lib/shapes.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireChat } from '../chats/chats.ts'
 import { putOption, requireOptions, revalue } from './options.ts'
-import { type ColumnType, columnTypes, findProblem } from './values.ts'
+import { type ColumnType, columnTypes, findProblem } from './value-rules.ts'
 
 export { addOption, deleteOption, updateOption } from './options.ts'
-export { type ColumnType, columnTypes } from './values.ts'
+export { type ColumnType, columnTypes } from './value-rules.ts'
 
 export interface NewColumn {
   readonly name: string

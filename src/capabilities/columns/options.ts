@@ -7,7 +7,7 @@ import { isUuid } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import type { ColumnType } from './values.ts'
+import type { ColumnType } from './value-rules.ts'
 
 interface Option {
   readonly value: string

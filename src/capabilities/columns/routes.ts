@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { setValue } from './columns.ts'
-import { readColumnPaging, readColumns, valuesMax } from './read.ts'
-import { columnTypes } from './values.ts'
+import { readColumnPaging, readColumns, valuesMax } from './value-pages.ts'
+import { columnTypes } from './value-rules.ts'
 
 const example = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountId, cursor, limit, pageEnd } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
-import { listContacts, readContactPaging } from './read.ts'
+import { listContacts, readContactPaging } from './contact-pages.ts'
 
 export const routes: readonly Route[] = [
   route({

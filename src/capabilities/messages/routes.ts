@@ -3,7 +3,7 @@ import { accountId, chatId, chatNumber, limit, text } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { type FormFile, Json, ok, type Route, route } from '../../route.ts'
 import { requireChat } from '../chats/chats.ts'
-import { listMessages, readBefore } from './read.ts'
+import { listMessages, readBefore } from './message-pages.ts'
 
 const textMax = 4096
 

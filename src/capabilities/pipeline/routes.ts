@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { moveChat } from './pipeline.ts'
-import { placementsMax, readPipeline, readPipelinePaging } from './read.ts'
+import { placementsMax, readPipeline, readPipelinePaging } from './placements.ts'
 
 const stage_key = z
   .string()

@@ -9,8 +9,8 @@ import { phoneDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
+import { type Found, readTable, type Skipped, type Text } from './import-table.ts'
 import { isOptOut } from './opt-out.ts'
-import { type Found, readTable, type Skipped, type Text } from './table.ts'
 
 /** As much of a person as is known. */
 export interface Identity {
