@@ -16,6 +16,7 @@ import { buildServer } from '../src/http/server.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
+import type { Wish } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
 import { startWorker } from '../src/worker/worker.ts'
 import { fsyncMs, makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
@@ -74,7 +75,11 @@ await withInstance(
       const call = async (at: number) => {
         const account_id = ids[at % ids.length] ?? ''
         for (let n = 0; n < each; n++) {
-          const wish = { account_id, chat_id: String(person_id), payload: { text: 'A message.', file: null } }
+          const wish: Wish = {
+            account_id,
+            chat_id: `${person_id}`,
+            payload: { text: 'A message.', file: null },
+          }
           const askedAt = performance.now()
           const { status } = await submit(app, caller, {
             kind: 'send_message',

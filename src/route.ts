@@ -7,6 +7,7 @@ import type { App, Rule } from './app.ts'
 import type { Account, Caller, Needs, Operation } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ErrorCode } from './lib/errors.ts'
+import type { ChatNumber } from './lib/shapes.ts'
 
 export interface Reply {
   readonly status: number
@@ -144,7 +145,7 @@ interface Local<P, Q, B, C> {
 export interface Wish {
   readonly account_id: string
   /** The chat's number; null where there is none yet. */
-  readonly chat_id: string | null
+  readonly chat_id: ChatNumber | null
   readonly payload: unknown
   /** An attachment that is stored already. */
   readonly file_id?: string | undefined

@@ -3,13 +3,21 @@ import { z } from 'zod'
 import { isBlank, lengthOf } from './text.ts'
 
 export const chatPrefix = 'platform:chat:'
+
+/** A chat as the contract names it, such as `platform:chat:42`. */
+export type ChatId = `${typeof chatPrefix}${number}`
+
+/** The same chat as the database and the platforms know it, such as `42`. Neither is ever a JavaScript number. */
+export type ChatNumber = `${number}`
+
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 const canonical = /^(0|-?[1-9][0-9]{0,18})$/
 
-/** `platform:chat:<integer>`, a canonical int64. Never a JavaScript number. */
+/** `platform:chat:<integer>`, a canonical int64. */
 export const chatId = z
   .string()
   .refine(isChatId, { message: 'must be platform:chat: and an integer, such as platform:chat:42' })
+  .transform((text) => text as ChatId)
   .meta({
     openapi: {
       type: 'string',
@@ -26,9 +34,12 @@ function isChatId(text: string): boolean {
   return value >= int64.min && value <= int64.max
 }
 
-/** The number inside a chat identifier, as PostgreSQL takes it. */
-export function chatNumber(chat_id: string): string {
-  return chat_id.slice(chatPrefix.length)
+export function chatNumber(chat_id: ChatId): ChatNumber {
+  return chat_id.slice(chatPrefix.length) as ChatNumber
+}
+
+export function chatIdOf(number: ChatNumber): ChatId {
+  return `${chatPrefix}${number}`
 }
 
 export const accountId = z

@@ -1,6 +1,6 @@
 /** What the conformance suite plays on: the platform under test, its other side, and accounts that meet people. */
 import { expectAccepted, Recorder } from './conformance-recorder.ts'
-import type { AccountRef, Platform, Session, Submission } from './port.ts'
+import type { AccountRef, Chat, Platform, Session, Submission } from './port.ts'
 
 /** A platform to test, and its other side: the people, and what goes wrong. */
 export interface Fixture {
@@ -33,7 +33,7 @@ export interface Scene {
   readonly account: Omit<AccountRef, 'position'>
   readonly account_id: string
   readonly person_id: number
-  readonly chat_id: string
+  readonly chat_id: Chat['id']
   readonly session: Session
   readonly recorder: Recorder
 }

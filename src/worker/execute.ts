@@ -15,6 +15,7 @@ import { sentMessage, sentReply, storeMessages } from '../capabilities/messages/
 import { findSuppressed } from '../capabilities/suppressions/suppressions.ts'
 import type { Owner } from '../contract.ts'
 import type { Tx } from '../db/sql.ts'
+import type { ChatNumber } from '../lib/shapes.ts'
 import type {
   Attachment,
   Chat,
@@ -48,6 +49,11 @@ export interface Forbidden {
 
 const nothing: Outcome<undefined> = { kind: 'accepted', value: undefined }
 
+function requireNumber(chat_id: ChatNumber | null): ChatNumber {
+  if (chat_id === null) throw new Error('An operation in a chat does not name it.')
+  return chat_id
+}
+
 export interface SendPayload {
   readonly text: string
   readonly file: Attachment | null
@@ -62,7 +68,7 @@ const send: Kind<UploadedFile | undefined, Sent> = {
   },
   submit(session, { chat_id, random_id, payload }, file) {
     const { text } = payload as SendPayload
-    return session.send({ chat_id: chat_id ?? '', text, file: file ?? null, random_id })
+    return session.send({ chat_id: requireNumber(chat_id), text, file: file ?? null, random_id })
   },
   store: storeSent,
   count: countSend,
@@ -86,10 +92,10 @@ export async function storeSent(
   operation: Pick<Operation, 'id' | 'chat_id' | 'payload' | 'random_id'>,
   sent: Sent,
 ): Promise<void> {
-  const chat_id = operation.chat_id ?? ''
   const payload = operation.payload as SendPayload | null
   // A row that was put back from a journal does not know its text; the update about the message does.
   if (!payload) return
+  const chat_id = requireNumber(operation.chat_id)
   const message = sentMessage(payload, { ...sent, random_id: operation.random_id })
   await Promise.all([
     storeMessages(tx, owner, [{ chat_id, message, announce: false }]),
@@ -137,12 +143,12 @@ const readState: Kind<undefined, { readonly unread_count: number; readonly unrea
   prepare: async () => nothing,
   async submit(session, { chat_id, payload }) {
     const { unread } = payload as { unread: boolean }
-    const outcome = await session.setReadState(chat_id ?? '', unread)
+    const outcome = await session.setReadState(requireNumber(chat_id), unread)
     return outcome.kind === 'accepted' ? { ...outcome, value: { ...outcome.value, unread } } : outcome
   },
   reply: (_, operation, { unread }) => unreadReply(operation, unread),
   store: (tx, held, { chat_id }, { unread_count }) =>
-    storeUnreadCounts(tx, held, new Map([[chat_id ?? '', unread_count]])),
+    storeUnreadCounts(tx, held, new Map([[requireNumber(chat_id), unread_count]])),
 }
 
 const kinds: Readonly<Record<string, Kind<never, never>>> = {

@@ -3,6 +3,7 @@
  * what becomes of those whose owner is gone (sweep). Nothing here ever leads back to the queue.
  */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Refusal } from '../../platform/port.ts'
 import { liveSeconds } from './hosts.ts'
 import { refusalReply } from './submit.ts'
@@ -25,7 +26,7 @@ export interface Operation {
   readonly kind: string
   readonly idempotency_key: string | null
   readonly fingerprint: Buffer
-  readonly chat_id: string | null
+  readonly chat_id: ChatNumber | null
   readonly payload: unknown
   readonly file_id: string | null
   readonly random_id: string

@@ -1,5 +1,6 @@
 /** How an unknown outcome becomes known: the platform shows our random id. A text that reads the same is only a hint. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { ChatId, ChatNumber } from '../../lib/shapes.ts'
 
 export interface Proof {
   readonly random_id: string
@@ -25,7 +26,7 @@ export interface Proven {
   readonly told_as: string
   readonly account_id: string
   readonly workspace_id: string
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly message_id: string
   readonly at: Date
   readonly payload: unknown
@@ -51,7 +52,7 @@ export async function completeProven(tx: Tx, id: string, body: unknown): Promise
 export interface Unproven {
   readonly id: string
   readonly account_id: string
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly random_id: string
   readonly text: string
   readonly created_at: Date
@@ -83,7 +84,7 @@ export interface AmbiguousRow {
   readonly workspace_id: string
   readonly kind: string
   readonly account_id: string
-  readonly chat_id: string | null
+  readonly chat_id: ChatId | null
   readonly state: string
   readonly reason: string | null
   readonly detail: string | null

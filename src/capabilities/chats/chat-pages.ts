@@ -7,6 +7,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'
 import { pageText, type Row } from '../../lib/page.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
 
 export interface ChatFilters {
   readonly stage_key?: string | undefined
@@ -113,7 +114,7 @@ export interface ChatExtras {
 export async function describeChat(
   app: App,
   account: Account,
-  { chat_id, extras }: { chat_id: string; extras: ChatExtras },
+  { chat_id, extras }: { chat_id: ChatNumber; extras: ChatExtras },
 ): Promise<string> {
   const { item } = await app.db.one<{ item: string }>(sql`
     select row_to_json(item)::text as item

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, chatId, chatNumber, cursor, limit, pageEnd, text } from '../../lib/shapes.ts'
+import { accountId, type ChatId, chatId, chatNumber, cursor, limit, pageEnd, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { describeChat, listChats, readChatPaging } from './chat-pages.ts'
 import { requireChat } from './chats.ts'
@@ -190,7 +190,7 @@ export const routes: readonly Route[] = [
       name: 'start_chat_text',
       wanted: (body) => body.text !== undefined,
       wish: ({ body }, reply) => {
-        const { chat } = reply as { chat: { id: string } }
+        const { chat } = reply as { chat: { id: ChatId } }
         const payload = { text: body.text ?? '', file: null }
         return { account_id: body.account_id, chat_id: chatNumber(chat.id), payload }
       },

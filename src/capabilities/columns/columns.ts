@@ -6,7 +6,7 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
-import { chatNumber } from '../../lib/shapes.ts'
+import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireChat } from '../chats/chats.ts'
 import { putOption, requireOptions, revalue } from './options.ts'
@@ -36,7 +36,7 @@ export interface Column {
 const columnsMax = 100
 
 export interface NewValue {
-  readonly chat_id: string
+  readonly chat_id: ChatId
   readonly column_id: string
   readonly value: readonly string[]
 }

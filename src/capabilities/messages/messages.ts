@@ -1,11 +1,11 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
-import { chatPrefix } from '../../lib/shapes.ts'
+import { type ChatNumber, chatPrefix } from '../../lib/shapes.ts'
 import type { Attachment, Message, Sent } from '../../platform/port.ts'
 
 export interface Seen {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly message: Message
   /** A live message of the other side: it is announced once. */
   readonly announce: boolean
@@ -27,7 +27,7 @@ export function toWire(message: Message): WireMessage {
 }
 
 interface Place {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly id: string
 }
 
@@ -133,7 +133,7 @@ function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
 
 export interface Deletion {
   /** Null where the platform names the messages only. */
-  readonly chat_id: string | null
+  readonly chat_id: ChatNumber | null
   readonly message_ids: readonly string[]
 }
 
@@ -153,7 +153,7 @@ export async function findDeleted(tx: Tx, owner: Owner, ids: readonly string[]):
 export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
 
 /** Channels number their messages by themselves, so their deletions always name the chat. */
-function isChannel(chat_id: string): boolean {
+function isChannel(chat_id: ChatNumber): boolean {
   return BigInt(chat_id) <= -1_000_000_000_000n
 }
 
@@ -162,7 +162,7 @@ export async function deleteMessages(
   tx: Tx,
   owner: Owner,
   deletions: readonly Deletion[],
-): Promise<{ chat_id: string; message_ids: string[] }[]> {
+): Promise<{ chat_id: ChatNumber; message_ids: string[] }[]> {
   if (deletions.length === 0) return []
   const pairs = deletions.flatMap(({ chat_id, message_ids }) => message_ids.map((id) => ({ chat_id, id })))
   return tx.rows(sql`
@@ -204,7 +204,7 @@ export function sentMessage(
 
 /** What POST /messages answers, first and on every repeat. */
 export function sentReply(
-  { id, account_id, chat_id }: { id: string; account_id: string; chat_id: string | null },
+  { id, account_id, chat_id }: { id: string; account_id: string; chat_id: ChatNumber | null },
   { message_id, at }: Sent,
 ) {
   return {

@@ -4,7 +4,7 @@ import type { Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { chatPrefix } from '../../lib/shapes.ts'
+import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
 import { phoneDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
@@ -251,7 +251,7 @@ const onTheList = 'It is on the list already.'
 
 /** A live message of the other side of a private chat. */
 export interface Heard {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly message: Message
 }
 
@@ -267,7 +267,7 @@ export function noteOptOuts(
   const evidence = asked.map(({ chat_id, message }) =>
     JSON.stringify({
       account_id,
-      chat_id: `${chatPrefix}${chat_id}`,
+      chat_id: chatIdOf(chat_id),
       message_id: message.id,
       text: message.text,
       timestamp: message.timestamp,
