@@ -37,7 +37,7 @@ await withInstance(async (app, data_dir) => {
           kind: 'message',
           live: true,
           chat: {
-            id: String(chat),
+            id: `${chat}`,
             kind: 'private',
             name: `Person ${chat}`,
             username: `person_${chat}`,

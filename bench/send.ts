@@ -17,6 +17,7 @@ import { buildServer } from '../src/http/server.ts'
 import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { loops } from '../src/loops.ts'
+import type { NewOperation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { routes } from '../src/routes.ts'
@@ -78,9 +79,9 @@ await withInstance(
       const call = async (at: number) => {
         const account_id = ids[at % ids.length] ?? ''
         for (let n = 0; n < each; n++) {
-          const wanted = {
+          const wanted: NewOperation = {
             account_id,
-            chat_id: String(person_id),
+            chat_id: `${person_id}`,
             payload: { text: 'A message.', file: null },
           }
           const askedAt = performance.now()

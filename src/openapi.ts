@@ -1,20 +1,27 @@
 /** The OpenAPI 3.1 document, made from the route list: what is listed is what is served. */
 import { z } from 'zod'
 import { apiPrefix, contractVersion } from './contract.ts'
-import { type ErrorCode, errors } from './lib/errors.ts'
+import { type ErrorCode, errors, operatorCodes } from './lib/errors.ts'
 import type { ControlCall } from './platform/control-operation.ts'
 import type { Control } from './platform/module.ts'
 import type { Route } from './route.ts'
 
 type Json = Record<string, unknown>
 
-const errorSchema = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: { type: 'string', description: 'A sentence a person can act on.' },
-    code: { type: 'string', enum: Object.keys(errors), description: 'Stable; made for programs.' },
-  },
+/** Any code of the table may be answered, one that only operators meet where a route lists it. */
+function errorSchema(routes: readonly Route[]): Json {
+  const listed = new Set(routes.flatMap(errorsOf).map(([code]) => code))
+  const codes = (Object.keys(errors) as ErrorCode[]).filter(
+    (code) => listed.has(code) || !operatorCodes.includes(code),
+  )
+  return {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: { type: 'string', description: 'A sentence a person can act on.' },
+      code: { type: 'string', enum: codes, description: 'Stable; made for programs.' },
+    },
+  }
 }
 
 const description = `Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
@@ -51,7 +58,7 @@ export function makeOpenApi(routes: readonly Route[]): Json {
       },
       headers: rateHeaders,
       schemas: {
-        Error: errorSchema,
+        Error: errorSchema(routes),
       },
     },
   }
@@ -73,7 +80,7 @@ export function makeControlOpenApi({ name, summary, calls }: Control, prefix: st
     servers: [{ url: prefix }],
     paths,
     security: [],
-    components: { schemas: { Error: errorSchema } },
+    components: { schemas: { Error: errorSchema([]) } },
   }
 }
 

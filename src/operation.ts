@@ -6,6 +6,7 @@ import type { z } from 'zod'
 import type { App } from './app.ts'
 import type { AccountKey } from './contract.ts'
 import type { Tx } from './db/sql.ts'
+import type { ChatNumber } from './lib/shapes.ts'
 import type { Outcome, Session } from './platform/port.ts'
 
 /** A row of the ledger as the worker executes it. */
@@ -16,17 +17,23 @@ export interface Operation<P = unknown> {
   readonly kind: string
   readonly idempotency_key: string | null
   readonly fingerprint: Buffer
-  readonly chat_id: string | null
+  readonly chat_id: ChatNumber | null
   readonly payload: P
   readonly file_id: string | null
   readonly random_id: string
+}
+
+/** The chat of an operation whose kind always has one. */
+export function requireChatOf({ id, chat_id }: Operation): ChatNumber {
+  if (chat_id === null) throw new Error(`The operation ${id} names no chat.`)
+  return chat_id
 }
 
 /** What a handler wants done on the platform. The payload is all that the worker needs to know. */
 export interface NewOperation {
   readonly account_id: string
   /** The chat's number; null where there is none yet. */
-  readonly chat_id: string | null
+  readonly chat_id: ChatNumber | null
   readonly payload: unknown
   /** An attachment that is stored already. */
   readonly file_id?: string | undefined

@@ -105,46 +105,48 @@ interface Described extends RouteInfo {
   }
 }
 
-export interface Call<P, Q, B> {
+export interface Call<P, Q, B, C = undefined> {
   readonly caller: Caller
   readonly params: P
   readonly query: Q
   readonly body: B
+  /** What `check` returned. */
+  readonly checked: C
   /** The named account, or every eligible one of the workspace where none was named. */
   readonly accounts: readonly Account[]
 }
 
-interface Input<P, Q, B> {
+interface Input<P, Q, B, C> {
   readonly params?: z.ZodType<P>
   readonly query?: z.ZodType<Q>
   readonly body?: z.ZodType<B>
   /** Where the input decides what is needed: checked again once it is known. */
   readonly variant?: (input: { readonly query: Q; readonly body: B }) => Needs
-  /** What a schema cannot see, such as who a cursor was made for. Throws. */
+  /** What a schema cannot see, such as who a cursor was made for. Throws, or hands on what it has read. */
   readonly check?: (
     app: App,
     caller: Caller,
     input: { readonly query: Q; readonly body: B },
-  ) => void | Promise<void>
+  ) => C | Promise<C>
 }
 
-interface Read<P, Q, B> {
+interface Read<P, Q, B, C> {
   readonly effect: 'read'
-  readonly handle: (app: App, call: Call<P, Q, B>) => Promise<Reply>
+  readonly handle: (app: App, call: Call<P, Q, B, C>) => Promise<Reply>
 }
 
 /** Changes our database only: the key's row, the effect and the stored answer commit together. */
-interface Local<P, Q, B> {
+interface Local<P, Q, B, C> {
   readonly effect: 'local'
-  readonly handle: (app: App, tx: Tx, call: Call<P, Q, B>) => Promise<Reply>
+  readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C>) => Promise<Reply>
 }
 
 /** Reaches the platform: a row of the ledger, executed once by the worker that drives the account. */
-interface OnPlatform<P, Q, B> {
+interface OnPlatform<P, Q, B, C> {
   readonly effect: 'platform'
   readonly operation: OperationKind
   /** What is wanted; throws where it cannot be. Nothing is written yet. */
-  readonly handle: (app: App, call: Call<P, Q, B>) => Promise<NewOperation>
+  readonly handle: (app: App, call: Call<P, Q, B, C>) => Promise<NewOperation>
   /** What one account may ask for, each counted over all processes. */
   readonly account_limits?: (app: App) => readonly Rule[]
   /** What a platform that asks to slow down is to the caller. */
@@ -153,17 +155,19 @@ interface OnPlatform<P, Q, B> {
   readonly followed_by?: {
     readonly operation: OperationKind
     readonly wanted: (body: B) => boolean
-    readonly next: (call: Call<P, Q, B>, reply: unknown) => NewOperation
+    readonly next: (call: Call<P, Q, B, C>, reply: unknown) => NewOperation
   }
 }
 
-export type Spec<P, Q, B> = Described &
-  Input<P, Q, B> &
-  (Read<P, Q, B> | Local<P, Q, B> | OnPlatform<P, Q, B>)
+export type Spec<P, Q, B, C> = Described &
+  Input<P, Q, B, C> &
+  (Read<P, Q, B, C> | Local<P, Q, B, C> | OnPlatform<P, Q, B, C>)
 
 /** Any route: its schemas and its function belong together, and only `perform` brings them together. */
-export type Route = Spec<never, never, never>
+export type Route = Spec<never, never, never, never>
 
-export function route<P = undefined, Q = undefined, B = undefined>(spec: Spec<P, Q, B>): Route {
+export function route<P = undefined, Q = undefined, B = undefined, C = undefined>(
+  spec: Spec<P, Q, B, C>,
+): Route {
   return spec as unknown as Route
 }

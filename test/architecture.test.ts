@@ -15,6 +15,7 @@ const floors: readonly (readonly string[])[] = [
   ['capabilities'],
   ['access'],
   ['events'],
+  ['long-list.ts'],
   ['route.ts', 'loop.ts'],
   ['operation.ts'],
   ['app.ts'],
@@ -191,6 +192,13 @@ test('every table has an owner', () => {
   const schema = readFileSync(join(root, 'db', 'schema.sql'), 'utf8')
   const tables = [...schema.matchAll(/^create (?:unlogged )?table ([a-z_]+)/gm)].map((match) => match[1])
   expect(tables.filter((table) => !owners[table ?? ''])).toEqual([])
+})
+
+test('capabilities refuse with an ApiError, which every door can answer', () => {
+  const wrong = files
+    .filter((file) => file.startsWith('capabilities/'))
+    .filter((file) => /^import [^'"]*\bRefusal\b[^'"]*['"][./]+lib\/errors\.ts/m.test(texts.get(file) ?? ''))
+  expect(wrong).toEqual([])
 })
 
 test('only http knows Fastify', () => {

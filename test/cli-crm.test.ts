@@ -59,7 +59,12 @@ describe('parley stage', () => {
     expect(await refused('stage', 'delete', 'new', '--workspace', own.workspace_id)).toContain(
       'cannot be deleted',
     )
-    expect(await refused('stage', 'list', '--workspace', 'nope')).toContain('There is no workspace "nope"')
+    expect(await refused('stage', 'list', '--workspace', 'nope')).toBe(
+      'There is no workspace "nope". `parley workspace list` names them.\n',
+    )
+    expect(await refused('stage', 'delete', 'zzz', '--workspace', own.workspace_id)).toBe(
+      'There is no stage "zzz". `parley stage list` names them.\n',
+    )
   })
 })
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccount } from '../src/capabilities/accounts/accounts.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
-import type { Session, UpdateBatch } from '../src/platform/port.ts'
+import type { Chat, Session, Submission, UpdateBatch } from '../src/platform/port.ts'
 import { connectSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { endProcesses, spawnParley, until } from './harness/process.ts'
@@ -195,7 +195,12 @@ describe('POST /sandbox/v1/clock/advance on parley work, with a sandbox of its o
     // As the account, from elsewhere; its host comes back afterwards by itself.
     await withSession(sandboxUrl, account_id, async (session) => {
       for (const [n, id] of ids.entries()) {
-        const message = { chat_id: String(id), text: 'Hello', file: null, random_id: String(n + 1) }
+        const message: Submission = {
+          chat_id: `${Number(id)}`,
+          text: 'Hello',
+          file: null,
+          random_id: String(n + 1),
+        }
         expect(await session.send(message)).toMatchObject({ kind: 'accepted' })
       }
     })
@@ -284,7 +289,7 @@ describe('parley sandbox --seed', () => {
     }
     const heard = await withSession(base, 'acc_one', async (session, batches) => {
       for (let n = 0; n < 20; n++) {
-        const chat_id = String(people[n % people.length])
+        const chat_id: Chat['id'] = `${Number(people[n % people.length])}`
         await session.send({ chat_id, text: `note ${n}`, file: null, random_id: String(n - 10) })
         if (n % 5 === 4) {
           await session.setReadState(chat_id, n % 2 === 0)

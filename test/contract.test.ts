@@ -39,7 +39,7 @@ beforeAll(async () => {
   const person = workplace.sandbox.world.addPerson({ name: canary, username: 'ines_garcia' })
   chat_id = `platform:chat:${person.person_id}`
   account_id = await workplace.connected(own)
-  const id = String(person.person_id)
+  const id = `${person.person_id}` as const
   await service.chat({ account_id, workspace_id: own.workspace_id, id, name: canary, texts: [canary] })
   const column = await createColumn(service.app, 'system', {
     workspace_id: own.workspace_id,

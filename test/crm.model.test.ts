@@ -30,7 +30,7 @@ async function makePlace(): Promise<Place> {
   const { workspace_id } = tenant
   const accounts = [await service.account(workspace_id), await service.account(workspace_id)]
   for (const account_id of accounts) {
-    for (let id = 1; id <= chats; id++) await service.chat({ account_id, workspace_id, id: String(id) })
+    for (let id = 1; id <= chats; id++) await service.chat({ account_id, workspace_id, id: `${id}` })
   }
   for (const key of stages.slice(1))
     await createStage(service.app, 'system', { workspace_id, key, label: key })

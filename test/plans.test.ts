@@ -1,9 +1,9 @@
 /** The plans of the hot reads: index ranges that begin with the account, and no sort of more than a page. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { chatPage } from '../src/capabilities/chats/read.ts'
-import { contactPage } from '../src/capabilities/contacts/read.ts'
-import { messagePage } from '../src/capabilities/messages/read.ts'
-import { placementBatch, placementPage } from '../src/capabilities/pipeline/read.ts'
+import { chatPage } from '../src/capabilities/chats/chat-pages.ts'
+import { contactPage } from '../src/capabilities/contacts/contact-pages.ts'
+import { messagePage } from '../src/capabilities/messages/message-pages.ts'
+import { placementBatch, placementPage } from '../src/capabilities/pipeline/placements.ts'
 import type { Account } from '../src/contract.ts'
 import { type Sql, sql } from '../src/db/sql.ts'
 import { openService, type Service } from './harness/service.ts'

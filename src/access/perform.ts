@@ -53,12 +53,12 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   const needs: Needs = route.variant?.({ query, body }) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
-  await route.check?.(app, caller, { query, body })
+  const checked = (await route.check?.(app, caller, { query, body })) as never
   // Read now and required later: a replay comes before it, and a transaction never waits for a second connection.
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
-  const call = (): Call<never, never, never> => {
+  const call = (): Call<never, never, never, never> => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
-    return { caller, params, query, body, accounts }
+    return { caller, params, query, body, checked, accounts }
   }
   if (route.effect === 'read') return route.handle(app, call())
   const key = needs.idempotency ? readIdempotencyKey(incoming.idempotency_keys) : undefined
@@ -78,7 +78,7 @@ interface Asked {
   readonly key: string | undefined
   readonly fingerprint: Buffer
   /** Requires the account, so it is made only when nothing can be replayed. */
-  readonly call: () => Call<never, never, never>
+  readonly call: () => Call<never, never, never, never>
   readonly body: never
 }
 

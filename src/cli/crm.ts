@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
+import type { Actor } from '../capabilities/audit/audit.ts'
 import {
   addOption,
   type ColumnType,
@@ -29,10 +30,6 @@ import { Refusal } from '../lib/errors.ts'
 import { Plain } from './output.ts'
 import { list, noun, place, verb } from './verbs.ts'
 
-interface InWorkspace {
-  readonly workspace: string
-}
-
 export function addCrmVerbs(program: Command): void {
   addStages(noun(program, 'stage', 'the stages that chats move through'))
   const column = noun(program, 'column', 'the columns of a workspace')
@@ -41,11 +38,25 @@ export function addCrmVerbs(program: Command): void {
   addSuppressions(noun(program, 'suppress', 'whom a workspace never writes to first'))
 }
 
-async function workspaceOf(app: App, { workspace }: InWorkspace): Promise<string> {
-  return (await requireWorkspace(app.db, workspace)).id
+/** A verb about one workspace, which has to be there. */
+function workspaceVerb<O extends object>(
+  parent: Command,
+  usage: string,
+  description: string,
+  act: (
+    app: App,
+    actor: Actor,
+    asked: { readonly workspace_id: string; readonly options: O },
+    ...args: string[]
+  ) => Promise<object>,
+): Command {
+  return verb<O & { workspace: string }>(parent, usage, description, async (app, actor, options, ...args) => {
+    const { id } = await requireWorkspace(app.db, options.workspace)
+    return act(app, actor, { workspace_id: id, options }, ...args)
+  }).requiredOption('--workspace <id>')
 }
 
-interface StageOptions extends InWorkspace {
+interface StageOptions {
   readonly key: string
   readonly label: string
   readonly terminal?: boolean
@@ -54,46 +65,42 @@ interface StageOptions extends InWorkspace {
 }
 
 function addStages(stage: Command): void {
-  verb<StageOptions>(stage, 'create', 'add a stage at the end', async (app, actor, options) => {
-    const workspace_id = await workspaceOf(app, options)
-    const { key, label, terminal = false, hidden = false } = options
-    return createStage(app, actor, { workspace_id, key, label, terminal, hidden })
-  })
-    .requiredOption('--workspace <id>')
+  workspaceVerb<StageOptions>(
+    stage,
+    'create',
+    'add a stage at the end',
+    (app, actor, { workspace_id, options: { key, label, terminal = false, hidden = false } }) =>
+      createStage(app, actor, { workspace_id, key, label, terminal, hidden }),
+  )
     .requiredOption('--key <key>', 'what the API calls it; it never changes')
     .requiredOption('--label <label>', 'what people call it')
     .option('--terminal', 'nothing comes after it')
     .option('--hidden', 'no chat can be moved to it')
-  verb<Partial<StageOptions> & InWorkspace>(
+  workspaceVerb<Partial<StageOptions>>(
     stage,
     'update <key>',
     'rename it, hide or show it, put it elsewhere',
-    async (app, actor, options, key = '') => {
-      const workspace_id = await workspaceOf(app, options)
-      const { label, terminal, hidden, place } = options
-      return updateStage(app, actor, { workspace_id, key, label, terminal, hidden, place })
-    },
+    (app, actor, { workspace_id, options: { label, terminal, hidden, place } }, key = '') =>
+      updateStage(app, actor, { workspace_id, key, label, terminal, hidden, place }),
   )
-    .requiredOption('--workspace <id>')
     .option('--label <label>')
     .option('--terminal')
     .option('--no-terminal')
     .option('--hidden')
     .option('--no-hidden')
     .option('--place <n>', 'its place among the stages, from 1 on', place)
-  verb<InWorkspace>(stage, 'list', 'the stages in order', async (app, _, options) =>
-    listStages(app.db, await workspaceOf(app, options)),
-  ).requiredOption('--workspace <id>')
-  verb<InWorkspace>(
+  workspaceVerb(stage, 'list', 'the stages in order', (app, _, { workspace_id }) =>
+    listStages(app.db, workspace_id),
+  )
+  workspaceVerb(
     stage,
     'delete <key>',
     'its chats go back to new, each with its event',
-    async (app, actor, options, key = '') =>
-      deleteStage(app, actor, { workspace_id: await workspaceOf(app, options), key }),
-  ).requiredOption('--workspace <id>')
+    (app, actor, { workspace_id }, key = '') => deleteStage(app, actor, { workspace_id, key }),
+  )
 }
 
-interface ColumnOptions extends InWorkspace {
+interface ColumnOptions {
   readonly name: string
   readonly type: ColumnType
   readonly options?: readonly string[]
@@ -101,80 +108,67 @@ interface ColumnOptions extends InWorkspace {
 }
 
 function addColumns(column: Command): void {
-  verb<ColumnOptions>(column, 'create', 'add a column at the end', async (app, actor, options) => {
-    const workspace_id = await workspaceOf(app, options)
-    const { name, type, options: values = [] } = options
-    return createColumn(app, actor, { workspace_id, name, type, options: values.map((value) => ({ value })) })
-  })
-    .requiredOption('--workspace <id>')
+  workspaceVerb<ColumnOptions>(
+    column,
+    'create',
+    'add a column at the end',
+    (app, actor, { workspace_id, options: { name, type, options = [] } }) =>
+      createColumn(app, actor, { workspace_id, name, type, options: options.map((value) => ({ value })) }),
+  )
     .requiredOption('--name <name>')
     .addOption(new Option('--type <type>').choices(columnTypes).makeOptionMandatory())
     .option('--options <values>', 'what can be chosen, separated by commas', list)
-  verb<Partial<ColumnOptions> & InWorkspace>(
+  workspaceVerb<Partial<ColumnOptions>>(
     column,
     'update <id>',
     'rename it, put it elsewhere; its type stays',
-    async (app, actor, options, id = '') => {
-      const workspace_id = await workspaceOf(app, options)
-      return updateColumn(app, actor, { workspace_id, id, name: options.name, place: options.place })
-    },
+    (app, actor, { workspace_id, options: { name, place } }, id = '') =>
+      updateColumn(app, actor, { workspace_id, id, name, place }),
   )
-    .requiredOption('--workspace <id>')
     .option('--name <name>')
     .option('--place <n>', 'its place among the columns, from 1 on', place)
-  verb<InWorkspace>(column, 'list', 'the columns in order, with their options', async (app, _, options) =>
-    listColumns(app.db, await workspaceOf(app, options)),
-  ).requiredOption('--workspace <id>')
-  verb<InWorkspace>(column, 'delete <id>', 'with every value in it', async (app, actor, options, id = '') =>
-    deleteColumn(app, actor, { workspace_id: await workspaceOf(app, options), id }),
-  ).requiredOption('--workspace <id>')
+  workspaceVerb(column, 'list', 'the columns in order, with their options', (app, _, { workspace_id }) =>
+    listColumns(app.db, workspace_id),
+  )
+  workspaceVerb(column, 'delete <id>', 'with every value in it', (app, actor, { workspace_id }, id = '') =>
+    deleteColumn(app, actor, { workspace_id, id }),
+  )
 }
 
-interface OptionOptions extends InWorkspace {
+interface OptionOptions {
   readonly name?: string
   readonly color?: string
   readonly place?: number
 }
 
 function addOptions(option: Command): void {
-  verb<OptionOptions>(
+  workspaceVerb<OptionOptions>(
     option,
     'add <column> <value>',
     'at the end; one that was deleted comes back',
-    async (app, actor, options, column_id = '', value = '') =>
-      addOption(app, actor, {
-        workspace_id: await workspaceOf(app, options),
-        column_id,
-        value,
-        color: options.color,
-      }),
-  )
-    .requiredOption('--workspace <id>')
-    .option('--color <color>', 'a name such as blue, or #3366ff')
-  verb<OptionOptions>(
+    (app, actor, { workspace_id, options: { color } }, column_id = '', value = '') =>
+      addOption(app, actor, { workspace_id, column_id, value, color }),
+  ).option('--color <color>', 'a name such as blue, or #3366ff')
+  workspaceVerb<OptionOptions>(
     option,
     'update <column> <value>',
     'rename it together with the values that have it, recolour it, put it elsewhere',
-    async (app, actor, options, column_id = '', value = '') => {
-      const workspace_id = await workspaceOf(app, options)
-      const { name, color, place } = options
-      return updateOption(app, actor, { workspace_id, column_id, value, name, color, place })
-    },
+    (app, actor, { workspace_id, options: { name, color, place } }, column_id = '', value = '') =>
+      updateOption(app, actor, { workspace_id, column_id, value, name, color, place }),
   )
-    .requiredOption('--workspace <id>')
     .option('--name <value>', 'its new name')
     .option('--color <color>', 'a name such as blue, or #3366ff')
     .option('--place <n>', 'its place among the options, from 1 on', place)
-  verb<InWorkspace>(
+  workspaceVerb(
     option,
     'delete <column> <value>',
     'values that have it stay readable; it can no longer be set',
-    async (app, actor, options, column_id = '', value = '') =>
-      deleteOption(app, actor, { workspace_id: await workspaceOf(app, options), column_id, value }),
-  ).requiredOption('--workspace <id>')
+    (app, actor, { workspace_id }, column_id = '', value = '') =>
+      deleteOption(app, actor, { workspace_id, column_id, value }),
+  )
 }
 
-interface IdentityOptions extends InWorkspace {
+interface IdentityOptions {
   readonly username?: string
   readonly phone?: string
   readonly platformId?: string
@@ -187,34 +181,35 @@ function addSuppressions(suppress: Command): void {
     ['add', 'never write to this person first', addSuppression],
     ['remove', 'take this person off the list', removeSuppression],
   ] as const) {
-    verb<IdentityOptions>(suppress, name, description, async (app, actor, options) => {
-      const { username, phone, platformId: platform_id } = options
-      return act(app, actor, { workspace_id: await workspaceOf(app, options), username, phone, platform_id })
-    })
-      .requiredOption('--workspace <id>')
+    workspaceVerb<IdentityOptions>(
+      suppress,
+      name,
+      description,
+      (app, actor, { workspace_id, options: { username, phone, platformId: platform_id } }) =>
+        act(app, actor, { workspace_id, username, phone, platform_id }),
+    )
       .option('--username <name>')
       .option('--phone <number>', "with the country's code")
       .option('--platform-id <id>', "the person's number on the platform")
   }
-  verb<InWorkspace>(suppress, 'list', 'the whole list', async (app, _, options) =>
-    listSuppressions(app.db, await workspaceOf(app, options)),
-  ).requiredOption('--workspace <id>')
-  verb<InWorkspace>(
+  workspaceVerb(suppress, 'list', 'the whole list', (app, _, { workspace_id }) =>
+    listSuppressions(app.db, workspace_id),
+  )
+  workspaceVerb(
     suppress,
     'import <file>',
     'add the rows of a CSV file; says which were skipped and why',
-    async (app, actor, options, file = '') => {
-      const workspace_id = await workspaceOf(app, options)
+    async (app, actor, { workspace_id }, file = '') => {
       const text = readText(file)
       const report = await importSuppressions(app, actor, { workspace_id, file: basename(file), text })
       return new Plain(readable(report), () => ({ ...report }))
     },
-  ).requiredOption('--workspace <id>')
-  verb<InWorkspace>(suppress, 'export [file]', 'the list as CSV', async (app, _, options, file) => {
-    const text = exportSuppressions(app.db, await workspaceOf(app, options))
+  )
+  workspaceVerb(suppress, 'export [file]', 'the list as CSV', async (app, _, { workspace_id }, file) => {
+    const text = exportSuppressions(app.db, workspace_id)
     if (!file) return new Plain(text, async () => ({ csv: await joined(text) }))
     return { file, bytes: await writeText(file, text) }
-  }).requiredOption('--workspace <id>')
+  })
 }
 
 async function joined(text: AsyncIterable<string>): Promise<string> {

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
+import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
 
 export type AddVerbs = (program: Command, parts: Parts) => void
@@ -43,7 +44,7 @@ function explain(error: unknown): number {
     const faults = error.faults.map((fault) => `  - ${fault}`).join('\n')
     process.stderr.write(`Parley does not start with this configuration:\n${faults}\n`)
   } else if (error instanceof Refusal || error instanceof ApiError) {
-    process.stderr.write(`${error.message}\n`)
+    process.stderr.write(`${sentenceOf(error)}\n`)
   } else {
     process.stderr.write(`This is a bug in Parley: ${error instanceof Error ? error.stack : String(error)}\n`)
   }

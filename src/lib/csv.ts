@@ -1,5 +1,5 @@
 /** Tables as text, as RFC 4180 has them. */
-import { Refusal } from './errors.ts'
+import { ApiError } from './errors.ts'
 
 export interface CsvRow {
   /** Where it begins in the file, from 1 on. */
@@ -49,7 +49,9 @@ class RowReader {
 
   end(): CsvRow[] {
     if (this.#place === 'quoted') {
-      throw new Refusal(`The quote that begins on line ${this.#quoteAt} never ends.`)
+      throw new ApiError('invalid_request', {
+        detail: `The quote that begins on line ${this.#quoteAt} never ends.`,
+      })
     }
     this.#rows = []
     if (this.#place !== 'start' || this.#cells.length > 0) this.#endRow()
@@ -61,9 +63,9 @@ class RowReader {
     const endsLine = character === '\r' || (character === '\n' && !rest)
     if (endsLine) this.#line++
     if (++this.#length > rowLengthMax) {
-      throw new Refusal(
-        `The row that begins on line ${this.#begun} is longer than ${rowLengthMax} characters.`,
-      )
+      throw new ApiError('invalid_request', {
+        detail: `The row that begins on line ${this.#begun} is longer than ${rowLengthMax} characters.`,
+      })
     }
     if (this.#place === 'quoted' && character !== '"') {
       this.#cell += character

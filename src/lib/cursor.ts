@@ -36,13 +36,18 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
   return JSON.parse(payload)
 }
 
-const positions = new WeakMap<object, Position>()
+/** Where a page begins, and the cursor to the page after it: both of one scope. */
+export interface Paging {
+  readonly after: Position | undefined
+  readonly next: (position: Position) => string
+}
 
-/** An operation refuses a bad cursor before it looks at the account, and begins its page after: one reading for both. */
-export function readOnce(query: object, read: () => Position): Position {
-  const position = positions.get(query) ?? read()
-  positions.set(query, position)
-  return position
+/** Throws where the cursor was made for another query. Without a cursor the page is the first. */
+export function readPaging(secrets: Secrets, scope: CursorScope, cursor: string | undefined): Paging {
+  return {
+    after: cursor === undefined ? undefined : readCursor(secrets, scope, cursor),
+    next: (position) => makeCursor(secrets, scope, position),
+  }
 }
 
 function mac(secrets: Secrets, scope: CursorScope, payload: string): Buffer {

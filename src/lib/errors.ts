@@ -46,6 +46,7 @@ export const errors = {
   method_not_allowed: [405, 'This address does not answer that method.'],
   request_timeout: [408, 'The request took too long to arrive.'],
   // 409: the state of things says no
+  conflict: [409, 'What is there already does not allow this.'],
   operation_in_progress: [
     409,
     'An operation with this Idempotency-Key is still in progress. Ask again shortly.',
@@ -81,6 +82,9 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors
 
+/** Answered only by what operators do at the terminal so far: the document names one once a route lists it. */
+export const operatorCodes: readonly ErrorCode[] = ['conflict']
+
 export interface ErrorOptions {
   /** A sentence for the caller, in place of the table's. */
   readonly detail?: string
@@ -88,16 +92,19 @@ export interface ErrorOptions {
   readonly status?: number
   /** Seconds, for the header Retry-After. */
   readonly retry_after?: number
+  /** What was named and is not there, such as `workspace`: the command line knows which verb lists them. */
+  readonly missing?: string
   /** Reaches the log only. */
   readonly cause?: unknown
 }
 
-/** A refusal the caller should see. Anything else that is thrown is a bug. */
+/** A refusal for whoever called a capability, an API caller or an operator. Anything else that is thrown is a bug. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
   readonly status: number
   readonly retry_after: number | undefined
+  readonly missing: string | undefined
 
   constructor(code: ErrorCode, options: ErrorOptions = {}) {
     const [status, sentence] = errors[code]
@@ -105,10 +112,11 @@ export class ApiError extends Error {
     this.code = code
     this.status = options.status ?? status
     this.retry_after = options.retry_after
+    this.missing = options.missing
   }
 }
 
-/** A refusal for the person at the terminal: one sentence, exit code 1. */
+/** What stops a command before any capability is asked: the command line itself, a file, the database. Exit code 1. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 }

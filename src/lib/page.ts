@@ -7,13 +7,13 @@ export type Row = readonly [item: string, ...position: string[]]
 export function pageText(
   name: string,
   rows: readonly Row[],
-  { limit, cursor }: { limit: number; cursor: (position: string[]) => string },
+  { limit, next }: { limit: number; next: (position: string[]) => string },
 ): string {
   const page = rows.length > limit ? rows.slice(0, limit) : rows
   const last = page.at(-1)
   const more = rows.length > limit && last !== undefined
-  const next = more ? JSON.stringify(cursor(last.slice(1))) : 'null'
-  return joinText(`{"${name}":[`, page, `],"next_cursor":${next},"has_more":${more}}`)
+  const cursor = more ? JSON.stringify(next(last.slice(1))) : 'null'
+  return joinText(`{"${name}":[`, page, `],"next_cursor":${cursor},"has_more":${more}}`)
 }
 
 /** Items between commas, put together in one piece: a page that is added to afterwards is copied once more. */

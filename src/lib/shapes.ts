@@ -3,13 +3,21 @@ import { z } from 'zod'
 import { isBlank, lengthOf } from './text.ts'
 
 export const chatPrefix = 'platform:chat:'
+
+/** A chat as the contract names it, such as `platform:chat:42`. */
+export type ChatId = `${typeof chatPrefix}${number}`
+
+/** The same chat as the database and the platforms know it, such as `42`. Neither is ever a JavaScript number. */
+export type ChatNumber = `${number}`
+
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 const canonical = /^(0|-?[1-9][0-9]{0,18})$/
 
-/** `platform:chat:<integer>`, a canonical int64. Never a JavaScript number. */
+/** `platform:chat:<integer>`, a canonical int64. */
 export const chatId = z
   .string()
   .refine(isChatId, { message: 'must be platform:chat: and an integer, such as platform:chat:42' })
+  .transform((text) => text as ChatId)
   .meta({
     openapi: {
       type: 'string',
@@ -17,6 +25,10 @@ export const chatId = z
       examples: ['platform:chat:42'],
     },
   })
+
+export const chatNumberShape = z.custom<ChatNumber>(
+  (value) => typeof value === 'string' && canonical.test(value),
+)
 
 function isChatId(text: string): boolean {
   if (!text.startsWith(chatPrefix)) return false
@@ -26,9 +38,12 @@ function isChatId(text: string): boolean {
   return value >= int64.min && value <= int64.max
 }
 
-/** The number inside a chat identifier, as PostgreSQL takes it. */
-export function chatNumber(chat_id: string): string {
-  return chat_id.slice(chatPrefix.length)
+export function chatNumber(chat_id: ChatId): ChatNumber {
+  return chat_id.slice(chatPrefix.length) as ChatNumber
+}
+
+export function chatIdOf(number: ChatNumber): ChatId {
+  return `${chatPrefix}${number}`
 }
 
 export const accountId = z
@@ -47,25 +62,24 @@ export function text(most: number) {
 }
 
 /** A page size in a query string: outside its range is refused, never clamped. */
-export function limit(most: number, standard: number) {
+function pageSize(most: number) {
   return z
     .string()
     .refine((value) => /^[1-9][0-9]{0,3}$/.test(value) && Number(value) <= most, {
       message: `must be a whole number from 1 to ${most}`,
     })
     .transform(Number)
+}
+
+export function limit(most: number, standard: number) {
+  return pageSize(most)
     .default(standard)
     .meta({ openapi: { type: 'integer', minimum: 1, maximum: most, default: standard } })
 }
 
 /** A page size that may be left out: then everything is told in one answer. */
 export function pageLimit(most: number) {
-  return z
-    .string()
-    .refine((value) => /^[1-9][0-9]{0,3}$/.test(value) && Number(value) <= most, {
-      message: `must be a whole number from 1 to ${most}`,
-    })
-    .transform(Number)
+  return pageSize(most)
     .optional()
     .meta({
       openapi: { type: 'integer', minimum: 1, maximum: most, description: 'Left out: everything at once.' },
@@ -76,6 +90,9 @@ export const cursor = z
   .string()
   .optional()
   .meta({ openapi: { type: 'string', description: 'next_cursor of the page before.' } })
+
+/** What every page ends with. */
+export const pageEnd = { next_cursor: z.string().nullable(), has_more: z.boolean() }
 
 export const timestamp = z
   .union([z.date(), z.iso.datetime()])

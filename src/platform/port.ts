@@ -4,6 +4,7 @@
  *
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
+import type { ChatNumber } from '../lib/shapes.ts'
 
 export interface Platform {
   /** What its accounts say under `platform`; `cli/platforms.ts` knows which there are. */
@@ -66,23 +67,23 @@ export type Update =
    * platform replays older history into its updates.
    */
   | { readonly kind: 'message'; readonly chat: Chat; readonly message: Message; readonly live: boolean }
-  | { readonly kind: 'edited'; readonly chat_id: string; readonly message: Message }
+  | { readonly kind: 'edited'; readonly chat_id: ChatNumber; readonly message: Message }
   /** `chat_id` is null where the platform names the messages alone; see `ownCountUpTo`. */
-  | { readonly kind: 'deleted'; readonly chat_id: string | null; readonly message_ids: readonly string[] }
+  | { readonly kind: 'deleted'; readonly chat_id: ChatNumber | null; readonly message_ids: readonly string[] }
   /** The other side has read our messages up to this one. */
   | {
       readonly kind: 'read_by_them'
-      readonly chat_id: string
+      readonly chat_id: ChatNumber
       readonly up_to_message_id: string
       readonly at: string
     }
   /** We (here or on another device) have read, or marked unread. */
-  | { readonly kind: 'unread'; readonly chat_id: string; readonly unread_count: number }
+  | { readonly kind: 'unread'; readonly chat_id: ChatNumber; readonly unread_count: number }
   /** The proof that a submission with this random id was accepted. */
   | {
       readonly kind: 'sent'
       readonly random_id: string
-      readonly chat_id: string
+      readonly chat_id: ChatNumber
       readonly message_id: string
       readonly at: string
     }
@@ -98,7 +99,7 @@ export interface Person {
 
 export interface Chat {
   /** Positive: the person of a private chat. Negative: a group or channel. */
-  readonly id: string
+  readonly id: ChatNumber
   readonly kind: 'private' | 'group' | 'channel'
   readonly name: string
   readonly username: string | null
@@ -168,7 +169,7 @@ export interface Session {
   /** Every chat the account knows, most recent first, in pages. */
   chats(page: { readonly after: string | null; readonly limit: number }): Promise<Outcome<ChatPage>>
   contacts(): Promise<Outcome<readonly Person[]>>
-  setReadState(chat_id: string, unread: boolean): Promise<Outcome<{ readonly unread_count: number }>>
+  setReadState(chat_id: ChatNumber, unread: boolean): Promise<Outcome<{ readonly unread_count: number }>>
   close(): Promise<void>
 }
 
@@ -187,7 +188,7 @@ export interface UploadedFile extends Attachment {
 }
 
 export interface Submission {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly text: string
   readonly file: UploadedFile | null
   /** Signed int64 as a decimal string, chosen by the caller and stored before the call. */
@@ -200,7 +201,7 @@ export interface Sent {
 }
 
 export interface HistoryPage {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly before: { readonly message_id: string } | null
   readonly limit: number
 }

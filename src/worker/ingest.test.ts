@@ -51,11 +51,11 @@ const second = (n: number) => new Date(Date.UTC(2026, 10, 2, 9, 0, n)).toISOStri
 // Two people, a group, and a channel that counts its messages by itself.
 const platform = { ownCountUpTo: '-1000000000000' }
 const channel = '-1000000000007'
-const chatOfNumber = (n: number) => ['11', '12', '-3'][n % 3] ?? '11'
+const chatOfNumber = (n: number) => (['11', '12', '-3'] as const)[n % 3] ?? '11'
 const kinds: Record<string, Chat['kind']> = { '11': 'private', '12': 'private', '-3': 'group' }
 
 /** What never changes about the n-th message of a chat. Times repeat, so that ties have to be decided. */
-function original(chat_id: string, n: number): Message {
+function original(chat_id: Chat['id'], n: number): Message {
   const is_sender = n % 4 === 0
   return {
     id: String(n),
@@ -74,11 +74,11 @@ interface Version {
   readonly text: string
 }
 
-function edition(chat_id: string, n: number, { edited, text }: Version): Message {
+function edition(chat_id: Chat['id'], n: number, { edited, text }: Version): Message {
   return { ...original(chat_id, n), text, edited_at: second(30 + edited) }
 }
 
-function chat(id: string, name: string, unread_count: number): Chat {
+function chat(id: Chat['id'], name: string, unread_count: number): Chat {
   const participants =
     Number(id) > 0
       ? [{ id, name, username: null, phone: name === 'Ann' ? '+4420' : null, kind: 'person' as const }]
@@ -89,7 +89,7 @@ function chat(id: string, name: string, unread_count: number): Chat {
 const number = fc.integer({ min: 1, max: 7 })
 const place = fc
   .record({ n: number, in_channel: fc.boolean() })
-  .map(({ n, in_channel }) => ({ n, chat_id: in_channel ? channel : chatOfNumber(n) }))
+  .map(({ n, in_channel }) => ({ n, chat_id: in_channel ? (channel as Chat['id']) : chatOfNumber(n) }))
 const version = fc.record({ edited: fc.integer({ min: 0, max: 2 }), text: fc.constantFrom('a', 'b', 'c') })
 const name = fc.constantFrom('Ann', 'Bob')
 const unread = fc.integer({ min: 0, max: 5 })

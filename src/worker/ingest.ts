@@ -25,7 +25,7 @@ import {
 import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
-import { chatPrefix } from '../lib/shapes.ts'
+import { chatIdOf } from '../lib/shapes.ts'
 import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 
@@ -63,7 +63,7 @@ interface Sorted {
   readonly messages: Map<string, Seen>
   readonly edits: Map<string, Seen>
   /** The last word on each chat, whether it came with a message or alone. */
-  readonly unread: Map<string, number>
+  readonly unread: Map<Chat['id'], number>
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
 }
 
@@ -128,7 +128,7 @@ function newest(one: Message | null, other: Message): Message {
 }
 
 /** Of two edits of one message in a batch the later one is what everybody hears of. */
-function noteEdit(sorted: Sorted, chat_id: string, message: Message): void {
+function noteEdit(sorted: Sorted, chat_id: Chat['id'], message: Message): void {
   const place = `${chat_id}:${message.id}`
   const known = sorted.edits.get(place)?.message
   sorted.edits.set(place, { chat_id, message: latestVersion(known, message), announce: false })
@@ -178,7 +178,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   await refreshLastMessages(tx, held, [...changed])
   const inPrivate = received.filter(({ chat_id }) => sorted.chats.get(chat_id)?.chat.kind === 'private')
   noteOptOuts(app, tx, held, inPrivate)
-  const about = (chat: Chat['id']) => ({ account_id, chat_id: `${chatPrefix}${chat}` })
+  const about = (chat: Chat['id']) => ({ account_id, chat_id: chatIdOf(chat) })
   return [
     ...received.map(
       ({ chat_id, message }): NewEvent => ({

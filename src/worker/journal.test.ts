@@ -3,6 +3,7 @@ import { appendFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Remembered } from '../access/ledger/restore-counter.ts'
 import { newId } from '../lib/ids.ts'
 import { listJournals, openJournal, readJournal } from './journal.ts'
 
@@ -12,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
-const intent = (id: string) => ({
+const intent = (id: string): Remembered => ({
   id,
   token: newId(),
   workspace_id: newId(),

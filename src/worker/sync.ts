@@ -20,6 +20,7 @@ import {
   type WantedHistory,
 } from '../capabilities/history/history.ts'
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
+import type { ChatNumber } from '../lib/shapes.ts'
 import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Outcome, Platform, Session } from '../platform/port.ts'
 import { within } from './within.ts'
@@ -122,7 +123,7 @@ export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHist
 }
 
 interface HistoryPage {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly messages: readonly Message[]
   readonly limit: number
   /** It is the chat's first page, so the account's progress moves on. */

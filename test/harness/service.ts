@@ -48,7 +48,7 @@ export interface Tenant {
 export interface NewChat {
   readonly account_id: string
   readonly workspace_id: string
-  readonly id?: string
+  readonly id?: Chat['id']
   readonly texts?: readonly string[]
   readonly name?: string
 }

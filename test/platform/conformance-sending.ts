@@ -50,7 +50,7 @@ export function sendingConform(stage: () => Stage): void {
       const username = `blocker_${stage().nextNumber()}`
       const blocker = await stage().others.addPerson({ name: 'Blocker', username, behaviour: 'blocks' })
       expectAccepted(await session.resolve({ kind: 'username', value: username }))
-      const outcome = await session.send({ ...messageIn(scene, 'c'), chat_id: String(blocker) })
+      const outcome = await session.send({ ...messageIn(scene, 'c'), chat_id: `${blocker}` })
       expect(outcome).toEqual({ kind: 'refused', reason: 'blocked_by_person' })
       expect(await stage().others.sentTexts(account_id)).toEqual([])
     })

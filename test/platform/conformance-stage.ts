@@ -1,6 +1,6 @@
 /** What the conformance suite plays on: the platform under test, its other side, and accounts that meet people. */
 
-import type { AccountRef, Platform, Session, Submission } from '../../src/platform/port.ts'
+import type { AccountRef, Chat, Platform, Session, Submission } from '../../src/platform/port.ts'
 import { expectAccepted, Recorder } from './conformance-recorder.ts'
 
 /** A platform to test, and its other side: the people, and what goes wrong. */
@@ -34,7 +34,7 @@ export interface Scene {
   readonly account: Omit<AccountRef, 'position'>
   readonly account_id: string
   readonly person_id: number
-  readonly chat_id: string
+  readonly chat_id: Chat['id']
   readonly session: Session
   readonly recorder: Recorder
 }

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import type { App } from '../../src/app.ts'
 import { requireChat } from '../../src/capabilities/chats/chats.ts'
 import type { Account } from '../../src/contract.ts'
-import { chatNumber } from '../../src/lib/shapes.ts'
-import { type NewOperation, type OperationKind, operationKind } from '../../src/operation.ts'
+import { type ChatId, chatNumber } from '../../src/lib/shapes.ts'
+import { type NewOperation, type OperationKind, operationKind, requireChatOf } from '../../src/operation.ts'
 import type { Sent } from '../../src/platform/port.ts'
 
 const payload = z.object({ times: z.number() })
@@ -12,7 +12,7 @@ const payload = z.object({ times: z.number() })
 export async function wantWave(
   app: App,
   accounts: readonly Account[],
-  { chat_id, times }: { readonly chat_id: string; readonly times: number },
+  { chat_id, times }: { readonly chat_id: ChatId; readonly times: number },
 ): Promise<NewOperation> {
   const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
   return { account_id: account.id, chat_id: chatNumber(chat_id), payload: { times } }
@@ -26,8 +26,8 @@ export const wave = operationKind<z.infer<typeof payload>, string, Sent>({
   answer: z.object({ message_id: z.string(), at: z.string() }),
   asks: () => false,
   prepare: async (_, { payload: { times } }) => ({ kind: 'accepted', value: '👋'.repeat(times) }),
-  submit: (session, { chat_id, random_id }, text) =>
-    session.send({ chat_id: chat_id ?? '', text, file: null, random_id }),
+  submit: (session, operation, text) =>
+    session.send({ chat_id: requireChatOf(operation), text, file: null, random_id: operation.random_id }),
   reply: (_, { id }, { message_id }) => ({ operation_id: id, message_id }),
   store: async () => {},
 })

@@ -1,13 +1,14 @@
 /** What an account has done today and what the platform held against it: the same for every path that uses it. */
 import type { Owner } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
 
 /** Today of the account's workspace. */
 const today = (workspace_id: string): Sql =>
   sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
 
 /** A message went out; cold if this person has never written to the account. */
-export function countSent(tx: Tx, { account_id, workspace_id }: Owner, chat_id: string): void {
+export function countSent(tx: Tx, { account_id, workspace_id }: Owner, chat_id: ChatNumber): void {
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
     select ${account_id}, ${workspace_id}, ${today(workspace_id)}, 1,

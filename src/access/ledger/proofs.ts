@@ -1,5 +1,6 @@
 /** How an unknown outcome becomes known: the platform shows our random id. A text that reads the same is only a hint. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { ChatId, ChatNumber } from '../../lib/shapes.ts'
 import type { Operation } from '../../operation.ts'
 import { executable } from './boundary.ts'
 
@@ -46,7 +47,7 @@ export async function completeProven(tx: Tx, id: string, body: unknown): Promise
 export interface Unproven {
   readonly id: string
   readonly account_id: string
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly random_id: string
   readonly text: string
   readonly created_at: Date
@@ -81,7 +82,7 @@ export interface AmbiguousRow {
   readonly workspace_id: string
   readonly kind: string
   readonly account_id: string
-  readonly chat_id: string | null
+  readonly chat_id: ChatId | null
   readonly state: string
   readonly reason: string | null
   readonly detail: string | null

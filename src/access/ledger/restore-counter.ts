@@ -1,5 +1,6 @@
 /** Which database this is, and whether it went back in time: its restore counter only ever rises. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
 
 export interface InstanceState {
   readonly id: string
@@ -46,7 +47,7 @@ export interface Remembered {
   readonly workspace_id: string
   readonly kind: string
   readonly account_id: string
-  readonly chat_id: string | null
+  readonly chat_id: ChatNumber | null
   readonly random_id: string
   readonly key: string | null
   readonly fingerprint: string

@@ -5,9 +5,8 @@ import { accountsChanged, revokeLease } from '../../access/ledger/leases.ts'
 import { isLive } from '../../access/ledger/liveness.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { Refusal } from '../../lib/errors.ts'
 import { newAccountId } from '../../lib/ids.ts'
-import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { notFound, requireName } from '../../lib/names.ts'
 import type { Person } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
@@ -35,9 +34,7 @@ const fields = sql`id, workspace_id, platform, name, status, status_reason, crea
 
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
   const { workspace_id, platform, name } = wanted
-  if (isBlank(name) || !isSound(name) || lengthOf(name) > 200) {
-    throw new Refusal('An account has a name of 1 to 200 characters.')
-  }
+  requireName('An account has a name', name)
   await requireWorkspace(app.db, workspace_id)
   const account = await app.db.transaction(async (tx) => {
     const made = await tx.one<AccountRow>(sql`
@@ -112,7 +109,7 @@ export async function setAccountEnabled(
       return changed
     }
     const known = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
-    if (!known) throw new Refusal(`There is no account ${quote(id)}. \`parley account list\` names them.`)
+    if (!known) throw notFound('account', id)
     return known
   })
   app.wake.signal(accountsChanged)

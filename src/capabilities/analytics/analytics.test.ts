@@ -101,7 +101,7 @@ describe('GET /analytics', () => {
     await store(owner, messages)
     const edited = { ...messageOf(1, edge, false), text: 'hello!', edited_at: now.toISOString() }
     const unseen = { ...messageOf(4, now, false), edited_at: now.toISOString() }
-    const seen = [edited, unseen].map((message) => ({ chat_id: '1', message, announce: false }))
+    const seen = [edited, unseen].map((message) => ({ chat_id: '1' as const, message, announce: false }))
     await service.app.db.transaction((tx) => storeEdits(tx, owner, seen))
     await service.app.db.transaction((tx) =>
       deleteMessages(tx, owner, [{ chat_id: '1', message_ids: ['3'] }]),

@@ -20,7 +20,7 @@ beforeAll(async () => {
     await service.chat({
       account_id,
       workspace_id: own.workspace_id,
-      id: String(id),
+      id: `${id}`,
       texts,
       name: `Person ${id}`,
     })

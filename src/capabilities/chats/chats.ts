@@ -2,7 +2,7 @@
 import type { Account, Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
+import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 
@@ -16,7 +16,7 @@ export async function requireChat(
   {
     chat_id,
     missing,
-  }: { chat_id: string; missing: 'chat_not_found' | 'chat_unavailable' | 'invalid_request' },
+  }: { chat_id: ChatId; missing: 'chat_not_found' | 'chat_unavailable' | 'invalid_request' },
 ): Promise<Account> {
   const rows = await db.rows<{ account_id: string }>(sql`
     select account_id from chats
@@ -90,7 +90,11 @@ function lastMessage({ account_id }: Owner) {
 }
 
 /** After an edit or a deletion: the list shows what is the last message now. An edit may make its chat known. */
-export async function refreshLastMessages(tx: Tx, owner: Owner, chat_ids: readonly string[]): Promise<void> {
+export async function refreshLastMessages(
+  tx: Tx,
+  owner: Owner,
+  chat_ids: readonly ChatNumber[],
+): Promise<void> {
   if (chat_ids.length === 0) return
   await tx.run(sql`
     insert into chats (account_id, chat_id, workspace_id, kind, last_message_id, last_message_text, last_message_at)
@@ -102,7 +106,7 @@ export async function refreshLastMessages(tx: Tx, owner: Owner, chat_ids: readon
 }
 
 export interface ReadMark {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly up_to_message_id: string
   readonly at: string
 }
@@ -131,7 +135,7 @@ const kindByNumber = sql`case when chat_id > 0 then 'private' else 'group' end`
 export async function storeUnreadCounts(
   tx: Tx,
   owner: Owner,
-  counts: ReadonlyMap<string, number>,
+  counts: ReadonlyMap<ChatNumber, number>,
 ): Promise<void> {
   if (counts.size === 0) return
   await tx.run(sql`
@@ -143,7 +147,7 @@ export async function storeUnreadCounts(
 
 export interface Placement {
   readonly account_id: string
-  readonly chat_id: string
+  readonly chat_id: ChatId
   readonly stage_key: string
 }
 
@@ -167,7 +171,7 @@ export async function placeChat(
 
 /** A chat that left a stage, and its place in the index by stage. */
 export interface Left {
-  readonly chat_id: string
+  readonly chat_id: ChatId
   readonly at: string
 }
 

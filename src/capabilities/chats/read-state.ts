@@ -2,8 +2,14 @@
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
-import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
-import { type NewOperation, type OperationKind, operationKind } from '../../operation.ts'
+import { type ChatId, chatIdOf, chatNumber } from '../../lib/shapes.ts'
+import {
+  type NewOperation,
+  type Operation,
+  type OperationKind,
+  operationKind,
+  requireChatOf,
+} from '../../operation.ts'
 import { requireChat, storeUnreadCounts } from './chats.ts'
 
 const payload = z.object({ unread: z.boolean() })
@@ -13,7 +19,7 @@ type Payload = z.infer<typeof payload>
 export async function wantReadState(
   app: App,
   accounts: readonly Account[],
-  { chat_id, unread }: { readonly chat_id: string; readonly unread: boolean },
+  { chat_id, unread }: { readonly chat_id: ChatId; readonly unread: boolean },
 ): Promise<NewOperation> {
   const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
   const stored: Payload = { unread }
@@ -31,26 +37,20 @@ export const setReadState = operationKind<Payload, null, z.infer<typeof answer>>
   answer,
   asks: () => false,
   prepare: async () => ({ kind: 'accepted', value: null }),
-  async submit(session, { chat_id, payload: { unread } }) {
-    const outcome = await session.setReadState(chat_id ?? '', unread)
+  async submit(session, operation) {
+    const { unread } = operation.payload
+    const outcome = await session.setReadState(requireChatOf(operation), unread)
     return outcome.kind === 'accepted' ? { ...outcome, value: { ...outcome.value, unread } } : outcome
   },
-  reply: (_, { account_id, chat_id }, { unread }) => replyOf({ account_id, chat_id, unread }),
-  store: (tx, account, { chat_id }, { unread_count }) =>
-    storeUnreadCounts(tx, account, new Map([[chat_id ?? '', unread_count]])),
+  reply: (_, operation, { unread }) => replyOf(operation, unread),
+  store: (tx, account, operation, { unread_count }) =>
+    storeUnreadCounts(tx, account, new Map([[requireChatOf(operation), unread_count]])),
 })
 export const operations: readonly OperationKind[] = [setReadState]
 
 /** What POST /chats/{chat_id}/read-state answers. */
-function replyOf({
-  account_id,
-  chat_id,
-  unread,
-}: {
-  readonly account_id: string
-  readonly chat_id: string | null
-  readonly unread: boolean
-}) {
+function replyOf(operation: Operation, unread: boolean) {
   const message = unread ? 'The chat is marked unread.' : 'The chat is marked read.'
-  return { ok: true, message, account_id, chat_id: `${chatPrefix}${chat_id}`, unread }
+  const chat_id = chatIdOf(requireChatOf(operation))
+  return { ok: true, message, account_id: operation.account_id, chat_id, unread }
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, chatId, chatNumber, cursor, limit, text } from '../../lib/shapes.ts'
+import { accountId, chatId, chatNumber, cursor, limit, pageEnd, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { startChatText, wantText } from '../messages/send.ts'
+import { describeChat, listChats, readChatPaging } from './chat-pages.ts'
 import { requireChat } from './chats.ts'
-import { describeChat, listChats, readChatCursor } from './read.ts'
 import { setReadState, wantReadState } from './read-state.ts'
 import { isExtended, requireStartable, startChat, wantChat } from './start.ts'
 
@@ -79,19 +79,18 @@ export const routes: readonly Route[] = [
         ...(column_id === undefined ? [] : (['crm'] satisfies Gate[])),
       ],
     }),
-    check: (app, caller, { query }) => void readChatCursor(app, caller, query),
+    check: (app, caller, { query }) => readChatPaging(app, caller, query),
     errors: ['invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
     response: z.object({
       chats: z.array(chat),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', limit: '50' },
       response: { chats: [example], next_cursor: null, has_more: false },
     },
-    handle: async (app, { caller, accounts, query }) =>
-      ok(new Json(await listChats(app, caller, accounts, query))),
+    handle: async (app, { caller, accounts, query, checked }) =>
+      ok(new Json(await listChats(app, caller, accounts, { query, paging: checked }))),
   }),
   route({
     name: 'get_chat',
@@ -197,7 +196,7 @@ export const routes: readonly Route[] = [
       wanted: (body) => body.text !== undefined,
       next: ({ body }, reply) => {
         const { chat: opened } = started.parse(reply)
-        return wantText(body.account_id, opened.id, body.text ?? '')
+        return wantText(body.account_id, chatId.parse(opened.id), body.text ?? '')
       },
     },
   }),

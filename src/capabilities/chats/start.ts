@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { chatPrefix } from '../../lib/shapes.ts'
+import { chatIdOf, chatNumberShape } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
 import {
   type Forbidden,
@@ -106,7 +106,7 @@ const person = z.object({
 })
 
 const chat = z.object({
-  id: z.string(),
+  id: chatNumberShape,
   kind: z.enum(['private', 'group', 'channel']),
   name: z.string(),
   username: z.string().nullable(),
@@ -154,5 +154,5 @@ async function findPerson(
 /** What POST /chats/start answers. `created`: nobody here knew the chat before. */
 async function replyOf(tx: Tx, account_id: string, { id, name, username }: Chat) {
   const known = await tx.maybe(sql`select 1 from chats where account_id = ${account_id} and chat_id = ${id}`)
-  return { chat: { id: `${chatPrefix}${id}`, account_id, name, username }, created: known === undefined }
+  return { chat: { id: chatIdOf(id), account_id, name, username }, created: known === undefined }
 }

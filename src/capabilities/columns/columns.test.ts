@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 async function makeChats({ workspace_id }: Tenant, account_id: string, count: number): Promise<void> {
-  for (let id = 1; id <= count; id++) await service.chat({ account_id, workspace_id, id: String(id) })
+  for (let id = 1; id <= count; id++) await service.chat({ account_id, workspace_id, id: `${id}` })
 }
 
 async function column({ workspace_id }: Tenant, type: ColumnType): Promise<string> {

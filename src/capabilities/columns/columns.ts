@@ -3,17 +3,17 @@ import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { placesWith } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
-import { ApiError, Refusal } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
-import { chatNumber } from '../../lib/shapes.ts'
-import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { notFound, requireName } from '../../lib/names.ts'
+import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireChat } from '../chats/chats.ts'
 import { putOption, requireOptions, revalue } from './options.ts'
-import { type ColumnType, columnTypes, findProblem } from './values.ts'
+import { type ColumnType, columnTypes, findProblem } from './value-rules.ts'
 
 export { addOption, deleteOption, updateOption } from './options.ts'
-export { type ColumnType, columnTypes } from './values.ts'
+export { type ColumnType, columnTypes } from './value-rules.ts'
 
 export interface NewColumn {
   readonly name: string
@@ -36,7 +36,7 @@ export interface Column {
 const columnsMax = 100
 
 export interface NewValue {
-  readonly chat_id: string
+  readonly chat_id: ChatId
   readonly column_id: string
   readonly value: readonly string[]
 }
@@ -111,12 +111,16 @@ export async function createColumn(
   { workspace_id, ...column }: NewColumn & { workspace_id: string },
 ): Promise<Column> {
   const { name, type, options = [] } = column
-  requireName(name)
-  if (!columnTypes.includes(type)) throw new Refusal(`A column's type is one of ${columnTypes.join(', ')}.`)
+  requireName('A column has a name', name)
+  if (!columnTypes.includes(type)) {
+    throw new ApiError('invalid_request', { detail: `A column's type is one of ${columnTypes.join(', ')}.` })
+  }
   requireOptions(type, options)
   return app.db.transaction(async (tx) => {
     const known = await lockColumns(tx, workspace_id)
-    if (known.length >= columnsMax) throw new Refusal(`A workspace has at most ${columnsMax} columns.`)
+    if (known.length >= columnsMax) {
+      throw new ApiError('conflict', { detail: `A workspace has at most ${columnsMax} columns.` })
+    }
     const id = await addColumn(tx, workspace_id, column)
     const detail = { name, type, options: options.map(({ value }) => value) }
     await record(app, tx, actor, { action: 'column.created', target: id, workspace_id, detail })
@@ -137,7 +141,7 @@ export interface ColumnChange {
 /** A column keeps its type: its values would not fit another. */
 export async function updateColumn(app: App, actor: Actor, change: ColumnChange): Promise<Column> {
   const { workspace_id, id, name, place } = change
-  if (name !== undefined) requireName(name)
+  if (name !== undefined) requireName('A column has a name', name)
   return app.db.transaction(async (tx) => {
     requireKnown(await lockColumns(tx, workspace_id), id)
     await tx.run(sql`
@@ -175,7 +179,7 @@ export async function deleteColumn(
   )
   await app.db.transaction(async (tx) => {
     const gone = await tx.run(sql`delete from columns where workspace_id = ${workspace_id} and id = ${id}`)
-    if (gone === 0) throw unknownColumn(id)
+    if (gone === 0) throw notFound('column', id, 'column_not_found')
     await record(app, tx, actor, { action: 'column.deleted', target: id, workspace_id, detail: { values } })
   })
   return { id, values }
@@ -189,16 +193,6 @@ async function lockColumns(tx: Tx, workspace_id: string): Promise<Column[]> {
 
 function requireKnown(columns: readonly Column[], id: string): Column {
   const column = columns.find((each) => each.id === id)
-  if (!column) throw unknownColumn(id)
+  if (!column) throw notFound('column', id, 'column_not_found')
   return column
-}
-
-function requireName(name: string): void {
-  if (isBlank(name) || !isSound(name) || lengthOf(name) > 200) {
-    throw new Refusal('A column has a name of 1 to 200 characters.')
-  }
-}
-
-function unknownColumn(id: string): Refusal {
-  return new Refusal(`There is no column ${quote(id)}. \`parley column list\` names them.`)
 }

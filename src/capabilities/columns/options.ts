@@ -2,11 +2,12 @@
 import type { App } from '../../app.ts'
 import { placesWith } from '../../db/places.ts'
 import { type Database, type Sql, sql, type Tx } from '../../db/sql.ts'
-import { Refusal } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { notFound, requireName } from '../../lib/names.ts'
+import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import type { ColumnType } from './values.ts'
+import type { ColumnType } from './value-rules.ts'
 
 interface Option {
   readonly value: string
@@ -27,24 +28,28 @@ export interface ColumnRef {
 
 const optionsMax = 200
 const selects: readonly ColumnType[] = ['select', 'multi_select']
+const onlySelects = `Only columns of the types ${selects.join(' and ')} have options.`
+const tooMany = `A column has at most ${optionsMax} options.`
 
 export function requireOptions(type: ColumnType, options: readonly Option[]): void {
   if (options.length > 0 && !selects.includes(type)) {
-    throw new Refusal(`Only columns of the types ${selects.join(' and ')} have options.`)
+    throw new ApiError('invalid_request', { detail: onlySelects })
   }
-  if (options.length > optionsMax) throw new Refusal(`A column has at most ${optionsMax} options.`)
+  if (options.length > optionsMax) throw new ApiError('invalid_request', { detail: tooMany })
   for (const option of options) requireOption(option)
   const values = options.map(({ value }) => value)
   const twice = values.find((value, at) => values.indexOf(value) !== at)
-  if (twice !== undefined) throw new Refusal(`The option ${quote(twice)} is there twice.`)
+  if (twice !== undefined) {
+    throw new ApiError('invalid_request', { detail: `The option ${quote(twice)} is there twice.` })
+  }
 }
 
 function requireOption({ value, color }: Option): void {
-  if (isBlank(value) || !isSound(value) || lengthOf(value) > 200) {
-    throw new Refusal('An option is a text of 1 to 200 characters.')
-  }
+  requireName('An option is a text', value)
   if (color && !/^(#[0-9a-f]{6}|[a-z]{1,20})$/i.test(color)) {
-    throw new Refusal(`${quote(color)} is not a colour: a name such as blue, or #3366ff.`)
+    throw new ApiError('invalid_request', {
+      detail: `${quote(color)} is not a colour: a name such as blue, or #3366ff.`,
+    })
   }
 }
 
@@ -69,10 +74,8 @@ export async function addOption(
   requireOption({ value, color })
   return app.db.transaction(async (tx) => {
     const known = (await lockOptions(tx, column)).filter(({ deleted }) => !deleted)
-    if (known.some((option) => option.value === value)) {
-      throw new Refusal(`There is an option ${quote(value)} already.`)
-    }
-    if (known.length >= optionsMax) throw new Refusal(`A column has at most ${optionsMax} options.`)
+    if (known.some((option) => option.value === value)) throw takenOption(value)
+    if (known.length >= optionsMax) throw new ApiError('conflict', { detail: tooMany })
     await putOption(tx, { ...column, value, color })
     await note(app, tx, actor, { ...column, action: 'added', detail: { value, color: color ?? null } })
     return { value, color: color ?? null }
@@ -101,7 +104,7 @@ export async function updateOption(app: App, actor: Actor, change: OptionChange)
     const target = known.find((each) => each.value === name && !each.deleted)
     // A deleted one can only go on becoming another.
     if (!old || (old.deleted && !(renamed && target))) throw unknownOption(value)
-    if (renamed && target && !old.deleted) throw new Refusal(`There is an option ${quote(name)} already.`)
+    if (renamed && target && !old.deleted) throw takenOption(name)
     if (renamed && !target) await replace(tx, column, { old, name })
     await tx.run(sql`
       update column_options set color = coalesce(${color ?? null}, color)
@@ -199,12 +202,8 @@ async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Prom
     ? await tx.maybe<{ type: ColumnType }>(sql`
         select type from columns where workspace_id = ${workspace_id} and id = ${column_id} for update`)
     : undefined
-  if (!column) {
-    throw new Refusal(`There is no column ${quote(column_id)}. \`parley column list\` names them.`)
-  }
-  if (!selects.includes(column.type)) {
-    throw new Refusal(`Only columns of the types ${selects.join(' and ')} have options.`)
-  }
+  if (!column) throw notFound('column', column_id, 'column_not_found')
+  if (!selects.includes(column.type)) throw new ApiError('conflict', { detail: onlySelects })
   return tx.rows<Row>(sql`
     select value, color, deleted_at is not null as deleted from column_options where column_id = ${column_id}`)
 }
@@ -223,6 +222,13 @@ function note(
   return record(app, tx, actor, { action: `option.${action}`, target: column_id, workspace_id, detail })
 }
 
-function unknownOption(value: string): Refusal {
-  return new Refusal(`The column has no option ${quote(value)}. \`parley column list\` names them.`)
+function takenOption(value: string): ApiError {
+  return new ApiError('conflict', { detail: `There is an option ${quote(value)} already.` })
+}
+
+function unknownOption(value: string): ApiError {
+  return new ApiError('not_found', {
+    detail: `The column has no option ${quote(value)}.`,
+    missing: 'option',
+  })
 }

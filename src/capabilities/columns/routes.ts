@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { setValue } from './columns.ts'
-import { readColumnCursor, readColumns, valuesMax } from './read.ts'
-import { columnTypes } from './values.ts'
+import { readColumnPaging, readColumns, valuesMax } from './value-pages.ts'
+import { columnTypes } from './value-rules.ts'
 
 const example = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
@@ -34,7 +34,7 @@ export const routes: readonly Route[] = [
     account: 'optional',
     effect: 'read',
     query: z.object({ account_id: accountId.optional(), cursor, limit: pageLimit(valuesMax) }),
-    check: (app, caller, { query }) => void readColumnCursor(app, caller, query),
+    check: (app, caller, { query }) => readColumnPaging(app, caller, query),
     errors: ['invalid_cursor'],
     response: z.object({
       columns: z.array(
@@ -53,8 +53,7 @@ export const routes: readonly Route[] = [
           value: z.array(z.string()),
         }),
       ),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       response: {
@@ -71,7 +70,8 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, accounts, query }) => ok(await readColumns(app, caller, accounts, query)),
+    handle: async (app, { caller, accounts, query: { limit }, checked }) =>
+      ok(await readColumns(app, caller, accounts, { limit, paging: checked })),
   }),
   route({
     name: 'set_column',

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { accountId, cursor, limit } from '../../lib/shapes.ts'
+import { accountId, cursor, limit, pageEnd } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
-import { listContacts, readContactCursor } from './read.ts'
+import { listContacts, readContactPaging } from './contact-pages.ts'
 
 export const routes: readonly Route[] = [
   route({
@@ -26,7 +26,7 @@ export const routes: readonly Route[] = [
         .refine((value) => lengthOf(value) <= 200, { message: 'must have at most 200 characters' })
         .optional(),
     }),
-    check: (app, caller, { query }) => void readContactCursor(app, caller, query),
+    check: (app, caller, { query }) => readContactPaging(app, caller, query),
     errors: ['invalid_cursor'],
     response: z.object({
       contacts: z.array(
@@ -37,8 +37,7 @@ export const routes: readonly Route[] = [
           username: z.string().nullable(),
         }),
       ),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       query: { limit: '100' },
@@ -55,7 +54,7 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, accounts, query }) =>
-      ok(new Json(await listContacts(app, caller, accounts, query))),
+    handle: async (app, { accounts, query, checked }) =>
+      ok(new Json(await listContacts(app, accounts, { query, paging: checked }))),
   }),
 ]

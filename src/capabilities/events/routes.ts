@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { eventTypes } from '../../events/emit.ts'
-import { limit, timestamp } from '../../lib/shapes.ts'
+import { limit, pageEnd, timestamp } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { listEvents } from './events.ts'
 
@@ -35,8 +35,7 @@ export const routes: readonly Route[] = [
           data: z.unknown(),
         }),
       ),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       query: { after: '0', limit: '100' },

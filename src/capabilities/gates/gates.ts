@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { Refusal } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
@@ -31,7 +31,11 @@ export async function setGates(
     name === 'all' ? gates.filter((gate) => gate !== 'extended') : [name],
   )
   const unknown = chosen.find((name) => !gates.some((gate) => gate === name))
-  if (unknown) throw new Refusal(`There is no gate ${quote(unknown)}. The gates are ${gates.join(', ')}.`)
+  if (unknown) {
+    throw new ApiError('invalid_request', {
+      detail: `There is no gate ${quote(unknown)}. The gates are ${gates.join(', ')}.`,
+    })
+  }
   await app.db.transaction(async (tx) => {
     for (const name of chosen) {
       // A gate without a row is closed already, so closing it is no change.

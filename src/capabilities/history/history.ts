@@ -8,11 +8,12 @@ import { isLive } from '../../access/ledger/liveness.ts'
 import type { App, Topic } from '../../app.ts'
 import type { Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
 
 /** Somebody waits for older messages of a chat. */
 export const historyWanted: Topic = { topic: 'history' }
 
-export async function isHistoryComplete(db: Db, account_id: string, chat_id: string): Promise<boolean> {
+export async function isHistoryComplete(db: Db, account_id: string, chat_id: ChatNumber): Promise<boolean> {
   const row = await db.maybe<{ complete: boolean }>(sql`
     select complete from chat_sync where account_id = ${account_id} and chat_id = ${chat_id}`)
   return row?.complete ?? false
@@ -24,7 +25,7 @@ export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_
 export async function fetchOlder(
   app: App,
   account_id: string,
-  chat_id: string,
+  chat_id: ChatNumber,
   waitMs: number,
 ): Promise<Fetched> {
   const flood = await findFloodWait(app.db, account_id)
@@ -55,7 +56,7 @@ export async function fetchOlder(
 
 export interface WantedHistory {
   readonly account_id: string
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly oldest_id: string | null
 }
 
@@ -70,7 +71,7 @@ export function listWanted(db: Db, account_ids: readonly string[]): Promise<Want
 export async function noteHistory(
   tx: Tx,
   owner: Owner,
-  { chat_id, oldest_id, complete }: { chat_id: string; oldest_id: string | null; complete: boolean },
+  { chat_id, oldest_id, complete }: { chat_id: ChatNumber; oldest_id: string | null; complete: boolean },
 ): Promise<void> {
   await tx.run(sql`
     insert into chat_sync as s (account_id, chat_id, workspace_id, oldest_id, complete)
@@ -121,8 +122,8 @@ export async function notePhase(db: Db, owner: Owner, phase: Phase): Promise<voi
 }
 
 /** A chat whose recent history has not been fetched yet. */
-export async function nextUnsynced(db: Db, owner: Owner): Promise<string | undefined> {
-  const row = await db.maybe<{ chat_id: string }>(sql`
+export async function nextUnsynced(db: Db, owner: Owner): Promise<ChatNumber | undefined> {
+  const row = await db.maybe<{ chat_id: ChatNumber }>(sql`
     select chat_id from chat_sync where account_id = ${owner.account_id} and oldest_id is null and not complete
     order by chat_id limit 1`)
   return row?.chat_id

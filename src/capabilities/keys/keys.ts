@@ -3,9 +3,10 @@ import { makeKey } from '../../access/keys.ts'
 import type { App } from '../../app.ts'
 import { type Scope, scopes } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { Refusal } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
-import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { notFound, requireName } from '../../lib/names.ts'
+import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
@@ -41,13 +42,11 @@ const fields = sql`id, workspace_id, user_id, name, prefix, scopes, mcp_only, cr
 export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise<Key & { key: string }> {
   const { workspace_id, user_id, name, expires_at = null, mcp_only = false } = wanted
   const granted = requireScopes(wanted.scopes)
-  if (isBlank(name) || !isSound(name) || lengthOf(name) > 200) {
-    throw new Refusal('A key has a name of 1 to 200 characters.')
-  }
+  requireName('A key has a name', name)
   await requireWorkspace(app.db, workspace_id)
   const user = await requireUser(app.db, user_id)
   if (!user.memberships.some((membership) => membership.workspace_id === workspace_id)) {
-    throw new Refusal(`The user ${user.email} is not a member of this workspace.`)
+    throw new ApiError('conflict', { detail: `The user ${user.email} is not a member of this workspace.` })
   }
   const { key, prefix, hash } = makeKey()
   const made = await app.db.transaction(async (tx) => {
@@ -58,7 +57,9 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
       where workspace_id = ${workspace_id} and revoked_at is null
         and (expires_at is null or expires_at > domain_now())`)
     if (live >= liveKeysMax) {
-      throw new Refusal(`A workspace has at most ${liveKeysMax} live keys. Revoke one first.`)
+      throw new ApiError('conflict', {
+        detail: `A workspace has at most ${liveKeysMax} live keys. Revoke one first.`,
+      })
     }
     const row = await tx.one<Key>(sql`
       insert into keys (id, workspace_id, user_id, name, prefix, hash, scopes, mcp_only, expires_at)
@@ -93,7 +94,7 @@ export async function revokeKey(app: App, actor: Actor, id: string): Promise<Key
       return revoked
     }
     const known = isUuid(id) && (await tx.maybe<Key>(sql`select ${fields} from keys where id = ${id}`))
-    if (!known) throw new Refusal(`There is no key ${quote(id)}. \`parley key list\` names them.`)
+    if (!known) throw notFound('key', id)
     return known
   })
   await app.settings.refresh()
@@ -116,9 +117,9 @@ export async function noteKeyUse(app: App, ids: readonly string[]): Promise<void
 function requireScopes(wanted: readonly string[]): readonly Scope[] {
   const unknown = wanted.filter((scope) => !scopes.some((known) => known === scope))
   if (unknown.length > 0 || wanted.length === 0) {
-    throw new Refusal(
-      `Scopes are any of ${scopes.join(', ')}${unknown[0] ? `, not ${quote(unknown[0])}` : ''}.`,
-    )
+    throw new ApiError('invalid_request', {
+      detail: `Scopes are any of ${scopes.join(', ')}${unknown[0] ? `, not ${quote(unknown[0])}` : ''}.`,
+    })
   }
   return scopes.filter((scope) => wanted.includes(scope))
 }

@@ -30,7 +30,12 @@ async function chat(
   textOf = (number: number) => `message ${number}`,
 ): Promise<string> {
   const texts = Array.from({ length: count }, (_, at) => textOf(at + 1))
-  const chat_id = await service.chat({ account_id, workspace_id: own.workspace_id, id, texts })
+  const chat_id = await service.chat({
+    account_id,
+    workspace_id: own.workspace_id,
+    id: `${Number(id)}`,
+    texts,
+  })
   await service.app.db.run(sql`
     insert into chat_sync (account_id, chat_id, workspace_id, oldest_id, complete)
     values (${account_id}, ${id}, ${own.workspace_id}, 1, true)`)

@@ -1,10 +1,11 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
 import type { Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Message, Platform } from '../../platform/port.ts'
 
 export interface Seen {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly message: Message
   /** A live message of the other side: it is announced once. */
   readonly announce: boolean
@@ -26,7 +27,7 @@ export function toWire(message: Message): WireMessage {
 }
 
 interface Place {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly id: string
 }
 
@@ -46,14 +47,7 @@ export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[])
       where m.deleted_at is null and ((excluded.announced and not m.announced)
         or (m.random_id is null and excluded.random_id is not null))
     returning m.chat_id, m.id, ${isNew} as fresh`)
-  countMessages(
-    tx,
-    owner,
-    among(
-      seen,
-      stored.filter(({ fresh }) => fresh),
-    ),
-  )
+  countFresh(tx, owner, { seen, stored })
   return among(seen, stored).filter(({ announce }) => announce)
 }
 
@@ -73,14 +67,7 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
         and (m.edited_at, m.text, m.attachments)
           is distinct from (excluded.edited_at, excluded.text, excluded.attachments)
     returning m.chat_id, m.id, ${isNew} as fresh`)
-  countMessages(
-    tx,
-    owner,
-    among(
-      seen,
-      stored.filter(({ fresh }) => fresh),
-    ),
-  )
+  countFresh(tx, owner, { seen, stored })
   return among(seen, stored)
 }
 
@@ -94,9 +81,14 @@ const isNew = sql`(m.xmax = 0)`
  * On the way to COMMIT, so that the count is locked no longer than it must. The total comes first: whoever counts for
  * the same account waits there, and nowhere else.
  */
-function countMessages(tx: Tx, { account_id, workspace_id }: Owner, seen: readonly Seen[]): void {
-  if (seen.length === 0) return
-  const messages = seen.map(({ message }) => message)
+function countFresh(
+  tx: Tx,
+  { account_id, workspace_id }: Owner,
+  { seen, stored }: { seen: readonly Seen[]; stored: readonly Stored[] },
+): void {
+  const fresh = stored.filter((each) => each.fresh)
+  if (fresh.length === 0) return
+  const messages = among(seen, fresh).map(({ message }) => message)
   tx.atCommit(sql`
     insert into message_counts as c (workspace_id, span, at, account_id, received, sent)
     select ${workspace_id}, case when grouping(day) = 0 then 'day' when grouping(quarter) = 0 then 'quarter' else 'all' end,
@@ -164,7 +156,7 @@ export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
 
 /** A deletion that names no chat is about the chats that share one count. */
 export type Deletion =
-  | { readonly chat_id: string; readonly message_ids: readonly string[] }
+  | { readonly chat_id: ChatNumber; readonly message_ids: readonly string[] }
   | ({ readonly chat_id: null; readonly message_ids: readonly string[] } & Counting)
 
 /** The row stays, its content goes. Returns what was deleted now, by chat. */
@@ -172,7 +164,7 @@ export async function deleteMessages(
   tx: Tx,
   owner: Owner,
   deletions: readonly Deletion[],
-): Promise<{ chat_id: string; message_ids: string[] }[]> {
+): Promise<{ chat_id: ChatNumber; message_ids: string[] }[]> {
   if (deletions.length === 0) return []
   const pairs = deletions.flatMap((deletion) => {
     const { chat_id, message_ids } = deletion

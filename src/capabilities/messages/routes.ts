@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountId, chatId, limit, text } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
-import { listMessages, readBefore } from './read.ts'
+import { listMessages, readBefore } from './message-pages.ts'
 import { sendMessage, wantMessage } from './send.ts'
 
 const textMax = 4096

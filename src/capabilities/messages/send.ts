@@ -5,8 +5,14 @@ import { readChunks } from '../../access/ledger/files.ts'
 import type { App } from '../../app.ts'
 import type { Account, AccountKey } from '../../contract.ts'
 import type { Tx } from '../../db/sql.ts'
-import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
-import { type NewOperation, type Operation, type OperationKind, operationKind } from '../../operation.ts'
+import { type ChatId, chatIdOf, chatNumber } from '../../lib/shapes.ts'
+import {
+  type NewOperation,
+  type Operation,
+  type OperationKind,
+  operationKind,
+  requireChatOf,
+} from '../../operation.ts'
 import type { Message, Outcome, Sent, UploadedFile } from '../../platform/port.ts'
 import type { FormFile } from '../../route.ts'
 import { refreshLastMessages, requireChat } from '../chats/chats.ts'
@@ -20,7 +26,7 @@ type Payload = z.infer<typeof payload>
 export async function wantMessage(
   app: App,
   accounts: readonly Account[],
-  request: { readonly chat_id: string; readonly text: string; readonly attachment?: FormFile },
+  request: { readonly chat_id: ChatId; readonly text: string; readonly attachment?: FormFile },
 ): Promise<NewOperation> {
   const { chat_id, text, attachment = null } = request
   const account = await requireChat(app, accounts, { chat_id, missing: 'chat_unavailable' })
@@ -34,7 +40,7 @@ export async function wantMessage(
 }
 
 /** A text as the second part of another operation. */
-export function wantText(account_id: string, chat_id: string, text: string): NewOperation {
+export function wantText(account_id: string, chat_id: ChatId, text: string): NewOperation {
   const stored: Payload = { text, file: null }
   return { account_id, chat_id: chatNumber(chat_id), payload: stored }
 }
@@ -51,13 +57,18 @@ function sendKind(kind: string): OperationKind {
       if (file_id === null || !file) return { kind: 'accepted', value: null }
       return session.upload({ ...file, chunks: requireWhole(readChunks(app.db, file_id), file.size) })
     },
-    submit: (session, { chat_id, random_id, payload: { text } }, uploaded) =>
-      session.send({ chat_id: chat_id ?? '', text, file: uploaded, random_id }),
+    submit: (session, operation, uploaded) => {
+      const { random_id, payload } = operation
+      return session.send({
+        chat_id: requireChatOf(operation),
+        text: payload.text,
+        file: uploaded,
+        random_id,
+      })
+    },
     reply: (_, operation, sent) => replyOf(operation, sent),
     store: storeSent,
-    count(tx, account, { chat_id }) {
-      if (chat_id !== null) countSent(tx, account, chat_id)
-    },
+    count: (tx, account, operation) => countSent(tx, account, requireChatOf(operation)),
   })
 }
 
@@ -77,13 +88,13 @@ async function* requireWhole(chunks: AsyncIterable<Buffer>, size: number): Async
 }
 
 /** What POST /messages answers, first and on every repeat. */
-function replyOf({ id, account_id, chat_id }: Operation<Payload | null>, { message_id, at }: Sent) {
+function replyOf(operation: Operation, { message_id, at }: Sent) {
   return {
     ok: true,
     message: 'The platform accepted the message.',
-    operation_id: id,
-    account_id,
-    chat_id: `${chatPrefix}${chat_id}`,
+    operation_id: operation.id,
+    account_id: operation.account_id,
+    chat_id: chatIdOf(requireChatOf(operation)),
     message_id,
     timestamp: new Date(at).toISOString(),
   }
@@ -98,7 +109,7 @@ async function storeSent(
 ): Promise<void> {
   // A row that was put back from a journal does not know its text; the update about the message does.
   if (!operation.payload) return
-  const chat_id = operation.chat_id ?? ''
+  const chat_id = requireChatOf(operation)
   const message = messageOf(operation.payload, { ...sent, random_id: operation.random_id })
   await Promise.all([
     storeMessages(tx, account, [{ chat_id, message, announce: false }]),

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 async function makeChats(workspace_id: string, account_id: string, count: number): Promise<void> {
-  for (let id = 1; id <= count; id++) await service.chat({ account_id, workspace_id, id: String(id) })
+  for (let id = 1; id <= count; id++) await service.chat({ account_id, workspace_id, id: `${id}` })
 }
 
 const stage = (workspace_id: string, key: string, more: { hidden?: boolean } = {}) =>

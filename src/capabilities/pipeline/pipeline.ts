@@ -4,8 +4,9 @@ import type { Account, Caller } from '../../contract.ts'
 import { placesWith } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../../events/emit.ts'
-import { ApiError, Refusal } from '../../lib/errors.ts'
-import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { notFound, requireName } from '../../lib/names.ts'
+import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { emptyStage, type Left, type Placement, placeChat, requireChat } from '../chats/chats.ts'
 
@@ -73,7 +74,7 @@ export async function moveChat(
 async function requireVisibleStage(tx: Tx, workspace_id: string, key: string): Promise<void> {
   const stage = await tx.maybe<Pick<Stage, 'hidden'>>(sql`
     select hidden from stages where workspace_id = ${workspace_id} and key = ${key} for key share`)
-  if (!stage) throw new ApiError('invalid_stage', { detail: `There is no stage ${quote(key)}.` })
+  if (!stage) throw notFound('stage', key, 'invalid_stage')
   if (stage.hidden) {
     throw new ApiError('invalid_stage', {
       detail: `The stage ${quote(key)} is hidden: no chat can be moved to it.`,
@@ -105,15 +106,20 @@ export async function createStage(
 ): Promise<Stage> {
   const { key, label } = stage
   if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(key)) {
-    throw new Refusal(
-      'A stage has a key of 1 to 64 lower-case letters, digits, dashes and underscores, such as in-talks.',
-    )
+    throw new ApiError('invalid_request', {
+      detail:
+        'A stage has a key of 1 to 64 lower-case letters, digits, dashes and underscores, such as in-talks.',
+    })
   }
-  requireLabel(label)
+  requireName('A stage has a label', label)
   return app.db.transaction(async (tx) => {
     const known = await lockStages(tx, workspace_id)
-    if (known.some((other) => other.key === key)) throw new Refusal(`There is a stage ${quote(key)} already.`)
-    if (known.length >= stagesMax) throw new Refusal(`A workspace has at most ${stagesMax} stages.`)
+    if (known.some((other) => other.key === key)) {
+      throw new ApiError('conflict', { detail: `There is a stage ${quote(key)} already.` })
+    }
+    if (known.length >= stagesMax) {
+      throw new ApiError('conflict', { detail: `A workspace has at most ${stagesMax} stages.` })
+    }
     await addStages(tx, workspace_id, [stage])
     const { terminal = false, hidden = false } = stage
     const detail = { label, terminal, hidden }
@@ -134,15 +140,17 @@ export interface StageChange {
 
 export async function updateStage(app: App, actor: Actor, change: StageChange): Promise<Stage> {
   const { workspace_id, key, label, terminal, hidden, place } = change
-  if (label !== undefined) requireLabel(label)
-  if (key === defaultStage.key && hidden) throw new Refusal('The stage "new" cannot be hidden.')
+  if (label !== undefined) requireName('A stage has a label', label)
+  if (key === defaultStage.key && hidden) {
+    throw new ApiError('conflict', { detail: 'The stage "new" cannot be hidden.' })
+  }
   return app.db.transaction(async (tx) => {
     await lockStages(tx, workspace_id)
     const stage = await tx.maybe<Stage>(sql`
       update stages set label = coalesce(${label ?? null}, label),
         terminal = coalesce(${terminal ?? null}, terminal), hidden = coalesce(${hidden ?? null}, hidden)
       where workspace_id = ${workspace_id} and key = ${key} returning ${fields}`)
-    if (!stage) throw unknownStage(key)
+    if (!stage) throw notFound('stage', key)
     if (place !== undefined) await putAt(tx, workspace_id, { key, place })
     const detail = { ...stage, ...(place !== undefined && { place }) }
     await record(app, tx, actor, { action: 'stage.updated', target: key, workspace_id, detail })
@@ -172,10 +180,12 @@ export async function deleteStage(
   actor: Actor,
   { workspace_id, key }: { workspace_id: string; key: string },
 ): Promise<{ key: string; moved: number }> {
-  if (key === defaultStage.key) throw new Refusal('The stage "new" cannot be deleted.')
+  if (key === defaultStage.key) {
+    throw new ApiError('conflict', { detail: 'The stage "new" cannot be deleted.' })
+  }
   const known = await app.db.run(sql`
     update stages set hidden = true where workspace_id = ${workspace_id} and key = ${key}`)
-  if (known === 0) throw unknownStage(key)
+  if (known === 0) throw notFound('stage', key)
   const moves = { workspace_id, key, actor }
   let moved = 0
   for (const account_id of await listAccounts(app.db, workspace_id)) {
@@ -189,7 +199,7 @@ export async function deleteStage(
     // Whoever is moving a chat here now is waited for.
     const gone = await tx.maybe(sql`
       select 1 from stages where workspace_id = ${workspace_id} and key = ${key} for update`)
-    if (!gone) throw unknownStage(key)
+    if (!gone) throw notFound('stage', key)
     for (const account_id of await listAccounts(tx, workspace_id)) {
       moved += await emptyAccount(moves, account_id, (work) => work(tx))
     }
@@ -234,14 +244,4 @@ async function emptyAccount(
 async function lockStages(tx: Tx, workspace_id: string): Promise<Stage[]> {
   await tx.run(sql`select 1 from workspaces where id = ${workspace_id} for no key update`)
   return listStages(tx, workspace_id)
-}
-
-function requireLabel(label: string): void {
-  if (isBlank(label) || !isSound(label) || lengthOf(label) > 200) {
-    throw new Refusal('A stage has a label of 1 to 200 characters.')
-  }
-}
-
-function unknownStage(key: string): Refusal {
-  return new Refusal(`There is no stage ${quote(key)}. \`parley stage list\` names them.`)
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { moveChat } from './pipeline.ts'
-import { placementsMax, readPipeline, readPipelineCursor } from './read.ts'
+import { placementsMax, readPipeline, readPipelinePaging } from './placements.ts'
 
 const stage_key = z
   .string()
@@ -24,15 +24,14 @@ export const routes: readonly Route[] = [
     account: 'all',
     effect: 'read',
     query: z.object({ cursor, limit: pageLimit(placementsMax) }),
-    check: (app, caller, { query }) => void readPipelineCursor(app, caller, query),
+    check: (app, caller, { query }) => readPipelinePaging(app, caller, query),
     errors: ['invalid_cursor'],
     response: z.object({
       stages: z.array(
         z.object({ key: z.string(), label: z.string(), terminal: z.boolean(), hidden: z.boolean() }),
       ),
       placements: z.array(z.object({ account_id: z.string(), chat_id: z.string(), stage_key: z.string() })),
-      next_cursor: z.string().nullable(),
-      has_more: z.boolean(),
+      ...pageEnd,
     }),
     example: {
       response: {
@@ -47,7 +46,8 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, accounts, query }) => ok(await readPipeline(app, caller, accounts, query)),
+    handle: async (app, { caller, accounts, query: { limit }, checked }) =>
+      ok(await readPipeline(app, caller, accounts, { limit, paging: checked })),
   }),
   route({
     name: 'move_chat',

@@ -151,7 +151,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 }
 
-const scopes: Readonly<Record<string, () => { account_id?: string; chat_id?: string }>> = {
+const scopes: Readonly<Record<string, () => { account_id?: string; chat_id?: `platform:chat:${number}` }>> = {
   workspace: () => ({}),
   account: () => ({ account_id: accounts[1] ?? '' }),
   chat: () => ({ account_id: accounts[0] ?? '', chat_id: 'platform:chat:1' }),

@@ -1,7 +1,7 @@
 /** Search over the messages that are stored: newest first, at a cost that does not grow with what does not match. */
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
-import { chatNumber, chatPrefix } from '../../lib/shapes.ts'
+import { type ChatId, chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
 import { always, type Condition, readNames, readWords, type Words } from './conditions.ts'
@@ -14,7 +14,7 @@ export { countPending, findPending, listPending } from './segments.ts'
 
 export interface SearchRequest {
   readonly query?: string | undefined
-  readonly chat_id?: string | undefined
+  readonly chat_id?: ChatId | undefined
   readonly limit: number
   readonly people?: readonly string[] | undefined
   readonly keywords?: readonly string[] | undefined

@@ -3,14 +3,14 @@ import type { App } from '../../app.ts'
 import type { Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
-import { ApiError, Refusal } from '../../lib/errors.ts'
-import { chatPrefix } from '../../lib/shapes.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
 import { phoneDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
+import { type Found, readTable, type Skipped, type Text } from './import-table.ts'
 import { isOptOut } from './opt-out.ts'
-import { type Found, readTable, type Skipped, type Text } from './table.ts'
 
 /** As much of a person as is known. */
 export interface Identity {
@@ -83,10 +83,13 @@ function requireEntry(given: Given): Entry {
   const named = kinds.filter((kind) => given[kind] !== undefined)
   const [kind, another] = named
   if (kind === undefined || another !== undefined) {
-    throw new Refusal('Name exactly one of --platform-id, --username and --phone.')
+    throw new ApiError('invalid_request', {
+      detail: 'Name exactly one of platform_id, username and phone.',
+      missing: 'identity',
+    })
   }
   const entry = toEntry(kind, given[kind] ?? '')
-  if (typeof entry === 'string') throw new Refusal(entry)
+  if (typeof entry === 'string') throw new ApiError('invalid_request', { detail: entry })
   return entry
 }
 
@@ -196,7 +199,9 @@ export async function importSuppressions(
       skipped.push(...(await findSkipped(tx, workspace_id, batch)))
       batch = []
       if (skipped.length > skippedMax) {
-        throw new Refusal(`More than ${skippedMax} rows add nothing. Nothing was imported.`)
+        throw new ApiError('invalid_request', {
+          detail: `More than ${skippedMax} rows add nothing. Nothing was imported.`,
+        })
       }
     }
     for await (const row of readTable(text)) {
@@ -246,7 +251,7 @@ const onTheList = 'It is on the list already.'
 
 /** A live message of the other side of a private chat. */
 export interface Heard {
-  readonly chat_id: string
+  readonly chat_id: ChatNumber
   readonly message: Message
 }
 
@@ -262,7 +267,7 @@ export function noteOptOuts(
   const evidence = asked.map(({ chat_id, message }) =>
     JSON.stringify({
       account_id,
-      chat_id: `${chatPrefix}${chat_id}`,
+      chat_id: chatIdOf(chat_id),
       message_id: message.id,
       text: message.text,
       timestamp: message.timestamp,

@@ -1,8 +1,9 @@
 /** The people who sign in, and the workspaces they belong to. */
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { Refusal } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId, randomText } from '../../lib/ids.ts'
+import { notFound } from '../../lib/names.ts'
 import { sha256 } from '../../lib/secrets.ts'
 import { isSound, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
@@ -30,7 +31,7 @@ export interface NewUser {
 export async function createUser(app: App, actor: Actor, fields: NewUser): Promise<User> {
   const { email, workspace_id, role = 'owner', operator = false } = fields
   if (!/^[^\s@]{1,64}@[^\s@]{1,255}$/.test(email) || !isSound(email)) {
-    throw new Refusal(`${quote(email)} is not an e-mail address.`)
+    throw new ApiError('invalid_request', { detail: `${quote(email)} is not an e-mail address.` })
   }
   await requireWorkspace(app.db, workspace_id)
   const id = await app.db.transaction(async (tx) => {
@@ -41,7 +42,9 @@ export async function createUser(app: App, actor: Actor, fields: NewUser): Promi
     const joined = await tx.run(sql`
       insert into memberships (workspace_id, user_id, role) values (${workspace_id}, ${user.id}, ${role})
       on conflict do nothing`)
-    if (joined === 0) throw new Refusal(`${email} is a member of this workspace already.`)
+    if (joined === 0) {
+      throw new ApiError('conflict', { detail: `${email} is a member of this workspace already.` })
+    }
     await record(app, tx, actor, {
       action: 'user.created',
       target: user.id,
@@ -59,7 +62,7 @@ export function listUsers(db: Db): Promise<User[]> {
 
 export async function requireUser(db: Db, id: string): Promise<User> {
   const user = isUuid(id) && (await selectUsers(db, id))[0]
-  if (!user) throw new Refusal(`There is no user ${quote(id)}. \`parley user list\` names them.`)
+  if (!user) throw notFound('user', id)
   return user
 }
 

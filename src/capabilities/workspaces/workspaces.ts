@@ -1,9 +1,10 @@
 /** Workspaces: the tenants. Everything else belongs to exactly one. */
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { Refusal } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
-import { isBlank, isSound, lengthOf, quote } from '../../lib/text.ts'
+import { notFound, requireName } from '../../lib/names.ts'
+import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { addStages, defaultStage } from '../pipeline/pipeline.ts'
 
@@ -73,17 +74,16 @@ export async function requireWorkspace(db: Db, id: string): Promise<Workspace> {
   const workspace =
     isUuid(id) &&
     (await db.maybe<Workspace>(sql`select id, name, timezone, created_at from workspaces where id = ${id}`))
-  if (!workspace)
-    throw new Refusal(`There is no workspace ${quote(id)}. \`parley workspace list\` names them.`)
+  if (!workspace) throw notFound('workspace', id)
   return workspace
 }
 
 async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promise<void> {
-  if (name !== undefined && (isBlank(name) || !isSound(name) || lengthOf(name) > 200)) {
-    throw new Refusal('A workspace has a name of 1 to 200 characters.')
-  }
+  if (name !== undefined) requireName('A workspace has a name', name)
   if (timezone !== undefined && !(await isTimezone(db, timezone))) {
-    throw new Refusal(`${quote(timezone)} is not an IANA time zone, such as Europe/Berlin.`)
+    throw new ApiError('invalid_request', {
+      detail: `${quote(timezone)} is not an IANA time zone, such as Europe/Berlin.`,
+    })
   }
 }
 

@@ -1,8 +1,10 @@
 /** The calls a session makes to the sandbox, whichever link carries them. */
 import { z } from 'zod'
+import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Chat, ChatPage, Message, Outcome, Person, Sent, UpdateBatch } from '../port.ts'
 
 const number64 = z.string().regex(/^-?\d{1,19}$/)
+const chat_id = number64.transform((digits) => digits as ChatNumber)
 const name = z.string().max(1000)
 
 const attachment = z.strictObject({
@@ -28,19 +30,19 @@ export const callParams = {
   }),
   upload_end: z.strictObject({ handle: name }),
   send: z.strictObject({
-    chat_id: number64,
+    chat_id,
     text: z.string(),
     handle: name.nullable(),
     random_id: z.string().max(40),
   }),
   history: z.strictObject({
-    chat_id: number64,
+    chat_id,
     before: z.strictObject({ message_id: number64 }).nullable(),
     limit: z.int().min(1).max(1000),
   }),
   chats: z.strictObject({ after: z.string().max(100).nullable(), limit: z.int().min(1).max(1000) }),
   contacts: z.strictObject({}),
-  read_state: z.strictObject({ chat_id: number64, unread: z.boolean() }),
+  read_state: z.strictObject({ chat_id, unread: z.boolean() }),
 } as const
 
 function decode(text: string): Uint8Array {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { expectAccepted, Recorder, within } from '../../../test/platform/conformance-recorder.ts'
-import type { Session } from '../port.ts'
+import type { Chat, Session } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
 import { directLink } from './direct-link.ts'
 import type { NewFault } from './faults.ts'
@@ -21,13 +21,13 @@ async function setScene(fault?: NewFault) {
   const account = { account_id: 'acc_one', name: 'Sales desk', position: null }
   const session = expectAccepted(await platform.connect(account, recorder))
   const { person_id } = world.addPerson({ name: 'Mara' })
-  const chat_id = String(person_id)
+  const chat_id: Chat['id'] = `${person_id}`
   expectAccepted(await session.openChat(chat_id))
   if (fault) world.addFault(fault)
   return { world, platform, account, recorder, session, person_id, chat_id }
 }
 
-function sendTo(session: Session, chat_id: string, text = 'Hello') {
+function sendTo(session: Session, chat_id: Chat['id'], text = 'Hello') {
   return session.send({ chat_id, text, file: null, random_id: '1' })
 }
 

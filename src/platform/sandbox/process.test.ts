@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { expectAccepted, Recorder, within } from '../../../test/platform/conformance-recorder.ts'
 import { otherSide, type SandboxProcess, startProcess } from '../../../test/platform/sandbox-fixture.ts'
+import type { Submission } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
 import { socketLink } from './socket-link.ts'
 
@@ -36,7 +37,7 @@ describe('a sandbox process that is killed', () => {
     const { account_id } = account
     const accepted: string[] = []
     const sendings = Array.from({ length: 200 }, async (_, n) => {
-      const message = { chat_id: String(person_id), text: `${n}`, file: null, random_id: String(n) }
+      const message: Submission = { chat_id: `${person_id}`, text: `${n}`, file: null, random_id: String(n) }
       const outcome = await session.send(message)
       if (outcome.kind === 'accepted') accepted.push(message.text)
       if (accepted.length === 60) await sandbox.kill('SIGKILL')
@@ -63,9 +64,7 @@ describe('a sandbox process that is killed', () => {
     const { session } = await setScene()
     const answer = await sandbox.ask('addPerson', { name: 'Mara', behaviour: 'replies', delay_seconds: 0.5 })
     const { person_id } = answer as { person_id: number }
-    expectAccepted(
-      await session.send({ chat_id: String(person_id), text: 'Hello', file: null, random_id: '1' }),
-    )
+    expectAccepted(await session.send({ chat_id: `${person_id}`, text: 'Hello', file: null, random_id: '1' }))
     await sandbox.kill('SIGKILL')
     sandbox = await startProcess(data_dir)
     const { recorder } = await setScene(new Recorder('0'))

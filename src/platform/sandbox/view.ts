@@ -1,4 +1,5 @@
 /** How an account sees the world: the port's people, chats, messages and updates, made from the state. */
+import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Chat, Message, Person, Update } from '../port.ts'
 import type { Account, Box, Happening, Post, State } from './state.ts'
 
@@ -18,12 +19,12 @@ export function viewChat(state: State, account: Account, box: Box): Chat {
   const self = viewPerson(state, account, account.person_id)
   if (chat_id > 0) {
     const person = viewPerson(state, account, chat_id)
-    const { id, name, username } = person
-    return { id, kind: 'private', name, username, unread_count, participants: [self, person] }
+    const { name, username } = person
+    return { id: `${chat_id}`, kind: 'private', name, username, unread_count, participants: [self, person] }
   }
   const group = state.groups.get(chat_id)
   return {
-    id: String(chat_id),
+    id: `${chat_id}`,
     kind: 'group',
     name: group?.name ?? '',
     username: group?.username ?? null,
@@ -47,7 +48,7 @@ export function viewMessage(post: Post): Message {
 
 /** A message that arrived while nobody listened is as live as any other: it lies after the stored position. */
 export function viewUpdate(state: State, account: Account, happening: Happening): Update {
-  const chat_id = String(happening.chat_id)
+  const chat_id: ChatNumber = `${happening.chat_id}`
   switch (happening.kind) {
     case 'message': {
       const box = account.boxes.get(happening.chat_id)

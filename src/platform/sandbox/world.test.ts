@@ -32,7 +32,7 @@ function setWorld(options: { data_dir?: string | null; seed?: number } = {}): {
 }
 
 function say(world: World, person_id: number, text: string) {
-  const message = { chat_id: String(person_id), text, random_id: '1' }
+  const message = { chat_id: `${person_id}`, text, random_id: '1' } as const
   return send(world, world.requireAccount(account_id), { message, file: null })
 }
 
@@ -126,7 +126,7 @@ describe('messages', () => {
     expect(updates(world)).toEqual([])
     expect(world.nextDueAt()).toBeNull()
     expect(world.journal(0)).toEqual([])
-    const page = { chat_id: String(person_id), before: null, limit: 10 }
+    const page = { chat_id: `${person_id}`, before: null, limit: 10 } as const
     const history = readHistory(world.requireAccount(account_id), page)
     expect(history).toMatchObject({ value: [{ text: '3' }, { text: '2' }, { text: '1', is_sender: true }] })
     expect(world.requireAccount(account_id).boxes.get(person_id)?.unread_count).toBe(1)

@@ -4,7 +4,7 @@ import type { Account } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { joinText, type Row } from '../../lib/page.ts'
-import { chatNumber, parseTime } from '../../lib/shapes.ts'
+import { type ChatId, type ChatNumber, chatNumber, parseTime } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.ts'
 
@@ -30,7 +30,7 @@ const fetchMsMax = 10_000
 export async function listMessages(
   app: App,
   accounts: readonly Account[],
-  { chat_id, query }: { chat_id: string; query: MessageQuery },
+  { chat_id, query }: { chat_id: ChatId; query: MessageQuery },
 ): Promise<string> {
   const require = () => requireChat(app, accounts, { chat_id, missing: 'chat_not_found' })
   const [first, another] = accounts
@@ -89,7 +89,7 @@ function pageText(
 /** Index order from first to last: a page costs the same wherever it lies. */
 export function messagePage(
   account_id: string,
-  chat_id: string,
+  chat_id: ChatNumber,
   { before = end, limit }: { before?: Point; limit: number },
 ): Sql {
   return sql`

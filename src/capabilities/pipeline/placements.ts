@@ -2,9 +2,9 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
-import { type Batch, pageText, type Row, streamText } from '../../lib/page.ts'
-import { Json, Stream } from '../../route.ts'
+import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
+import { type LongList, streamOrPage } from '../../long-list.ts'
+import type { Json, Stream } from '../../route.ts'
 import { listStages } from './pipeline.ts'
 
 export interface PipelineQuery {
@@ -13,46 +13,32 @@ export interface PipelineQuery {
 }
 
 export const placementsMax = 1_000
-/** So much of a text is taken back at once; several times as much and the server grows by megabytes it need not have. */
-const batchSize = 500
+
+const placements: LongList = {
+  name: 'placements',
+  pageSize: placementsMax,
+  page: placementPage,
+  // Several times as many, and the server's memory grows by megabytes that it does not need.
+  batchSize: 500,
+  batch: placementBatch,
+}
 
 export async function readPipeline(
   app: App,
-  caller: Caller,
+  { workspace_id }: Caller,
   accounts: readonly Account[],
-  { cursor, limit = cursor === undefined ? undefined : placementsMax }: PipelineQuery,
+  { limit, paging }: { limit: number | undefined; paging: Paging },
 ): Promise<Json | Stream> {
-  const stages = JSON.stringify(await listStages(app.db, caller.workspace_id))
-  if (limit === undefined) {
-    const read = (account_id: string, after: readonly string[] | undefined) =>
-      app.db.maybe<Batch>(placementBatch(account_id, after, batchSize))
-    return Stream.begin(
-      streamText(`{"stages":${stages},"placements":[`, accounts, {
-        size: batchSize,
-        read,
-        tail: '],"next_cursor":null,"has_more":false}',
-      }),
-    )
-  }
-  const after = readPipelineCursor(app, caller, { cursor })
-  const rows = await app.db.lists<Row>(placementPage(accounts, { after, limit: limit + 1 }))
-  const page = pageText('placements', rows, {
-    limit,
-    cursor: (position) => makeCursor(app.secrets, scopeOf(caller), position),
-  })
-  return new Json(`{"stages":${stages},${page.slice(1)}`)
+  const stages = JSON.stringify(await listStages(app.db, workspace_id))
+  return streamOrPage(app, accounts, placements, { before: `"stages":${stages},`, limit, paging })
 }
 
-export function readPipelineCursor(
-  app: App,
-  caller: Caller,
+export function readPipelinePaging(
+  { secrets }: App,
+  { workspace_id }: Caller,
   { cursor }: PipelineQuery,
-): Position | undefined {
-  return cursor === undefined ? undefined : readCursor(app.secrets, scopeOf(caller), cursor)
-}
-
-function scopeOf({ workspace_id }: Caller): CursorScope {
-  return { workspace_id, operation: 'get_pipeline', filters: {} }
+): Paging {
+  return readPaging(secrets, { workspace_id, operation: 'get_pipeline', filters: {} }, cursor)
 }
 
 /** Neither an account's id nor a stage's key has a character that JSON would write otherwise. */

@@ -2,11 +2,12 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor, readOnce } from '../../lib/cursor.ts'
+import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
+import { notFound } from '../../lib/names.ts'
 import { pageText, type Row } from '../../lib/page.ts'
-import { quote } from '../../lib/text.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
 
 export interface ChatFilters {
   readonly stage_key?: string | undefined
@@ -28,27 +29,21 @@ export async function listChats(
   app: App,
   caller: Caller,
   accounts: readonly Account[],
-  query: ChatQuery,
+  { query, paging: { after, next } }: { query: ChatQuery; paging: Paging },
 ): Promise<string> {
   const { account_id: _, cursor: __, limit, ...filters } = query
-  const after = readChatCursor(app, caller, query)
   await requireFilters(app, caller, filters)
   const rows = await app.db.lists<Row>(chatPage(accounts, { filters, after, limit: limit + 1 }))
-  return pageText('chats', rows, {
-    limit,
-    cursor: (position) => makeCursor(app.secrets, scopeOf(caller, query), position),
-  })
+  return pageText('chats', rows, { limit, next })
 }
 
-/** Where the page begins. Throws if the cursor was made for another query. */
-export function readChatCursor(app: App, caller: Caller, query: ChatQuery): Position | undefined {
-  const { cursor } = query
-  if (cursor === undefined) return undefined
-  return readOnce(query, () => readCursor(app.secrets, scopeOf(caller, query), cursor))
-}
-
-function scopeOf({ workspace_id }: Caller, { cursor: _, limit: __, ...filters }: ChatQuery): CursorScope {
-  return { workspace_id, operation: 'list_chats', filters: { ...filters } }
+/** A cursor belongs to the filters that it was made with. */
+export function readChatPaging(
+  { secrets }: App,
+  { workspace_id }: Caller,
+  { cursor, limit: _, ...filters }: ChatQuery,
+): Paging {
+  return readPaging(secrets, { workspace_id, operation: 'list_chats', filters: { ...filters } }, cursor)
 }
 
 /**
@@ -98,7 +93,7 @@ async function requireFilters(app: App, caller: Caller, filters: ChatFilters): P
   if (stage_key !== undefined) {
     const known = await app.db.maybe(sql`
       select 1 from stages where workspace_id = ${caller.workspace_id} and key = ${stage_key}`)
-    if (!known) throw new ApiError('invalid_stage', { detail: `There is no stage ${quote(stage_key)}.` })
+    if (!known) throw notFound('stage', stage_key, 'invalid_stage')
   }
   if (column_id !== undefined) {
     const known =
@@ -119,7 +114,7 @@ export interface ChatExtras {
 export async function describeChat(
   app: App,
   account: Account,
-  { chat_id, extras }: { chat_id: string; extras: ChatExtras },
+  { chat_id, extras }: { chat_id: ChatNumber; extras: ChatExtras },
 ): Promise<string> {
   const { item } = await app.db.one<{ item: string }>(sql`
     select row_to_json(item)::text as item

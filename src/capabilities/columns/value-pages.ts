@@ -2,9 +2,9 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor } from '../../lib/cursor.ts'
-import { type Batch, pageText, type Row, streamText } from '../../lib/page.ts'
-import { Json, Stream } from '../../route.ts'
+import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
+import { type LongList, streamOrPage } from '../../long-list.ts'
+import type { Json, Stream } from '../../route.ts'
 import { listColumns } from './columns.ts'
 
 export interface ColumnQuery {
@@ -14,44 +14,32 @@ export interface ColumnQuery {
 }
 
 export const valuesMax = 1_000
-/** Values may be long, and short texts are forgotten sooner: see the placements. */
-const batchSize = 250
+
+const values: LongList = {
+  name: 'values',
+  pageSize: valuesMax,
+  page: valuePage,
+  // Half as many as placements, because a value may be long.
+  batchSize: 250,
+  batch: valueBatch,
+}
 
 export async function readColumns(
   app: App,
-  caller: Caller,
+  { workspace_id }: Caller,
   accounts: readonly Account[],
-  query: ColumnQuery,
+  { limit, paging }: { limit: number | undefined; paging: Paging },
 ): Promise<Json | Stream> {
-  const { cursor, limit = cursor === undefined ? undefined : valuesMax } = query
-  const columns = JSON.stringify(await listColumns(app.db, caller.workspace_id))
-  if (limit === undefined) {
-    const read = (account_id: string, after: readonly string[] | undefined) =>
-      app.db.maybe<Batch>(valueBatch(account_id, after, batchSize))
-    return Stream.begin(
-      streamText(`{"columns":${columns},"values":[`, accounts, {
-        size: batchSize,
-        read,
-        tail: '],"next_cursor":null,"has_more":false}',
-      }),
-    )
-  }
-  const after = readColumnCursor(app, caller, query)
-  const rows = await app.db.lists<Row>(valuePage(accounts, { after, limit: limit + 1 }))
-  const page = pageText('values', rows, {
-    limit,
-    cursor: (position) => makeCursor(app.secrets, scopeOf(caller, query), position),
-  })
-  return new Json(`{"columns":${columns},${page.slice(1)}`)
+  const columns = JSON.stringify(await listColumns(app.db, workspace_id))
+  return streamOrPage(app, accounts, values, { before: `"columns":${columns},`, limit, paging })
 }
 
-export function readColumnCursor(app: App, caller: Caller, query: ColumnQuery): Position | undefined {
-  if (query.cursor === undefined) return undefined
-  return readCursor(app.secrets, scopeOf(caller, query), query.cursor)
-}
-
-function scopeOf({ workspace_id }: Caller, { account_id }: ColumnQuery): CursorScope {
-  return { workspace_id, operation: 'get_columns', filters: { account_id } }
+export function readColumnPaging(
+  { secrets }: App,
+  { workspace_id }: Caller,
+  { account_id, cursor }: ColumnQuery,
+): Paging {
+  return readPaging(secrets, { workspace_id, operation: 'get_columns', filters: { account_id } }, cursor)
 }
 
 const item = sql`cross join lateral (

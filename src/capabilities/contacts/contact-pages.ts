@@ -2,7 +2,7 @@
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
-import { type CursorScope, makeCursor, type Position, readCursor, readOnce } from '../../lib/cursor.ts'
+import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import { prefixTerms, toTsquery } from '../../lib/tokens.ts'
 
@@ -19,28 +19,20 @@ const start: Position = ['', '-9223372036854775808', '']
 /** The page as JSON text. `q` finds names with words that begin with its words, whatever their case or accents. */
 export async function listContacts(
   app: App,
-  caller: Caller,
   accounts: readonly Account[],
-  query: ContactQuery,
+  { query: { limit, q }, paging: { after, next } }: { query: ContactQuery; paging: Paging },
 ): Promise<string> {
-  const { limit, q } = query
-  const after = readContactCursor(app, caller, query)
   const rows = await app.db.lists<Row>(contactPage(accounts, { after, limit: limit + 1, q }))
-  return pageText('contacts', rows, {
-    limit,
-    cursor: (position) => makeCursor(app.secrets, scopeOf(caller, query), position),
-  })
+  return pageText('contacts', rows, { limit, next })
 }
 
-/** Where the page begins. Throws if the cursor was made for another query. */
-export function readContactCursor(app: App, caller: Caller, query: ContactQuery): Position | undefined {
-  const { cursor } = query
-  if (cursor === undefined) return undefined
-  return readOnce(query, () => readCursor(app.secrets, scopeOf(caller, query), cursor))
-}
-
-function scopeOf({ workspace_id }: Caller, { account_id, q }: ContactQuery): CursorScope {
-  return { workspace_id, operation: 'list_contacts', filters: { account_id, q } }
+/** A cursor belongs to the filters that it was made with. */
+export function readContactPaging(
+  { secrets }: App,
+  { workspace_id }: Caller,
+  { account_id, q, cursor }: ContactQuery,
+): Paging {
+  return readPaging(secrets, { workspace_id, operation: 'list_contacts', filters: { account_id, q } }, cursor)
 }
 
 /** One statement for every page, the first included, with one plan: see `chatPage`. */

@@ -1,6 +1,6 @@
 /** The list as a table: what a file's rows mean, and what is wrong with those that mean nothing. Pure. */
 import { type CsvRow, parseCsv } from '../../lib/csv.ts'
-import { Refusal } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 
@@ -24,9 +24,9 @@ export async function* readTable(text: Text): AsyncGenerator<Found | Skipped, vo
   const names = head.done ? [] : head.value.cells.map((cell) => cell.trim().toLowerCase())
   const read = names.includes('kind') && names.includes('value') ? readPair : readColumns
   if (read === readColumns && !names.some((name) => kinds.includes(name as Kind))) {
-    throw new Refusal(
-      `The first line must name the columns: kind and value, or any of ${kinds.join(', ')}. Nothing was imported.`,
-    )
+    throw new ApiError('invalid_request', {
+      detail: `The first line must name the columns: kind and value, or any of ${kinds.join(', ')}. Nothing was imported.`,
+    })
   }
   for await (const row of rows) yield* read(names, row)
 }

@@ -1,0 +1,21 @@
+/** What the command line adds to a capability's sentence: the verb or the options that help. */
+import { ApiError } from '../lib/errors.ts'
+
+/** By what was named and is not there. */
+const hints: Readonly<Record<string, string>> = {
+  workspace: '`parley workspace list` names them.',
+  user: '`parley user list` names them.',
+  key: '`parley key list` names them.',
+  account: '`parley account list` names them.',
+  operation: '`parley operation list` names them.',
+  stage: '`parley stage list` names them.',
+  column: '`parley column list` names them.',
+  option: '`parley column list` names them.',
+  identity: 'The options are --platform-id, --username and --phone.',
+}
+
+/** The sentence of a refusal as it stands on the terminal. */
+export function sentenceOf(error: Error): string {
+  const hint = error instanceof ApiError && error.missing !== undefined ? hints[error.missing] : undefined
+  return hint === undefined ? error.message : `${error.message} ${hint}`
+}

@@ -1,0 +1,16 @@
+/** What people name: how long a name may be, and what is answered where nothing has it. */
+import { ApiError, type ErrorCode } from './errors.ts'
+import { isBlank, isSound, lengthOf, quote } from './text.ts'
+
+const nameMax = 200
+
+/** `rule` begins the sentence of the refusal: "A workspace has a name", "A stage has a label". */
+export function requireName(rule: string, name: string): void {
+  if (isBlank(name) || !isSound(name) || lengthOf(name) > nameMax) {
+    throw new ApiError('invalid_request', { detail: `${rule} of 1 to ${nameMax} characters.` })
+  }
+}
+
+export function notFound(missing: string, name: string, code: ErrorCode = 'not_found'): ApiError {
+  return new ApiError(code, { detail: `There is no ${missing} ${quote(name)}.`, missing })
+}

@@ -1,0 +1,42 @@
+/** Lists of any length: the whole of one in a single stream where no limit is asked for, otherwise a page at a time. */
+import type { App } from './app.ts'
+import type { Account } from './contract.ts'
+import type { Sql } from './db/sql.ts'
+import type { Paging, Position } from './lib/cursor.ts'
+import { type Batch, pageText, type Row, streamText } from './lib/page.ts'
+import { Json, Stream } from './route.ts'
+
+export interface LongList {
+  /** The property that holds the items. */
+  readonly name: string
+  /** What a page with a cursor and without a limit holds. */
+  readonly pageSize: number
+  readonly page: (
+    accounts: readonly Account[],
+    { after, limit }: { after: Position | undefined; limit: number },
+  ) => Sql
+  /** How many rows of a stream are read at a time: each batch is held as one text. */
+  readonly batchSize: number
+  readonly batch: (account_id: string, after: readonly string[] | undefined, size: number) => Sql
+}
+
+/** `before` is what stands in front of the items, as JSON: `"stages":[…],`. */
+export async function streamOrPage(
+  app: App,
+  accounts: readonly Account[],
+  list: LongList,
+  { before, limit, paging }: { before: string; limit: number | undefined; paging: Paging },
+): Promise<Json | Stream> {
+  const { name, pageSize, batchSize } = list
+  const { after, next } = paging
+  if (limit === undefined && after === undefined) {
+    const read = (account_id: string, last: readonly string[] | undefined) =>
+      app.db.maybe<Batch>(list.batch(account_id, last, batchSize))
+    const tail = '],"next_cursor":null,"has_more":false}'
+    return Stream.begin(streamText(`{${before}"${name}":[`, accounts, { size: batchSize, read, tail }))
+  }
+  const size = limit ?? pageSize
+  const rows = await app.db.lists<Row>(list.page(accounts, { after, limit: size + 1 }))
+  const page = pageText(name, rows, { limit: size, next })
+  return new Json(`{${before}${page.slice(1)}`)
+}
