@@ -8,7 +8,7 @@ import { ApiError } from '../../lib/errors.ts'
 
 export const leaseSeconds = 15
 /** A session that answered or delivered something this recently is live. */
-export const liveSeconds = 90
+export const liveSeconds = 90 // limit: live session
 /** A worker that has not been heard of for this long is not counted on. */
 const silentSeconds = 7
 
