@@ -1,7 +1,7 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
-import { smallLimits } from './test/limits/small.ts'
+import { briefSessions, patientStore, withPatches } from './test/limits/patched.ts'
 
-/** Takes seconds each: the whole contract, the structure, and what needs no service. `npm run test:quick` runs these. */
+/** The whole contract, the structure, and what needs no service: `npm run test:quick`. */
 const quick = [
   'src/lib/**/*.test.ts',
   'src/*.test.ts',
@@ -9,27 +9,32 @@ const quick = [
   'test/architecture.test.ts',
   'test/contract.test.ts',
 ]
-/** Much data, or a minute of real processes: `npm run test:slow`. */
+/** How the store gives up on its database, and how much memory a process takes: alone, as shipped. */
+const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
+/** Sessions whose limits are made small. */
+const limits = ['test/limits/**/*.test.ts']
+/** Much data, or minutes of real processes: `npm run test:slow`. */
 const slow = ['src/capabilities/search/search-large.test.ts', 'test/streams.test.ts', 'test/takeover.test.ts']
 /** Real processes that are hurt: `npm run test:faults`. */
 const faults = ['test/faults/**/*.test.ts']
-/** Loaded with small limits. */
-const limits = ['test/limits/**/*.test.ts']
 
 /** Every test file is in exactly one project, so that `npx vitest run FILE` runs it once. */
 export default defineConfig({
   test: {
     globalSetup: ['test/harness/cluster.ts'],
     pool: 'forks',
-    // One more than most machines have cores to spare: files wait for PostgreSQL and for processes much of the time.
+    // Files wait for PostgreSQL and for processes much of the time.
     maxWorkers: 3,
     projects: [
-      project('quick', quick),
+      project('quick', quick, { isolate: false, patches: patientStore }),
       project('main', ['src/**/*.test.ts', 'test/**/*.test.ts'], {
-        exclude: [...quick, ...slow, ...faults, ...limits],
+        exclude: [...quick, ...shipped, ...limits, ...slow, ...faults],
+        isolate: false,
+        patches: patientStore,
       }),
-      { ...project('limits', limits), plugins: [smallLimits()] },
-      project('slow', slow),
+      project('shipped', shipped),
+      project('limits', limits, { patches: [...patientStore, ...briefSessions] }),
+      project('slow', slow, { patches: patientStore }),
       project('faults', faults),
     ],
   },
@@ -38,8 +43,12 @@ export default defineConfig({
 function project(
   name: string,
   include: string[],
-  more: TestProjectInlineConfiguration['test'] = {},
+  { patches = [], ...more }: TestProjectInlineConfiguration['test'] & { patches?: typeof patientStore } = {},
 ): TestProjectInlineConfiguration {
-  // How long a hang may take, not how fast a machine must be.
-  return { extends: true, test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, ...more } }
+  return {
+    extends: true,
+    plugins: [withPatches(patches)],
+    // How long a hang may take, not how fast a machine must be.
+    test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, ...more },
+  }
 }

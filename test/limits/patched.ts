@@ -1,24 +1,31 @@
 /**
- * Limits of the shipped source made small, for tests that would wait for minutes otherwise. The tests of this folder
- * are a project of their own in vitest.config.ts, whose modules are loaded with these patches (`../faults/patch.ts`).
+ * Limits of the shipped source changed for tests in this process, by their markers (`../faults/patch.ts`). A project of
+ * vitest.config.ts says with which of them its modules are loaded.
  */
 import { relative, sep } from 'node:path'
 import type { Plugin } from 'vite'
 import { readSources, repository } from '../faults/markers.ts'
 import { applyPatches, type Patch, placePatches } from '../faults/patch.ts'
 
+/** A busy machine takes its time for the large data of a test. Whoever tests these limits is loaded without. */
+export const patientStore: readonly Patch[] = [
+  { marker: 'limit: statement', replace: 'statement_timeout: 60_000,' },
+  { marker: 'limit: idle transaction', replace: 'idle_in_transaction_session_timeout: 90_000,' },
+  { marker: 'limit: silence of the database', replace: 'const silentMsMax = 75_000' },
+]
+
 /** A tenth of what is shipped: what depends on their proportions holds as it does there. */
-const patches: readonly Patch[] = [
+export const briefSessions: readonly Patch[] = [
   { marker: 'limit: live session', replace: 'export const liveSeconds = 9' },
   { marker: 'limit: quiet session', replace: 'const quietMs = 3_000' },
   { marker: 'limit: answer to a ping', replace: 'const pingMsMax = 1_500' },
 ]
 
-export function smallLimits(): Plugin {
+export function withPatches(patches: readonly Patch[]): Plugin {
   const placed = placePatches(readSources(), patches)
   if (typeof placed === 'string') throw new Error(placed)
   return {
-    name: 'small-limits',
+    name: 'patches',
     enforce: 'pre',
     transform(text, id) {
       const wanted = placed.get(relative(repository, id).split(sep).join('/'))
