@@ -7,11 +7,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, runParley, until } from '../harness/process.ts'
+import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene, stopAt, told, untilStopped } from './scene.ts'
 
-/** A little longer than may pass between the boundary and the call. */
-const deadlineMs = 10_200
+/** Less than is shipped may pass between the boundary and the call. */
+const briefDeadline: Patch = {
+  marker: 'limit: from boundary to call',
+  replace: 'const submitMsMax = 3_000',
+}
+const deadlineMs = 3_200
 
 let plant: Plant
 let scene: Scene
@@ -33,7 +38,7 @@ afterAll(async () => {
 describe('12: paused longer than the lease, before the deadline check', () => {
   test('given up by another process; the owner proves that it wrote nothing, and the repeat runs', async () => {
     const wanted = scene.send()
-    await scene.arm(stopAt('crash point 12'))
+    await scene.arm(stopAt('crash point 12'), briefDeadline)
     const first = scene.ask(wanted)
     await untilStopped(plant.work(0))
     const stoppedAt = performance.now()
@@ -42,7 +47,7 @@ describe('12: paused longer than the lease, before the deadline check', () => {
     expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
     expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
     expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
-    await sleep(deadlineMs - (performance.now() - stoppedAt))
+    await sleep(Math.max(0, deadlineMs - (performance.now() - stoppedAt)))
     plant.work(0).resume()
     expect(await scene.until(wanted, 'released')).toMatchObject({ reason: 'never_written', accepted: 0 })
     await plant.work(1).kill()

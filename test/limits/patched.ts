@@ -14,11 +14,15 @@ export const patientStore: readonly Patch[] = [
   { marker: 'limit: silence of the database', replace: 'const silentMsMax = 75_000' },
 ]
 
-/** A tenth of what is shipped: what depends on their proportions holds as it does there. */
+/** About a tenth of what is shipped: what depends on their proportions holds as it does there. */
 export const briefSessions: readonly Patch[] = [
   { marker: 'limit: live session', replace: 'export const liveSeconds = 9' },
   { marker: 'limit: quiet session', replace: 'const quietMs = 3_000' },
   { marker: 'limit: answer to a ping', replace: 'const pingMsMax = 1_500' },
+  {
+    marker: 'limit: answer of the platform',
+    replace: 'const answerMsMax = { text: 2_000, file: 10_000 }',
+  },
 ]
 
 export function withPatches(patches: readonly Patch[]): Plugin {
