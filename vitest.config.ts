@@ -1,11 +1,54 @@
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { briefSessions, patientStore, withPatches } from './test/limits/patched.ts'
 
+/** The whole contract, the structure, and what needs no service: `npm run test:quick`. */
+const quick = [
+  'src/lib/**/*.test.ts',
+  'src/*.test.ts',
+  'src/platform/**/{world,faults}.test.ts',
+  'test/architecture.test.ts',
+  'test/contract.test.ts',
+]
+/** How the store gives up on its database, and how much memory a process takes: alone, as shipped. */
+const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
+/** Sessions whose limits are made small. */
+const limits = ['test/limits/**/*.test.ts']
+/** Much data, or minutes of real processes: `npm run test:slow`. */
+const slow = ['src/capabilities/search/search-large.test.ts', 'test/streams.test.ts', 'test/takeover.test.ts']
+/** Real processes that are hurt: `npm run test:faults`. */
+const faults = ['test/faults/**/*.test.ts']
+
+/** Every test file is in exactly one project, so that `npx vitest run FILE` runs it once. */
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['test/harness/cluster.ts'],
     pool: 'forks',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Files wait for PostgreSQL and for processes much of the time.
+    maxWorkers: 3,
+    projects: [
+      project('quick', quick, { isolate: false, patches: patientStore }),
+      project('main', ['src/**/*.test.ts', 'test/**/*.test.ts'], {
+        exclude: [...quick, ...shipped, ...limits, ...slow, ...faults],
+        isolate: false,
+        patches: patientStore,
+      }),
+      project('shipped', shipped),
+      project('limits', limits, { patches: [...patientStore, ...briefSessions] }),
+      project('slow', slow, { patches: patientStore }),
+      project('faults', faults),
+    ],
   },
 })
+
+function project(
+  name: string,
+  include: string[],
+  { patches = [], ...more }: TestProjectInlineConfiguration['test'] & { patches?: typeof patientStore } = {},
+): TestProjectInlineConfiguration {
+  return {
+    extends: true,
+    plugins: [withPatches(patches)],
+    // How long a hang may take, not how fast a machine must be.
+    test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, ...more },
+  }
+}

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await endProcesses()
   for (const pid of await serversOf(home)) process.kill(pid, 'SIGKILL')
-  await until('every server is gone', 10_000, async () => (await serversOf(home)).length === 0)
+  await until('every server is gone', 30_000, async () => (await serversOf(home)).length === 0)
   await rm(home, { recursive: true, force: true })
 })
 
@@ -71,7 +71,7 @@ describe('the life of an embedded database', () => {
   test('the first start prints a key that works, and is ready', async () => {
     service = start()
     url = await service.ready()
-    await until('the key is printed', 5_000, () => keysIn(service.stdout()).length > 0)
+    await until('the key is printed', 30_000, () => keysIn(service.stdout()).length > 0)
     expect(keysIn(service.stdout())).toHaveLength(1)
     key = keysIn(service.stdout())[0] ?? ''
     expect(await statusOf(`${url}/readyz`)).toBe(200)
@@ -96,20 +96,20 @@ describe('the life of an embedded database', () => {
     expect(before.map(({ name }) => name)).toEqual(gates)
     expect(workspaces).toHaveLength(1)
     await json('gate', 'disable', 'rest')
-    await until('the gate is closed', 1_500, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
+    await until('the gate is closed', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
     await json('gate', 'enable', 'rest')
-    await until('the gate is open', 1_500, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
+    await until('the gate is open', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
     expect(await statusOf(`${url}/readyz`)).toBe(200)
   })
 
   test('a killed server under a running service comes back by itself', async () => {
     const [pid = 0] = await serversOf(data_dir)
     process.kill(pid, 'SIGKILL')
-    await until('it answers again', 20_000, async () => {
+    await until('it answers again', 30_000, async () => {
       const [now] = await serversOf(data_dir)
       return now !== undefined && now !== pid && (await statusOf(`${url}/readyz`)) === 200
     })
-    await until('it serves again', 5_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
+    await until('it serves again', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
   })
 
   test('a killed service leaves a server that the next start takes over', async () => {
@@ -159,7 +159,7 @@ describe('the life of an embedded database', () => {
 
   test('told to stop while it is still starting, it leaves no server behind', async () => {
     service = start()
-    await until('the server is there', 20_000, async () => (await serversOf(data_dir)).length > 0)
+    await until('the server is there', 30_000, async () => (await serversOf(data_dir)).length > 0)
     service.signal('SIGTERM')
     const { code, stderr } = await service.exit()
     // The signal may also come when all is ready, and then it is a clean end.

@@ -54,7 +54,7 @@ class Scene {
     const { url } = this.database
     const settings = { DATABASE_URL: url, PARLEY_SECRET: testSecret, ...manual, ...env }
     this.base = await spawnParley([...args, '--port', '0'], settings).ready()
-    await until('the account is ready', 10_000, async () => (await this.#status()) === 'READY')
+    await until('the account is ready', 30_000, async () => (await this.#status()) === 'READY')
   }
 
   async #status(): Promise<string> {
@@ -299,7 +299,7 @@ describe('parley sandbox --seed', () => {
       }
       const { body } = await ask(base, '/clock', { to: '2026-11-03T09:00:00Z' })
       const end = Object(body.positions).acc_one
-      await until('everything is heard', 5_000, () => batches.at(-1)?.position === end)
+      await until('everything is heard', 30_000, () => batches.at(-1)?.position === end)
       return JSON.stringify(batches.flatMap(({ updates }) => updates))
     })
     const journal = await (await fetch(`${base}/sandbox/v1/journal`)).text()

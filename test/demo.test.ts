@@ -62,7 +62,7 @@ async function me(base: string, key: string): Promise<Me> {
 }
 
 async function untilReady(base: string, key: string): Promise<Me> {
-  return until('both accounts are ready', 5_000, async () => {
+  return until('both accounts are ready', 30_000, async () => {
     const found = await me(base, key)
     return found.accounts.length === 2 && found
   })
@@ -87,7 +87,7 @@ describe('parley start on an empty data directory', () => {
     data_dir = join(directory, 'first')
     service = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
     base = await service.ready()
-    key = await until('the key is printed', 2_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
+    key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
   })
 
   test('200 has two accounts that are ready within seconds, for a key with all scopes', async () => {
@@ -138,7 +138,7 @@ describe('parley start on an empty data directory', () => {
       200,
     )
     const headers = { authorization: `Bearer ${key}` }
-    await until('the event is there', 2_000, async () => {
+    await until('the event is there', 30_000, async () => {
       const response = await fetch(`${base}/api/v1/events`, { headers })
       return JSON.stringify(await response.json()).includes('Are you there?')
     })

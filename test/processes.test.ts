@@ -10,6 +10,7 @@ import { copyDatabase } from './harness/database.ts'
 import { probes } from './harness/probes.ts'
 import { endProcesses, type Parley, spawnParley, until } from './harness/process.ts'
 import { openService, type Service } from './harness/service.ts'
+import { timed } from './harness/timed.ts'
 
 const secret = 'a secret for tests that is long enough'
 
@@ -52,7 +53,7 @@ async function bothSee(what: string, seen: (url: string) => Promise<boolean>): P
   )
 }
 
-describe('two processes on one database', () => {
+describe('two processes on one database', timed, () => {
   test('200 from both, and /readyz says that the work is done elsewhere', async () => {
     const { key, workspace_id } = await service.tenant()
     for (const url of urls) {
@@ -132,7 +133,8 @@ describe('two processes on one database', () => {
 })
 
 describe('a process that is told to stop', () => {
-  test('200 for what is under way, nothing new, exit 0', async () => {
+  // What waits for the lock is refused after two seconds.
+  test('200 for what is under way, nothing new, exit 0', timed, async () => {
     const { key } = await service.tenant()
     const leaving = serve(service.database.url)
     const url = await leaving.ready()
@@ -140,14 +142,14 @@ describe('a process that is told to stop', () => {
     try {
       await client.query('begin; lock table workspaces in access exclusive mode')
       const under_way = ask(url, key)
-      await until('the request waits', 1_500, async () => {
+      await until('the request waits', 30_000, async () => {
         const { rows } = await client.query(
           `select from pg_locks where not granted and relation = 'workspaces'::regclass`,
         )
         return rows.length > 0
       })
       leaving.signal('SIGTERM')
-      await until('it is stopping', 1_000, () => leaving.stdout().includes('"msg":"stopping"'))
+      await until('it is stopping', 30_000, () => leaving.stdout().includes('"msg":"stopping"'))
       await client.query('rollback')
       expect((await under_way).status).toBe(200)
     } finally {
@@ -165,7 +167,7 @@ describe('a process that is told to stop', () => {
     const slow = connect(Number(port), hostname)
     for (const socket of [idle, slow]) socket.on('error', () => {})
     await new Promise((resolve) => slow.write('GET /api/v1/me HTTP/1.1\r\nHost: x\r\n', resolve))
-    await until('the service has heard it', 2_000, () => slow.bytesWritten > 0)
+    await until('the service has heard it', 30_000, () => slow.bytesWritten > 0)
     leaving.signal('SIGTERM')
     const { code } = await leaving.exit()
     for (const socket of [idle, slow]) socket.destroy()

@@ -77,7 +77,7 @@ describe('GET /pipeline without limit', () => {
     })
     await response.body?.getReader().read()
     leave.abort()
-    await until('the log tells of it', 5_000, () => lines().length > before)
+    await until('the log tells of it', 30_000, () => lines().length > before)
     expect(JSON.parse(lines().at(-1) ?? '')).toMatchObject({
       level: 'info',
       request_id: response.headers.get('x-request-id'),
@@ -93,7 +93,7 @@ describe('GET /pipeline without limit', () => {
     try {
       const { pool } = service.app.db
       await sleep(500)
-      await until('nothing is asked any more', 20_000, async () => pool.idleCount === pool.totalCount)
+      await until('nothing is asked any more', 30_000, async () => pool.idleCount === pool.totalCount)
       expect(await alive()).toBe(403)
     } finally {
       for (const socket of sockets) socket.destroy()

@@ -87,7 +87,7 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
     const rule = { limit: 3, seconds: 1 }
     for (let at = 0; at < 3; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(true)
     for (let at = 0; at < 20; at++) expect((await takeFrom(at, 'brief', rule)).allowed).toBe(false)
-    const window = await until('the window has passed', 3_000, async () => {
+    const window = await until('the window has passed', 30_000, async () => {
       const asked = await takeFrom(0, 'brief', rule)
       return asked.allowed && asked
     })
@@ -152,7 +152,7 @@ describe.runIf(hasRedis)('in Redis', () => {
       const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory]
       server = spawn('redis-server', options, { stdio: 'ignore' })
       const all = Array.from({ length: 3 }, () => redisLimits(`redis://127.0.0.1:${port}`))
-      await until('Redis answers', 10_000, () =>
+      await until('Redis answers', 30_000, () =>
         all[0]?.take('hello', minute).then(
           () => true,
           () => false,

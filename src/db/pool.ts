@@ -8,8 +8,8 @@ import type { Database, Db, Sql, Tx } from './sql.ts'
 /** Statements give up before a caller would: a stuck lock or a slow plan is an answer, not a queue. */
 const limits = {
   lock_timeout: 2_000,
-  statement_timeout: 5_000,
-  idle_in_transaction_session_timeout: 10_000,
+  statement_timeout: 5_000, // limit: statement
+  idle_in_transaction_session_timeout: 10_000, // limit: idle transaction
 }
 
 export type Connection = Pick<pg.PoolConfig, 'connectionString' | 'host' | 'user' | 'password' | 'database'>

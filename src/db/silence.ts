@@ -5,7 +5,7 @@
  */
 import type pg from 'pg'
 
-const silentMsMax = 7_500
+const silentMsMax = 7_500 // limit: silence of the database
 const lookMs = 500
 
 interface Wait {

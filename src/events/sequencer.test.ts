@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service } from '../../test/harness/service.ts'
+import { timed } from '../../test/harness/timed.ts'
 import { openNeighbour } from '../../test/harness/worker.ts'
 import type { Database } from '../db/sql.ts'
 import { sql } from '../db/sql.ts'
@@ -96,7 +97,7 @@ describe('four emitters and three sequencers at once', () => {
     expect(events).toHaveLength(2500)
   })
 
-  test('are as quick with a backlog that nobody has counted yet', async () => {
+  test('are as quick with a backlog that nobody has counted yet', timed, async () => {
     const { workspace_id } = await service.tenant()
     const { db } = service.app
     // As far as the statistics know, and the plans that were made from them, the table is empty.

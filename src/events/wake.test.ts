@@ -49,7 +49,7 @@ describe('between processes', () => {
     let accounts = 0
     other.on(onOutbox, () => outbox++)
     other.on(onAccounts, () => accounts++)
-    await until('both listen', 2_000, async () => {
+    await until('both listen', 30_000, async () => {
       one.signal(onOutbox)
       await sleep(10)
       return outbox > 0
@@ -57,7 +57,7 @@ describe('between processes', () => {
     await sleep(50)
     outbox = 0
     for (let n = 0; n < 1_000; n++) one.signal(n % 2 === 0 ? onOutbox : onAccounts)
-    await until('it is heard', 1_000, () => outbox > 0 && accounts > 0)
+    await until('it is heard', 30_000, () => outbox > 0 && accounts > 0)
     await sleep(50)
     expect(outbox).toBe(1)
     expect(accounts).toBe(1)
@@ -71,7 +71,7 @@ describe('between processes', () => {
     other.on(onAccounts, () => heard++)
     const untilHeard = async () => {
       heard = 0
-      await until('it is heard', 4_000, async () => {
+      await until('it is heard', 30_000, async () => {
         one.signal(onAccounts)
         await sleep(20)
         return heard > 0
@@ -91,17 +91,17 @@ describe('between processes', () => {
     const listener = sharedWake(db)
     let heard = 0
     listener.on(onAccounts, () => heard++)
-    await until('it listens', 2_000, async () => (await listeners()) > 0)
+    await until('it listens', 30_000, async () => (await listeners()) > 0)
     const command = sharedWake(db)
     command.signal(onAccounts)
     await command.close()
-    await until('it is heard', 1_000, () => heard > 0)
+    await until('it is heard', 30_000, () => heard > 0)
     await listener.close()
   })
 
   test('leaves no connection behind when it is closed while it connects', async () => {
     const wake = sharedWake(db)
     await wake.close()
-    await until('every connection is closed', 1_000, async () => (await listeners()) === 0)
+    await until('every connection is closed', 30_000, async () => (await listeners()) === 0)
   })
 })

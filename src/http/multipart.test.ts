@@ -5,6 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { timed } from '../../test/harness/timed.ts'
 import { chunkBytes } from '../access/ledger/files.ts'
 import { ApiError } from '../lib/errors.ts'
 import { drain } from './body.ts'
@@ -578,6 +579,7 @@ describe('a client', () => {
 
   test.each(['destroy', 'resetAndDestroy', 'end'] as const)(
     '400 at once when it goes away: %s',
+    timed,
     async (leave) => {
       for (const sentSoFar of ['', start.slice(0, 30), start, start + 'x'.repeat(600_000)]) {
         const socket = open()

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { timed } from '../../test/harness/timed.ts'
 import { type CsvRow, parseCsv, writeCsv } from './csv.ts'
 
 async function parse(...pieces: readonly string[]): Promise<CsvRow[]> {
@@ -56,7 +57,7 @@ describe('a table as text', () => {
     expect(writeCsv([['=1+1', '@x', '-2', 'a']])).toBe("'=1+1,'@x,'-2,a\r\n")
   })
 
-  test('any text is read to its end or refused, in time that grows with its length', async () => {
+  test('any text is read to its end or refused, in time that grows with its length', timed, async () => {
     const text = fc.string({ unit: 'binary' })
     await fc.assert(fc.asyncProperty(text, async (each) => void (await parse(each).catch(() => []))))
     const startedAt = performance.now()

@@ -16,8 +16,8 @@ import { within } from './within.ts'
 
 const connectMsMax = 20_000
 /** A session that was quiet for this long is asked whether it is still there. */
-const quietMs = 30_000
-const pingMsMax = 15_000
+const quietMs = 30_000 // limit: quiet session
+const pingMsMax = 15_000 // limit: answer to a ping
 /** What was submitted may be answered before its session is closed. Less than what a lease has left at any time. */
 const drainMsMax = 8_000
 const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }

@@ -137,7 +137,7 @@ describe('what else the database does', () => {
     await plant.postgres.stop()
     await plant.postgres.restore(copy)
     await plant.postgres.start()
-    await until('sending is switched off', 20_000, async () => {
+    await until('sending is switched off', 30_000, async () => {
       return plant.db.maybe(sql`select 1 from settings where name = 'dispatch' and value = 'false'`)
     })
     const { length: accepted } = await plant.journal()

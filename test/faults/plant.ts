@@ -15,14 +15,14 @@
  * With `lossy` the processes reach PostgreSQL through a way that breaks at COMMIT (`lossy.ts`). Nothing here needs
  * vitest.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/pool.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import { until } from '../harness/process.ts'
+import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
 import { Member } from './member.ts'
 import type { Asked, Evidence, OperationRow, Transition } from './oracle.ts'
@@ -254,7 +254,7 @@ function requireMember(member: Member | undefined): Member {
 }
 
 export async function openPlant(options: PlantOptions = {}): Promise<Plant> {
-  const directory = await mkdtemp(join(tmpdir(), 'parley-plant-'))
+  const directory = await makeScratch('parley-plant-')
   const postgres = new Postgres(join(directory, 'database'))
   try {
     await postgres.start()

@@ -107,7 +107,7 @@ export class Scene {
         select state, reason, detail from operations where idempotency_key = ${key}`)
       return [row?.state, row?.reason, row?.detail].filter(Boolean).join(' ')
     }
-    await until('the row has settled', 15_000, async () => (await say()) === expected).catch(() => {})
+    await until('the row has settled', 30_000, async () => (await say()) === expected).catch(() => {})
     return say()
   }
 
@@ -129,7 +129,7 @@ export class Scene {
 
   async until(wanted: Wanted, ...states: Look['state'][]): Promise<Look> {
     let last: Look | undefined
-    return until(`${wanted.key} is ${states}`, 15_000, async () => {
+    return until(`${wanted.key} is ${states}`, 30_000, async () => {
       last = await this.look(wanted)
       return states.includes(last.state) && last
     }).catch((cause) => {
@@ -161,7 +161,7 @@ export function stopAt(marker: string): Patch {
 }
 
 export async function untilStopped(member: Member): Promise<void> {
-  await until(`${member.name} has stopped`, 15_000, async () => {
+  await until(`${member.name} has stopped`, 30_000, async () => {
     const stat = await readFile(`/proc/${member.pid}/stat`, 'utf8')
     return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
   })

@@ -1,11 +1,10 @@
 /** One PostgreSQL for the whole run: a migrated template that every test file copies in 30 ms. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { TestProject } from 'vitest/node'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { type Connection, openDatabase } from '../../src/db/pool.ts'
+import { makeScratch } from './scratch.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,7 +15,7 @@ declare module 'vitest' {
 export const template = 'parley_template'
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const data_dir = await mkdtemp(join(tmpdir(), 'parley-test-'))
+  const data_dir = await makeScratch('parley-test-')
   const embedded = await openEmbedded({ data_dir, claim: 'service' })
   const { host = '', user = '', password } = embedded.connection
   const teardown = async () => {

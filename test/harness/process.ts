@@ -4,7 +4,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const ourMain = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const root = join(import.meta.dirname, '..', '..')
+const ourMain = join(root, 'src', 'main.ts')
+/** Types are stripped and sources compiled once, not by every process again. */
+const NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
 const readyMsMax = 45_000
 const exitMsMax = 45_000
 
@@ -29,6 +32,7 @@ export interface Parley {
 }
 
 const running = new Set<ChildProcess>()
+const { PATH, HOME, TMPDIR } = process.env
 
 export function spawnParley(
   args: readonly string[],
@@ -36,7 +40,7 @@ export function spawnParley(
   main = ourMain,
 ): Parley {
   const child = spawn(process.execPath, [main, ...args], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, ...env },
+    env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const written = { stdout: '', stderr: '' }

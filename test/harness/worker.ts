@@ -118,7 +118,7 @@ export class Workplace {
     return row.status
   }
 
-  untilStatus(account_id: string, status: string, msMax = 5_000): Promise<boolean> {
+  untilStatus(account_id: string, status: string, msMax = 30_000): Promise<boolean> {
     return until(
       `${account_id} is ${status}`,
       msMax,
@@ -132,7 +132,7 @@ export class Workplace {
       from messages where account_id = ${account_id} order by id`)
   }
 
-  untilStored(account_id: string, count: number, msMax = 5_000): Promise<StoredMessage[]> {
+  untilStored(account_id: string, count: number, msMax = 30_000): Promise<StoredMessage[]> {
     return until(`${count} messages are stored`, msMax, async () => {
       const rows = await this.messages(account_id)
       return rows.length >= count ? rows : undefined
@@ -141,7 +141,7 @@ export class Workplace {
 
   /** Everything that was told, once nothing is left to tell. */
   events(workspace_id: string): Promise<StoredEvent[]> {
-    return until('every event has its place', 5_000, async () => {
+    return until('every event has its place', 30_000, async () => {
       const { waiting } = await this.db.one<{ waiting: boolean }>(
         sql`select exists (select from outbox) as waiting`,
       )

@@ -4,7 +4,7 @@ import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 
 /** A session that answered or delivered something this recently is live. */
-export const liveSeconds = 90
+export const liveSeconds = 90 // limit: live session
 
 /** Whether the session of the account of row `h` of `account_hosts` is live. False where nothing was heard yet. */
 export const isLive: Sql = sql`coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false)`

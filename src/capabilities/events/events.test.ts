@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import type { Answer, Tenant } from '../../../test/harness/service.ts'
+import { timed } from '../../../test/harness/timed.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
 import { emit, emitted } from '../../events/emit.ts'
@@ -142,7 +143,7 @@ describe('GET /events', () => {
 })
 
 describe('an event from another process', () => {
-  test('200 is found by the poll when no wake-up comes, and at once when one does', async () => {
+  test('200 is found by the poll when no wake-up comes, and at once when one does', timed, async () => {
     const { workspace_id, key } = await place.service.tenant()
     const worker = await place.work()
     const other = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
@@ -150,7 +151,7 @@ describe('an event from another process', () => {
       emit(tx, workspace_id, [{ type: 'message.received', occurred_at: null, data: {} }]),
     )
     // Nobody was woken: the poll finds it.
-    await until('it is there', 1_000, async () => sequences(await list('', { ...tenant, key })).length === 1)
+    await until('it is there', 30_000, async () => sequences(await list('', { ...tenant, key })).length === 1)
     const begun = performance.now()
     for (let n = 2; n < 12; n++) {
       await other.db.transaction((tx) =>
@@ -159,7 +160,7 @@ describe('an event from another process', () => {
       other.wake.signal(emitted)
       await until(
         'it is there',
-        1_000,
+        30_000,
         async () => sequences(await list('', { ...tenant, key })).length === n,
       )
     }

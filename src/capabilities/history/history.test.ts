@@ -41,7 +41,7 @@ async function withPast(chats: number, messages: number): Promise<{ account_id: 
 }
 
 async function untilSynced(account_id: string): Promise<void> {
-  await until('the account is synced', 15_000, () =>
+  await until('the account is synced', 30_000, () =>
     place.db.maybe(sql`select 1 from account_sync where account_id = ${account_id} and phase = 'done'`),
   )
   await place.service.settle()
@@ -116,7 +116,7 @@ describe('history', () => {
     const [chat = 0] = people
     for (let n = 0; n < 50; n++) place.write(account_id, chat, `live ${n}`)
     await untilSynced(account_id)
-    await until('the live ones are stored', 5_000, async () => {
+    await until('the live ones are stored', 30_000, async () => {
       const { count } = await place.db.one<{ count: number }>(sql`
         select count(*)::int as count from messages where account_id = ${account_id} and text like 'live %'`)
       return count === 50 || undefined

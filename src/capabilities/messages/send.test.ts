@@ -6,7 +6,6 @@ import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
 import type { NewFault } from '../../platform/sandbox/faults.ts'
 import { setDispatch } from '../gates/gates.ts'
-import { closeOperation, listLedger } from '../operations/operations.ts'
 
 let workplace: Workplace
 let tenant: Tenant
@@ -185,21 +184,24 @@ describe('POST /messages', () => {
     expect(Number(first.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await send({ text: 'another' })).toMatchObject({ status: 503, body: { code: 'flood_wait' } })
     expect(await readState(false)).toMatchObject({ status: 429, body: { code: 'flood_wait' } })
-    await until('the flood is over', 5_000, async () => (await send({ text: 'probe' })).status === 200)
+    await until('the flood is over', 30_000, async () => (await send({ text: 'probe' })).status === 200)
     expect(await send({ text: 'flooded', idempotency_key })).toMatchObject({ status: 200 })
     expect(accepted('flooded')).toHaveLength(1)
   })
 
   test('503 outcome_ambiguous when the answer is lost, then 409, and 200 once the platform shows it', async () => {
-    fault('updates', 'late', { seconds: 3 })
+    // Connected again, the account would hear of it: then the first answer may be a 200 on a busy machine.
+    fault('connect', 'unavailable', { times: 0 })
     fault('send', 'drop_after')
     const idempotency_key = randomUUID()
     const first = await send({ text: 'lost answer', idempotency_key })
     expect(first).toMatchObject({ status: 503, body: { code: 'outcome_ambiguous' } })
     expect(first.headers.get('retry-after')).toBeNull()
-    const again = await until('it is known', 15_000, async () => {
-      const answer = await send({ text: 'lost answer', idempotency_key })
-      if (answer.status === 409) expect(answer.body.code).toBe('outcome_ambiguous')
+    const repeat = () => send({ text: 'lost answer', idempotency_key })
+    expect(await repeat()).toMatchObject({ status: 409, body: { code: 'outcome_ambiguous' } })
+    workplace.sandbox.world.clearFaults()
+    const again = await until('it is known', 30_000, async () => {
+      const answer = await repeat()
       return answer.status === 200 && answer
     })
     expect(again.headers.get('idempotent-replayed')).toBe('true')
@@ -324,7 +326,7 @@ describe('POST /chats/start', () => {
     fault('start', 'flood_wait', { seconds: 1 })
     const { person_id: _ } = workplace.sandbox.world.addPerson({ name: 'Ola', username: 'ola_flood' })
     expect(await start('ola_flood')).toMatchObject({ status: 429, body: { code: 'flood_wait' } })
-    await until('the flood is over', 5_000, async () => (await start('ola_flood')).status === 200)
+    await until('the flood is over', 30_000, async () => (await start('ola_flood')).status === 200)
   })
 
   test('200 with a first text where extended is on: a row of its own, sent once', async () => {
@@ -340,24 +342,4 @@ describe('POST /chats/start', () => {
     })
     expect(accepted('Nice to meet you')).toHaveLength(1)
   })
-})
-
-describe('what nobody knows', () => {
-  test('is listed, noted once by a person, audited, and its key is 409 for ever', async () => {
-    fault('send', 'timeout_before')
-    const idempotency_key = randomUUID()
-    const first = await send({ text: 'never known', idempotency_key })
-    expect(first).toMatchObject({ status: 503, body: { code: 'outcome_ambiguous' } })
-    const id = String(first.headers.get('x-operation-id'))
-    const open = () => listLedger(workplace.db, { workspace_id: tenant.workspace_id, ambiguous: true })
-    expect(await open()).toContainEqual(expect.objectContaining({ id, state: 'ambiguous' }))
-    await closeOperation(workplace.service.app, 'system', { id, closed_as: 'not_sent' })
-    expect((await open()).map((row) => row.id)).not.toContain(id)
-    expect(await send({ text: 'never known', idempotency_key })).toMatchObject({
-      status: 409,
-      body: { code: 'outcome_ambiguous' },
-    })
-    const audited = await workplace.db.rows(sql`select action from audit where target = ${id}`)
-    expect(audited).toEqual([{ action: 'operation.closed' }])
-  }, 40_000)
 })

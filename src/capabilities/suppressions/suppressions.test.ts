@@ -101,7 +101,7 @@ describe('POST /chats/start', () => {
 
 describe('a message that asks to stop', () => {
   const untilListed = (value: string) =>
-    until(`${value} is on the list`, 5_000, async () => (await list()).find((each) => each.value === value))
+    until(`${value} is on the list`, 30_000, async () => (await list()).find((each) => each.value === value))
 
   test('puts its sender on the list, with the message as evidence, in the same transaction', async () => {
     const person = workplace.person('Dee')

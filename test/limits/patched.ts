@@ -1,0 +1,39 @@
+/**
+ * Limits of the shipped source changed for tests in this process, by their markers (`../faults/patch.ts`). A project of
+ * vitest.config.ts says with which of them its modules are loaded.
+ */
+import { relative, sep } from 'node:path'
+import type { Plugin } from 'vite'
+import { readSources, repository } from '../faults/markers.ts'
+import { applyPatches, type Patch, placePatches } from '../faults/patch.ts'
+
+/** A busy machine takes its time for the large data of a test. Whoever tests these limits is loaded without. */
+export const patientStore: readonly Patch[] = [
+  { marker: 'limit: statement', replace: 'statement_timeout: 60_000,' },
+  { marker: 'limit: idle transaction', replace: 'idle_in_transaction_session_timeout: 90_000,' },
+  { marker: 'limit: silence of the database', replace: 'const silentMsMax = 75_000' },
+]
+
+/** About a tenth of what is shipped: what depends on their proportions holds as it does there. */
+export const briefSessions: readonly Patch[] = [
+  { marker: 'limit: live session', replace: 'export const liveSeconds = 9' },
+  { marker: 'limit: quiet session', replace: 'const quietMs = 3_000' },
+  { marker: 'limit: answer to a ping', replace: 'const pingMsMax = 1_500' },
+  {
+    marker: 'limit: answer of the platform',
+    replace: 'const answerMsMax = { text: 2_000, file: 10_000 }',
+  },
+]
+
+export function withPatches(patches: readonly Patch[]): Plugin {
+  const placed = placePatches(readSources(), patches)
+  if (typeof placed === 'string') throw new Error(placed)
+  return {
+    name: 'patches',
+    enforce: 'pre',
+    transform(text, id) {
+      const wanted = placed.get(relative(repository, id).split(sep).join('/'))
+      return wanted ? { code: applyPatches(text, wanted), map: null } : undefined
+    },
+  }
+}
