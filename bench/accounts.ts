@@ -5,7 +5,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../src/db/sql.ts'
 import { loops } from '../src/loops.ts'
-import { operations } from '../src/operations.ts'
 import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
@@ -26,7 +25,6 @@ await withInstance(async (app, data_dir) => {
   const parts = {
     platforms: new Map([['sandbox' as const, sandbox.platform]]),
     directory: data_dir,
-    operations,
     loops,
   }
   const worker = runWorker(app, await assembleWorker(app, parts))

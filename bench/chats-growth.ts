@@ -10,6 +10,7 @@ import { setGates } from '../src/capabilities/gates/gates.ts'
 import { makeLogger } from '../src/cli/log.ts'
 import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { readConfig } from '../src/config.ts'
+import { operations } from '../src/operations.ts'
 import { routes } from '../src/routes.ts'
 import { benchDirectory, openBench, requireData } from './data.ts'
 import { number, quantile, row, verdict } from './harness.ts'
@@ -70,7 +71,7 @@ async function prepare() {
 async function prepareAlone() {
   const config = readConfig({ PARLEY_POOL_SIZE: '16' })
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir: alone, log, claim: 'service', routes })
+  const app = await openApp({ config, data_dir: alone, log, claim: 'service', operations, routes })
   try {
     await requireData(app, { alone: true })
     await openGates(app)

@@ -11,6 +11,7 @@ import { makeLogger } from '../src/cli/log.ts'
 import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { sql } from '../src/db/sql.ts'
+import { operations } from '../src/operations.ts'
 import { routes } from '../src/routes.ts'
 import { load } from './fill.ts'
 import { countRows, type Table, type Tenant } from './rows.ts'
@@ -24,7 +25,7 @@ const tables = ['contacts', 'chats', 'messages'] as const satisfies Table[]
 export async function openBench(overrides: Partial<Config> = {}): Promise<OpenApp> {
   const config = { ...readConfig({ PARLEY_POOL_SIZE: '16' }), ...overrides }
   const log = makeLogger('silent')
-  return openApp({ config, data_dir: benchDirectory, log, claim: 'service', routes })
+  return openApp({ config, data_dir: benchDirectory, log, claim: 'service', operations, routes })
 }
 
 export interface Size {

@@ -9,6 +9,7 @@ import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import { makeLogger } from '../src/cli/log.ts'
 import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { readConfig } from '../src/config.ts'
+import { operations } from '../src/operations.ts'
 import { routes } from '../src/routes.ts'
 
 /** A fresh embedded instance, gone afterwards; or the one in a directory that is kept. */
@@ -19,7 +20,7 @@ export async function withInstance(
   const data_dir = kept ?? (await mkdtemp(join(tmpdir(), 'parley-bench-')))
   const config = readConfig({ PARLEY_POOL_SIZE: '16', ...env })
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir, log, claim: 'service', routes })
+  const app = await openApp({ config, data_dir, log, claim: 'service', operations, routes })
   try {
     await work(app, data_dir)
   } finally {

@@ -57,8 +57,8 @@ await withInstance(async (app, data_dir) => {
       )
       const stored = await ingest(
         app,
-        { worker_id, ...lease },
-        { updates, position: String(batch + 1) },
+        { worker_id, ...lease, writes: { seen: lease.writes } },
+        { updates, position: String(batch + 1), caught_up: true },
         platform,
       )
       if (!stored) throw new Error('The lease was lost.')

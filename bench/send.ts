@@ -18,7 +18,6 @@ import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { loops } from '../src/loops.ts'
 import type { NewOperation } from '../src/operation.ts'
-import { operations } from '../src/operations.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { routes } from '../src/routes.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
@@ -49,7 +48,7 @@ await withInstance(
     const sandbox = await openLocalSandbox({ data_dir: null, failed: console.error })
     const { person_id } = sandbox.world.addPerson({ name: 'Ada' })
     const platforms = new Map([['sandbox' as const, sandbox.platform]])
-    const parts = { platforms, directory: data_dir, operations, loops }
+    const parts = { platforms, directory: data_dir, loops }
     const worker = runWorker(app, await assembleWorker(app, parts))
     await until(async () => {
       const { ready } = await app.db.one<{ ready: number }>(sql`

@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import type { Account, Allowlist, Caller, Gate, RouteInfo } from './contract.ts'
 import type { Database } from './db/sql.ts'
 import type { Secrets } from './lib/secrets.ts'
+import type { OperationKinds, State } from './operation.ts'
 
 export interface App {
   readonly config: Config
@@ -19,6 +20,9 @@ export interface App {
   readonly metrics: Registry
   /** The routes there are, and what each needs. */
   readonly routes: readonly RouteInfo[]
+  /** The kinds of operation on the platform, by their names. */
+  readonly operations: OperationKinds
+  readonly sources: Sources
 }
 
 /** What operators switch while the service runs, never older than a second. */
@@ -82,16 +86,28 @@ export interface Wake {
 
 /** Callers that wait for their operations on the platform. */
 export interface Waiting {
-  /** How it settled; undefined once the time is up. */
-  settled(id: string, ms: number): Promise<Settled | undefined>
+  /** How this attempt settled, or a later one of the same key; undefined once the time is up. */
+  settled(attempt: Queued, ms: number): Promise<Settled | undefined>
   close(): void
 }
 
-export type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
+/** An operation that was queued, and how often it had been by then. */
+export interface Queued {
+  readonly id: string
+  readonly queued_no: number
+}
+
+/** What would be different on every run. A simulation decides it by its seed. */
+export interface Sources {
+  newId(): string
+  newToken(): string
+  /** The monotonic clock, in milliseconds. */
+  now(): number
+  sleep(ms: number): Promise<void>
+}
 
 /** One row of the ledger as far as its caller is concerned. */
-export interface Settled {
-  readonly id: string
+export interface Settled extends Queued {
   readonly account_id: string
   readonly state: State
   readonly reason: string | null

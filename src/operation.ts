@@ -3,9 +3,8 @@
  * request, what is prepared, the one call, the reply, and what is stored and counted once the platform accepted.
  */
 import type { z } from 'zod'
-import type { App } from './app.ts'
 import type { AccountKey } from './contract.ts'
-import type { Tx } from './db/sql.ts'
+import type { Database, Tx } from './db/sql.ts'
 import type { ChatNumber } from './lib/shapes.ts'
 import type { Outcome, Session } from './platform/port.ts'
 
@@ -45,6 +44,24 @@ export interface Forbidden {
   readonly detail: string
 }
 
+/** What the platform accepted, and what it answered. */
+export interface Completion<P = unknown, V = unknown> {
+  readonly operation: Operation<P>
+  readonly value: V
+}
+
+export type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
+
+/** An operation that has just left a state, as its own slice is told of it. */
+export interface SettledOperation extends Operation {
+  readonly from_state: State
+  readonly state: State
+  readonly reason: string | null
+  readonly detail: string | null
+  /** A person's note on an outcome that nobody knows. */
+  readonly closed_as: 'sent' | 'not_sent' | null
+}
+
 /** P: what is stored of the request. R: what was prepared. V: what the platform answers. */
 interface KindSpec<P, R, V> extends KindInfo {
   readonly payload: z.ZodType<P>
@@ -56,12 +73,21 @@ interface KindSpec<P, R, V> extends KindInfo {
   readonly prepare: (target: Target, operation: Operation<P>) => Promise<Outcome<R> | Forbidden>
   /** The one call. Nothing is awaited before it. */
   readonly submit: (session: Session, operation: Operation<P>, prepared: R) => Promise<Outcome<V>>
-  /** What the caller is told, now and on every repeat. A row put back from a journal has no payload. */
-  readonly reply: (tx: Tx, operation: Operation<P | null>, value: V) => Promise<unknown> | unknown
-  /** What changes here, in one transaction with the row's completion. Doing it twice changes nothing more. */
-  readonly store: (tx: Tx, account: AccountKey, operation: Operation<P | null>, value: V) => Promise<unknown>
+  /** What the callers are told, now and on every repeat. A row put back from a journal has no payload. */
+  readonly reply: (tx: Tx, done: readonly Completion<P | null, V>[]) => Promise<unknown[]> | unknown[]
+  /** What changes here, in one transaction with the rows' completion. Doing it twice changes nothing more. */
+  readonly store: (tx: Tx, done: readonly Completion<P | null, V>[]) => Promise<unknown>
   /** What is counted, once. */
-  readonly count?: (tx: Tx, account: AccountKey, operation: Operation<P | null>) => void
+  readonly count?: (tx: Tx, done: readonly Completion<P | null, V>[]) => void
+  /** The message it became, where it became one: the platform's own update about it then tells nothing new. */
+  readonly message?: (operation: Operation<P>, value: V) => SentMessage | undefined
+  /** Told of every transition, in its transaction: whatever depends on the operation changes with it. */
+  readonly settled?: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
+}
+
+export interface SentMessage {
+  readonly message_id: string
+  readonly text: string
 }
 
 interface KindInfo {
@@ -74,7 +100,7 @@ interface KindInfo {
 }
 
 export interface Target {
-  readonly app: App
+  readonly db: Database
   readonly account: AccountKey
   readonly session: Session
 }
@@ -86,19 +112,22 @@ export type Submit = () => Promise<Outcome<unknown>>
 export interface OperationKind extends KindInfo {
   readonly asks: (row: Operation) => boolean
   readonly prepare: (target: Target, row: Operation) => Promise<Outcome<Submit> | Forbidden>
-  readonly reply: (tx: Tx, row: Operation, value: unknown) => Promise<unknown>
-  readonly store: (tx: Tx, account: AccountKey, row: Operation, value: unknown) => Promise<void>
-  readonly count: (tx: Tx, account: AccountKey, row: Operation) => void
+  readonly reply: (tx: Tx, done: readonly Completion[]) => Promise<unknown[]>
+  readonly store: (tx: Tx, done: readonly Completion[]) => Promise<void>
+  readonly count: (tx: Tx, done: readonly Completion[]) => void
+  readonly message: (row: Operation, value: unknown) => SentMessage | undefined
+  readonly settled: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
 }
 
 export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
   const { kind, found_in_history, forgettable, payload, answer } = spec
   const requested = (row: Operation): Operation<P> => ({ ...row, payload: payload.parse(row.payload) })
   const orNull = payload.nullable()
-  const remembered = (row: Operation): Operation<P | null> => ({
-    ...row,
-    payload: orNull.parse(row.payload),
-  })
+  const parse = (done: readonly Completion[]): Completion<P | null, V>[] =>
+    done.map(({ operation, value }) => ({
+      operation: { ...operation, payload: orNull.parse(operation.payload) },
+      value: answer.parse(value),
+    }))
   return {
     kind,
     found_in_history,
@@ -110,11 +139,13 @@ export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
       if (prepared.kind !== 'accepted') return prepared
       return { kind: 'accepted', value: () => spec.submit(target.session, operation, prepared.value) }
     },
-    reply: async (tx, row, value) => spec.reply(tx, remembered(row), answer.parse(value)),
-    async store(tx, account, row, value) {
-      await spec.store(tx, account, remembered(row), answer.parse(value))
+    reply: async (tx, done) => spec.reply(tx, parse(done)),
+    async store(tx, done) {
+      await spec.store(tx, parse(done))
     },
-    count: (tx, account, row) => spec.count?.(tx, account, remembered(row)),
+    count: (tx, done) => spec.count?.(tx, parse(done)),
+    message: (row, value) => spec.message?.(requested(row), answer.parse(value)),
+    settled: async (tx, rows) => spec.settled?.(tx, rows),
   }
 }
 

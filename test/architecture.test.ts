@@ -17,8 +17,8 @@ const floors: readonly (readonly string[])[] = [
   ['events'],
   ['long-list.ts'],
   ['route.ts', 'loop.ts'],
-  ['operation.ts'],
   ['app.ts'],
+  ['operation.ts'],
   ['contract.ts'],
   ['platform', 'db', 'config.ts'],
   ['lib'],
@@ -27,6 +27,7 @@ const floors: readonly (readonly string[])[] = [
 /** Who writes a table. Anyone may join it in a read. */
 const owners: Readonly<Record<string, string>> = {
   manual_clock: 'db',
+  simulated_time: 'db',
   schema_migrations: 'db',
   workspaces: 'capabilities/workspaces',
   stages: 'capabilities/pipeline',
@@ -40,7 +41,7 @@ const owners: Readonly<Record<string, string>> = {
   allowlists: 'capabilities/gates',
   settings: 'capabilities/gates',
   audit: 'capabilities/audit',
-  workers: 'worker',
+  workers: 'access',
   request_log: 'access',
   accounts: 'capabilities/accounts',
   account_hosts: 'access',

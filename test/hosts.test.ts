@@ -7,7 +7,6 @@ import { openDatabase } from '../src/db/pool.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
 import { loops } from '../src/loops.ts'
-import { operations } from '../src/operations.ts'
 import { editMessage } from '../src/platform/sandbox/person-acts.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { until } from './harness/process.ts'
@@ -227,7 +226,7 @@ describe('a lease that was taken away', () => {
     const thief = newId()
     await place.db.run(sql`
       update account_hosts set lease_owner = ${thief}, lease_epoch = lease_epoch + 1,
-        lease_until = clock_timestamp() + interval '1 hour'
+        lease_until = clock_timestamp() + interval '20 seconds'
       where account_id = ${account_id}`)
     let evicted = 0
     const platform = place.sandbox.platform
@@ -248,7 +247,7 @@ describe('a lease that was taken away', () => {
     const account_id = await place.connected(tenant)
     await place.db.run(sql`
       update account_hosts set lease_owner = ${newId()}, lease_epoch = lease_epoch + 1,
-        lease_until = clock_timestamp() + interval '1 hour'
+        lease_until = clock_timestamp() + interval '20 seconds'
       where account_id = ${account_id}`)
     place.write(account_id, person_id, 'for somebody else')
     await until('the host has noticed', 30_000, () => logged(account_id, 'lease of an account was lost') > 0)
@@ -267,7 +266,7 @@ describe('two workers', () => {
     const second = await others.work(neighbour)
     // One that cannot drive anything does not count.
     const bystander = await openNeighbour(others.service.database.url)
-    const parts = { platforms: new Map(), directory: others.directory, operations, loops }
+    const parts = { platforms: new Map(), directory: others.directory, loops }
     const idle = runWorker(bystander, await assembleWorker(bystander, parts))
     const shares = async () =>
       others.db.rows<{ accounts: number }>(sql`

@@ -5,6 +5,7 @@ import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { buildServer } from '../../src/http/server.ts'
+import { operations } from '../../src/operations.ts'
 import { routes } from '../../src/routes.ts'
 import { benchDirectory } from '../data.ts'
 
@@ -13,6 +14,7 @@ const app = await openApp({
   data_dir: benchDirectory,
   log: makeLogger('info', writeLines('/dev/null')),
   claim: 'service',
+  operations,
   routes,
 })
 const readiness = { worker: () => 'elsewhere', stopping: () => false }

@@ -1,7 +1,7 @@
 /** The loops that remove what access control and the ledger no longer need. */
 import type { Loop } from '../loop.ts'
-import { forgetOperations } from './ledger/boundary.ts'
 import { forgetFiles } from './ledger/files.ts'
+import { forgetOperations } from './ledger/sweep.ts'
 import { forgetQuietCallers } from './limits.ts'
 
 const restMs = 60_000

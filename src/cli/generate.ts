@@ -7,6 +7,7 @@ import { readConfig } from '../config.ts'
 import { dumpSchema } from '../db/dump.ts'
 import { Refusal } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
+import { operations } from '../operations.ts'
 import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
@@ -43,6 +44,7 @@ async function schema(): Promise<string> {
     data_dir,
     log: makeLogger('silent'),
     claim: 'command',
+    operations,
     routes,
   })
   try {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
+import { operations } from '../operations.ts'
 import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
@@ -21,6 +22,7 @@ export function addMigrateVerb(program: Command): void {
         data_dir: options.dataDir,
         log,
         claim: 'command',
+        operations,
         routes,
         migrate: true,
       })

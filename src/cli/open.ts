@@ -1,11 +1,13 @@
 /** Builds the App: the database, the settings, the limits. Whoever opens it closes it. */
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { watchOperations } from '../access/ledger/waiting.ts'
 import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
-import type { App, Limits } from '../app.ts'
+import type { App, Limits, Sources } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { RouteInfo } from '../contract.ts'
 import { ensureClock } from '../db/domain-clock.ts'
@@ -16,8 +18,17 @@ import { keepSecret } from '../db/secret-file.ts'
 import type { Database } from '../db/sql.ts'
 import { localWake, sharedWake } from '../events/wake.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
 import { Secrets } from '../lib/secrets.ts'
+import { byKind, type OperationKind } from '../operation.ts'
 import { withProgress } from './progress.ts'
+
+const sources: Sources = {
+  newId,
+  newToken: randomUUID,
+  now: () => performance.now(),
+  sleep: (ms) => sleep(ms),
+}
 
 interface OpenOptions {
   readonly config: Config
@@ -28,6 +39,7 @@ interface OpenOptions {
   /** Migrates also a database that is not its own. */
   readonly migrate?: boolean
   readonly routes: readonly RouteInfo[]
+  readonly operations: readonly OperationKind[]
   /** Where the migrations lie; our own folder unless told. */
   readonly migrations?: readonly string[]
 }
@@ -93,6 +105,8 @@ async function open(options: OpenOptions): Promise<OpenApp> {
       metrics: new Registry(),
       secrets: new Secrets(secret),
       routes: options.routes,
+      operations: byKind(options.operations),
+      sources,
       lost: embedded?.lost,
       applied,
       close,

@@ -61,8 +61,8 @@ export class Service {
   /** Opens the database. Nothing is answered and nothing runs before `begin`. */
   static async open(parts: Parts, options: ServiceOptions): Promise<Service> {
     const { config, data_dir, log } = options
-    const { routes, migrations } = parts
-    const app = await openApp({ config, data_dir, log, claim: 'service', routes, migrations })
+    const { routes, operations, migrations } = parts
+    const app = await openApp({ config, data_dir, log, claim: 'service', routes, operations, migrations })
     return new Service(app, parts, options)
   }
 
@@ -103,10 +103,10 @@ export class Service {
   }
 
   async #beginWork(): Promise<void> {
-    const { operations, loops } = this.#parts
+    const { loops } = this.#parts
     const platforms = new Map([...this.#platforms].map(([name, { platform }]) => [name, platform]))
     const directory = this.#options.data_dir
-    this.#worker = await assembleWorker(this.app, { platforms, directory, operations, loops })
+    this.#worker = await assembleWorker(this.app, { platforms, directory, loops })
     this.#running = runWorker(this.app, this.#worker)
   }
 

@@ -5,6 +5,7 @@ import type { App } from '../app.ts'
 import type { Actor } from '../capabilities/audit/audit.ts'
 import { readConfig } from '../config.ts'
 import { parseTime } from '../lib/shapes.ts'
+import { operations } from '../operations.ts'
 import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
@@ -41,7 +42,7 @@ export function verb<O extends object>(
 async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', routes })
+  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', operations, routes })
   // Interrupted, it still leaves no server behind; what was not committed did not happen.
   let closed: Promise<void> | undefined
   const close = () => {

@@ -22,6 +22,7 @@ create table account_hosts (
   flood_until timestamp with time zone,
   next_campaign_at timestamp with time zone,
   position text,
+  writes bigint not null default 0,
   PRIMARY KEY (account_id)
 );
 
@@ -397,6 +398,8 @@ create table operations (
   closed_at timestamp with time zone,
   public_id uuid,
   forgettable boolean not null default false,
+  queued_no integer not null default 1,
+  crossed_at timestamp with time zone,
   CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
   CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
   CHECK ((closed_as = ANY (ARRAY['sent'::text, 'not_sent'::text]))),
@@ -506,6 +509,13 @@ create table setup_links (
   PRIMARY KEY (token_hash)
 );
 
+create table simulated_time (
+  singleton boolean not null default true,
+  at timestamp with time zone not null,
+  CHECK (singleton),
+  PRIMARY KEY (singleton)
+);
+
 create table stages (
   workspace_id uuid not null,
   key text not null,
@@ -549,6 +559,8 @@ create table workers (
   started_at timestamp with time zone not null default clock_timestamp(),
   beat_at timestamp with time zone not null default clock_timestamp(),
   stopped_at timestamp with time zone,
+  owes boolean not null default false,
+  drives boolean not null default true,
   PRIMARY KEY (id)
 );
 
@@ -587,17 +599,19 @@ CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);
 CREATE INDEX messages_history ON public.messages USING btree (account_id, chat_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX messages_id ON public.messages USING btree (account_id, id);
+CREATE INDEX messages_random ON public.messages USING btree (account_id, random_id) WHERE (random_id IS NOT NULL);
 CREATE INDEX messages_recent ON public.messages USING btree (account_id, sent_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, created_at) WHERE (state = 'ambiguous'::text);
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
 CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE (forgettable AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
-CREATE INDEX operations_queued ON public.operations USING btree (account_id, created_at, id) WHERE (state = 'queued'::text);
+CREATE INDEX operations_queued ON public.operations USING btree (account_id, chat_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
+CREATE INDEX workers_owing ON public.workers USING btree (id) WHERE owes;
 
 -- foreign keys
 
@@ -721,6 +735,10 @@ begin
   update settings set value = to_jsonb((value #>> '{}')::bigint + 1) where name = 'version';
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.real_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$select coalesce((select at from simulated_time), clock_timestamp())$function$;
 CREATE OR REPLACE FUNCTION public.refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -55,10 +55,15 @@ export interface Closed {
 }
 
 export interface UpdateBatch {
-  /** May be empty: a session that begins "from now on" first tells where that is. */
+  /** May be empty: a session hands over a first batch in any case, which tells where it begins. */
   readonly updates: readonly Update[]
   /** Persist it in the transaction that stores the batch: reconnecting there loses and repeats nothing. */
   readonly position: string
+  /**
+   * Nothing that the platform has told by now comes after it. Until such a batch is stored the account is not live:
+   * what was sent before must be known before anything is sent again.
+   */
+  readonly caught_up: boolean
 }
 
 export type Update =

@@ -14,13 +14,24 @@ import { historyWanted, listWanted } from '../capabilities/history/history.ts'
 import type { Loop } from '../loop.ts'
 import type { Platform } from '../platform/port.ts'
 import { type AccountSession, openAccountSession } from './account-session.ts'
-import type { Driven } from './ledger.ts'
+import type { Driven } from './attempt.ts'
+import type { Echoes } from './echoes.ts'
 import { countAccounts, countSync, countUpdates } from './metrics.ts'
 
 const tickMs = 1_000
 const renewMs = 5_000
 
 export type Platforms = ReadonlyMap<string, Platform>
+
+export interface PoolOptions {
+  readonly worker_id: string
+  readonly platforms: Platforms
+  readonly echoes: Echoes
+  /** The database has lost commits that this process saw. */
+  readonly behind: () => void
+  /** Whether this process may drive accounts at all: it must be able to write its journal. */
+  readonly mayDrive: () => Promise<boolean>
+}
 
 /** The sessions of this process. */
 export class AccountPool {
@@ -31,12 +42,15 @@ export class AccountPool {
   readonly #sessions = new Map<string, AccountSession>()
   readonly #leaving = new Set<Promise<void>>()
   readonly #ingested: (updates: number) => void
+  readonly #options: PoolOptions
   #renewedAt = performance.now()
 
-  constructor(app: App, { worker_id, platforms }: { worker_id: string; platforms: Platforms }) {
+  constructor(app: App, options: PoolOptions) {
+    const { worker_id, platforms } = options
     this.#app = app
     this.#worker_id = worker_id
     this.#platforms = platforms
+    this.#options = options
     countAccounts(app, () => this.#sessions.values())
     countSync(app)
     this.#ingested = countUpdates(app)
@@ -52,9 +66,19 @@ export class AccountPool {
     return driven
   }
 
+  /** Begins every session anew, with what the database knows now. */
+  restart(): void {
+    for (const session of this.#sessions.values()) this.#drop(session)
+  }
+
+  #giveUpAll(): boolean {
+    this.restart()
+    return false
+  }
+
   /** Closes every session and gives the leases back. */
   async stop(): Promise<void> {
-    for (const session of this.#sessions.values()) this.#drop(session)
+    this.restart()
     await Promise.all(this.#leaving)
   }
 
@@ -64,6 +88,8 @@ export class AccountPool {
       restMs: tickMs,
       wakeOn: accountsChanged,
       step: async () => {
+        // Others can do what this process cannot.
+        if (!(await this.#options.mayDrive())) return this.#giveUpAll() // guard: unwritable journal gives accounts up
         if (this.#sessions.size === 0) this.#renewedAt = performance.now()
         else if (performance.now() - this.#renewedAt > renewMs) await this.#renew()
         if (this.#sessions.size > 0) await this.#letGo()
@@ -146,6 +172,8 @@ export class AccountPool {
       platform,
       over: () => this.#drop(session),
       ingested: this.#ingested,
+      echoes: this.#options.echoes,
+      behind: this.#options.behind,
     })
     this.#sessions.set(lease.account_id, session)
   }

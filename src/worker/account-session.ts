@@ -4,13 +4,15 @@
  */
 
 import { enqueued } from '../access/ledger/enqueue.ts'
-import { holdsLease, type Lease, renewLeases } from '../access/ledger/leases.ts'
+import { type Held, holdsLease, type Lease } from '../access/ledger/leases.ts'
+import { noteNotLive } from '../access/ledger/liveness.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
+import type { Driven } from './attempt.ts'
+import type { Echoes } from './echoes.ts'
 import { ingest } from './ingest.ts'
-import type { Driven } from './ledger.ts'
 import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
 import { within } from './within.ts'
 
@@ -46,6 +48,9 @@ export interface SessionOptions {
   /** The account cannot be driven, or not by us: the lease is of no use any more. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
+  readonly echoes: Echoes
+  /** The account is still ours, and yet the database knows less of it than was seen committed. */
+  readonly behind: () => void
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -66,12 +71,16 @@ class DrivenSession implements AccountSession {
   #storing: Promise<boolean> = Promise.resolve(true)
   #syncing: Syncing | undefined
   readonly #awaited = new Set<Promise<unknown>>()
+  readonly #held: Held
+  #caughtUp = Promise.withResolvers<void>()
 
   constructor(app: App, options: SessionOptions) {
     this.#app = app
     this.#options = options
     this.lease = options.lease
     this.#position = options.lease.position
+    const { account_id, workspace_id, epoch, writes } = options.lease
+    this.#held = { worker_id: options.worker_id, account_id, workspace_id, epoch, writes: { seen: writes } }
   }
 
   begin(): void {
@@ -111,6 +120,7 @@ class DrivenSession implements AccountSession {
   async #attempt(failures: number): Promise<Ended> {
     if (!(await this.#holds(failures))) return { kind: 'over' }
     this.state = 'connecting'
+    this.#caughtUp = Promise.withResolvers<void>()
     const { promise: closed, resolve: close } = Promise.withResolvers<Closed>()
     const outcome = await this.#connect(close)
     if (outcome.kind === 'accepted') {
@@ -150,27 +160,41 @@ class DrivenSession implements AccountSession {
 
   /** From connected to closed, with an ear on a quiet line. */
   async #live(session: Session, closed: Promise<Closed>): Promise<Closed> {
-    this.state = 'connected'
     this.#hear()
     const ending = new AbortController()
-    const { worker_id, lease, platform } = this.#options
-    this.#syncing = { held: { worker_id, ...lease }, session, platform, signal: ending.signal }
+    const syncing = { held: this.#held, session, platform: this.#options.platform, signal: ending.signal }
+    const listening = this.#listen(session, closed)
     let synced: Promise<void> | undefined
     try {
-      // First: whoever reads READY finds it live.
-      await renewLeases(this.#app.db, worker_id, [{ ...lease, silent_ms: 0 }])
-      await noteConnected(this.#app, lease, session.self)
+      // Not before everything that the platform has told is stored: what was sent before is known by then.
+      const early = await Promise.race([this.#caughtUp.promise, listening])
+      if (early) return early
+      this.state = 'connected'
+      this.#syncing = syncing
+      // Live already: whoever reads READY finds it so.
+      await noteConnected(this.#app, this.lease, session.self)
       this.#app.wake.signal(enqueued)
-      synced = this.#sync(this.#syncing)
-      return await this.#listen(session, closed)
+      synced = this.#sync(syncing)
+      return await listening
     } finally {
       this.#syncing = undefined
       ending.abort()
+      await this.#noteNotLive()
       await within(drainMsMax, Promise.allSettled(this.#awaited))
       await within(pingMsMax, session.close())
       // The next session begins where this one's last batch ends.
       await Promise.all([this.#storing, synced])
     }
+  }
+
+  /** What needs the platform is refused at once, instead of waiting for a session that is gone. */
+  async #noteNotLive(): Promise<void> {
+    await noteNotLive(this.#app.db, this.#held).catch((err) => {
+      this.#app.log.warn(
+        { err, account_id: this.lease.account_id },
+        'that a session is over could not be noted',
+      )
+    })
   }
 
   /** The past comes beside the present; what stops it is tried again while the session lasts. */
@@ -228,23 +252,32 @@ class DrivenSession implements AccountSession {
 
   /** Stores a batch; while the database is away it waits here, and the platform with it. */
   async #store(batch: UpdateBatch): Promise<boolean> {
-    const { worker_id, lease, platform } = this.#options
+    const { account_id } = this.lease
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
       try {
-        if (await ingest(this.#app, { worker_id, ...lease }, batch, platform)) {
+        if (await this.#ingest(batch)) {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
+          if (batch.caught_up) this.#caughtUp.resolve()
           return true
         }
-        this.#app.log.warn({ account_id: lease.account_id }, 'the lease of an account was lost')
+        if (await holdsLease(this.#app.db, this.#options.worker_id, this.lease)) this.#options.behind()
+        else this.#app.log.warn({ account_id }, 'the lease of an account was lost')
         this.#stopping.abort()
         this.#options.over()
       } catch (err) {
-        this.#app.log.error({ err, account_id: lease.account_id, failures }, 'updates could not be stored')
+        this.#app.log.error({ err, account_id, failures }, 'updates could not be stored')
         await this.#rest(Math.min(storeMsMost, backoff.firstMs * backoff.factor ** failures))
       }
     }
     return false
+  }
+
+  async #ingest(batch: UpdateBatch): Promise<boolean> {
+    const { echoes, platform } = this.#options
+    const { position, caught_up } = batch
+    const echoed = await echoes.take({ held: this.#held, position, caught_up }, batch)
+    return echoed ?? ingest(this.#app, this.#held, batch, platform)
   }
 
   #hear(): void {

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../test/harness/service.ts'
-import type { Held } from '../access/ledger/boundary.ts'
-import { claimAccounts } from '../access/ledger/leases.ts'
+import { claimAccounts, type Held } from '../access/ledger/leases.ts'
 import { createAccount } from '../capabilities/accounts/accounts.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
@@ -38,7 +37,7 @@ async function newHeld(): Promise<Held> {
   const worker_id = newId()
   const [lease] = await claimAccounts(service.app.db, { worker_id, platforms: ['sandbox'], limit: 1 })
   if (!lease) throw new Error('There was no account to claim.')
-  return { worker_id, ...lease }
+  return { worker_id, ...lease, writes: { seen: lease.writes } }
 }
 
 async function setCrash(at: CrashPoint | null): Promise<void> {
@@ -383,7 +382,7 @@ describe('updates in any order, cut anywhere, late, twice, with crashes', () => 
         const held = await newHeld()
         const model = new Model()
         for (const [at, { updates, crashes }] of given.entries()) {
-          const batch = { updates, position: String(at + 1) }
+          const batch = { updates, position: String(at + 1), caught_up: true }
           for (const crash of crashes) {
             await setCrash(crash)
             // A batch that never comes by there is stored, and its repetition below changes nothing.
@@ -446,7 +445,7 @@ async function inboxAfter(updates: readonly Update[], size: number) {
     await ingest(
       service.app,
       held,
-      { updates: updates.slice(at, at + size), position: String(at + 1) },
+      { updates: updates.slice(at, at + size), position: String(at + 1), caught_up: true },
       platform,
     )
   }
@@ -462,9 +461,16 @@ describe('a host whose lease is gone', () => {
       { kind: 'message', chat: chat('11', 'Ann', 1), message: original('11', 1), live: true },
     ]
     const stolen = { ...held, epoch: String(BigInt(held.epoch) - 1n) }
-    expect(await ingest(service.app, stolen, { updates, position: '9' }, platform)).toBe(false)
+    expect(await ingest(service.app, stolen, { updates, position: '9', caught_up: true }, platform)).toBe(
+      false,
+    )
     expect(
-      await ingest(service.app, { ...held, worker_id: newId() }, { updates, position: '9' }, platform),
+      await ingest(
+        service.app,
+        { ...held, worker_id: newId() },
+        { updates, position: '9', caught_up: true },
+        platform,
+      ),
     ).toBe(false)
     expect(await readRows(held)).toEqual({ messages: [], gone: [], chats: [], contacts: [], events: [] })
     const row = await service.app.db.one(

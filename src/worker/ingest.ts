@@ -1,7 +1,6 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
-import type { Held } from '../access/ledger/boundary.ts'
-import { LeaseLost } from '../access/ledger/leases.ts'
-import { advancePosition } from '../access/ledger/positions.ts'
+import { type Held, LeaseLost } from '../access/ledger/leases.ts'
+import { advancePositions } from '../access/ledger/positions.ts'
 import { noteProofs, type Proof } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import {
@@ -17,6 +16,7 @@ import {
   type Deleted,
   deleteMessages,
   findDeleted,
+  noteRandomIds,
   type Seen,
   storeEdits,
   storeMessages,
@@ -29,21 +29,22 @@ import { chatIdOf } from '../lib/shapes.ts'
 import { toSound } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 
-/** False: the lease is somebody else's by now, and nothing was stored. */
+/** False: the lease is somebody else's by now, or the database has lost commits; nothing was stored. */
 export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
-  const { updates, position } = toSound(batch)
+  const { updates, position, caught_up } = toSound(batch)
   const { ownCountUpTo } = platform
   try {
-    const events = await app.db.transaction(async (tx) => {
-      const [fenced, isDeleted] = await Promise.all([
-        advancePosition(tx, { ...held, position }),
+    const { events, writes } = await app.db.transaction(async (tx) => {
+      const [[advanced], isDeleted] = await Promise.all([
+        advancePositions(tx, [{ held, position, caught_up }]),
         findDeleted(tx, held, { ids: updates.flatMap(idOf), ownCountUpTo }),
       ])
-      if (!fenced) throw new LeaseLost('The lease of the account is lost.')
+      if (!advanced) throw new LeaseLost('The lease of the account is lost.')
       const happened = await store(app, tx, held, { ...sortOut(updates, isDeleted), ownCountUpTo })
       emit(tx, held.workspace_id, happened)
-      return happened
+      return { events: happened, writes: advanced.writes }
     })
+    held.writes.seen = writes
     if (events.length > 0) app.wake.signal(emitted)
     return true
   } catch (error) {
@@ -173,6 +174,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
     storeContacts(tx, held, [...sorted.people.values()]),
     storeReadMarks(tx, held, of.read_by_them),
     storeUnreadCounts(tx, held, unread),
+    noteRandomIds(tx, held, of.sent),
   ])
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])

@@ -3,7 +3,7 @@ import { appendFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Remembered } from '../access/ledger/restore-counter.ts'
+import type { Remembered } from '../access/ledger/put-back.ts'
 import { newId } from '../lib/ids.ts'
 import { listJournals, openJournal, readJournal } from './journal.ts'
 
@@ -34,7 +34,8 @@ test('a line that a full disk cut off does not swallow the next one', async () =
   await journal.conclude({ id: 'second', token: 'x', outcome: { kind: 'unknown', reason: 'timeout' } })
   await journal.close()
   const [file] = await listJournals(directory)
-  const entries = file ? await readJournal(directory, file) : []
+  const { entries, damaged } = file ? await readJournal(directory, file) : { entries: [], damaged: 0 }
+  expect(damaged).toBe(1)
   expect(entries.map(({ entry, id }) => [entry, id])).toEqual([
     ['intent', 'first'],
     ['intent', 'second'],

@@ -1,15 +1,18 @@
 /**
- * What this process is about to submit and what became of it, on its own disk: the memory that survives a crash of the
- * process, and a database that went back in time. Intents are flushed before the platform hears of them; several
+ * What this process is about to submit and what became of it, on its own disk: what survives a crash of the process, and
+ * a database that was restored from an older copy. Intents are flushed before the platform hears of them; several
  * accounts share one flush. Outcomes need no flush.
  */
 import { type FileHandle, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Remembered } from '../access/ledger/restore-counter.ts'
+import { crc32 } from 'node:zlib'
+import type { Remembered } from '../access/ledger/put-back.ts'
 import type { Outcome } from '../platform/port.ts'
 
 export interface Intent extends Remembered {
   readonly entry: 'intent'
+  /** When the line was written, in real time. Lines of earlier versions have none. */
+  readonly at?: string
 }
 
 export interface Known {
@@ -17,6 +20,7 @@ export interface Known {
   readonly id: string
   readonly token: string
   readonly outcome: Outcome<unknown>
+  readonly at?: string
 }
 
 export type Entry = Intent | Known
@@ -25,7 +29,9 @@ export interface Journal {
   /** Resolves when it is on disk. */
   intend(entry: Remembered): Promise<void>
   /** Resolves when it is written, which a killed process does not undo. */
-  conclude(entry: Omit<Known, 'entry'>): Promise<void>
+  conclude(entry: Omit<Known, 'entry' | 'at'>): Promise<void>
+  /** Whether it can be written. Asks the disk where the last write failed. */
+  isWritable(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -34,60 +40,18 @@ const keepMs = 30 * 86_400_000
 
 export async function openJournal(directory: string, worker_id: string): Promise<Journal> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  let part = 0
-  let size = 0
-  let file = await openPart()
-  let waiting: Line[] = []
-  let writing: Promise<void> | undefined
-
-  function openPart(): Promise<FileHandle> {
-    return open(join(directory, `${worker_id}.${part++}.jsonl`), 'a', 0o600)
-  }
-
-  function append(entry: Entry, flush: boolean): Promise<void> {
-    return new Promise((resolve, reject) => {
-      waiting.push({ text: `${JSON.stringify(entry)}\n`, flush, resolve, reject })
-      writing ??= write()
-    })
-  }
-
-  /** Everything that waits goes out together; what comes meanwhile waits for the next turn. */
-  async function write(): Promise<void> {
-    while (waiting.length > 0) {
-      const lines = waiting
-      waiting = []
-      try {
-        // A write that failed may have left half a line behind: what comes after it stands on a line of its own.
-        const text = `\n${lines.map((line) => line.text).join('')}`
-        await file.appendFile(text)
-        size += text.length
-        for (const line of lines) if (!line.flush) line.resolve()
-        if (lines.some(({ flush }) => flush)) await file.datasync()
-        for (const line of lines) line.resolve()
-        if (size > bytesMax) await turn()
-      } catch (error) {
-        for (const line of lines) line.reject(error)
-      }
-    }
-    // In the same breath as the last look: whoever comes after it begins anew.
-    writing = undefined
-  }
-
-  async function turn(): Promise<void> {
-    const full = file
-    file = await openPart()
-    size = 0
-    await full.close()
-  }
-
+  const writer = new Writer(directory, worker_id)
+  await writer.open()
   return {
-    intend: (entry) => append({ entry: 'intent', ...entry }, true),
-    conclude: (entry) => append({ entry: 'outcome', ...entry }, false),
-    async close() {
-      await writing
-      await file.close()
-    },
+    intend: (entry) => writer.append({ entry: 'intent', at: now(), ...entry }, true),
+    conclude: (entry) => writer.append({ entry: 'outcome', at: now(), ...entry }, false),
+    isWritable: () => writer.isWritable(),
+    close: () => writer.close(),
   }
+}
+
+function now(): string {
+  return new Date().toISOString()
 }
 
 interface Line {
@@ -97,11 +61,103 @@ interface Line {
   reject(error: unknown): void
 }
 
+class Writer {
+  readonly #directory: string
+  readonly #worker_id: string
+  #part = 0
+  #size = 0
+  #file: FileHandle | undefined
+  #waiting: Line[] = []
+  #writing: Promise<void> | undefined
+  #failed = false
+
+  constructor(directory: string, worker_id: string) {
+    this.#directory = directory
+    this.#worker_id = worker_id
+  }
+
+  async open(): Promise<void> {
+    this.#file = await open(join(this.#directory, `${this.#worker_id}.${this.#part++}.jsonl`), 'a', 0o600)
+  }
+
+  append(entry: Entry, flush: boolean): Promise<void> {
+    return this.#add(lineOf(entry), flush)
+  }
+
+  #add(text: string, flush: boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ text, flush, resolve, reject })
+      this.#writing ??= this.#write()
+    })
+  }
+
+  /** Everything that waits goes out together; what comes meanwhile waits for the next turn. */
+  async #write(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const lines = this.#waiting
+      this.#waiting = []
+      try {
+        await this.#writeLines(lines)
+        this.#failed = false
+      } catch (error) {
+        this.#failed = true
+        for (const line of lines) line.reject(error)
+      }
+    }
+    // Without a pause after the last look: whoever comes after it begins anew.
+    this.#writing = undefined
+  }
+
+  async #writeLines(lines: readonly Line[]): Promise<void> {
+    if (!this.#file) throw new Error('The journal is closed.')
+    // A write that failed may have left half a line behind: what comes after it stands on a line of its own.
+    const text = `\n${lines.map((line) => line.text).join('')}`
+    await this.#file.appendFile(text)
+    this.#size += text.length
+    for (const line of lines) if (!line.flush) line.resolve()
+    if (lines.some(({ flush }) => flush)) await this.#file.datasync() // guard: journal is flushed
+    for (const line of lines) line.resolve()
+    if (this.#size > bytesMax) await this.#turn()
+  }
+
+  async #turn(): Promise<void> {
+    const full = this.#file
+    await this.open()
+    this.#size = 0
+    await full?.close()
+  }
+
+  async isWritable(): Promise<boolean> {
+    if (!this.#failed) return true
+    // An empty line means nothing to whoever reads it.
+    return this.#add('\n', true).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async close(): Promise<void> {
+    await this.#writing
+    await this.#file?.close()
+    this.#file = undefined
+  }
+}
+
+/** JSON, a space, and its checksum. */
+function lineOf(entry: Entry): string {
+  const json = JSON.stringify(entry)
+  return `${json} ${checksumOf(json)}\n`
+}
+
+function checksumOf(json: string): string {
+  return crc32(json).toString(16).padStart(8, '0')
+}
+
 export interface JournalFile {
   readonly name: string
   readonly worker_id: string
   readonly size: number
-  /** It was replayed after its process had ended. */
+  /** It was replayed after its process had ended, and has not grown since. */
   readonly done: boolean
 }
 
@@ -110,29 +166,51 @@ export async function listJournals(directory: string): Promise<JournalFile[]> {
   const names = await readdir(directory).catch(() => [])
   const files: JournalFile[] = []
   for (const name of names.sort()) {
-    const [, worker_id, done] = /^([0-9a-f-]{36})\.\d+\.jsonl(\.done)?$/.exec(name) ?? []
+    const [, worker_id, size_done, done_of_old] =
+      /^([0-9a-f-]{36})\.\d+\.jsonl(?:\.(\d+)\.done|(\.done))?$/.exec(name) ?? []
     if (!worker_id) continue
     const { mtimeMs, size } = await stat(join(directory, name))
+    const done = done_of_old !== undefined || Number(size_done) === size // guard: a journal that grew is not done
     if (done && Date.now() - mtimeMs > keepMs) await unlink(join(directory, name))
-    else files.push({ name, worker_id, size, done: done !== undefined })
+    else files.push({ name, worker_id, size, done })
   }
   return files
 }
 
-/** A last line that was cut off by a crash was never acted upon. */
-export async function readJournal(directory: string, { name }: JournalFile): Promise<Entry[]> {
-  const text = await readFile(join(directory, name), 'utf8')
-  const lines = text.split('\n')
-  return lines.flatMap((line): Entry[] => {
-    if (line === '') return []
-    try {
-      return [JSON.parse(line)]
-    } catch {
-      return []
-    }
-  })
+export interface JournalText {
+  readonly entries: Entry[]
+  /** Lines that are neither whole nor the torn end of the file: what they told is not known. */
+  readonly damaged: number
 }
 
-export async function markReplayed(directory: string, { name, done }: JournalFile): Promise<void> {
-  if (!done) await rename(join(directory, name), join(directory, `${name}.done`))
+export async function readJournal(directory: string, { name }: JournalFile): Promise<JournalText> {
+  const lines = (await readFile(join(directory, name), 'utf8')).split('\n')
+  // A last line that was cut off by a crash was never acted upon.
+  lines.pop()
+  const entries: Entry[] = []
+  let damaged = 0
+  for (const line of lines) {
+    if (line === '') continue
+    const entry = readLine(line)
+    if (entry) entries.push(entry)
+    else damaged++
+  }
+  return { entries, damaged }
+}
+
+/** Lines of earlier versions have no checksum. */
+function readLine(line: string): Entry | undefined {
+  const [, json = line, sum] = /^(.*) ([0-9a-f]{8})$/.exec(line) ?? []
+  if (sum !== undefined && checksumOf(json) !== sum) return undefined // guard: checksum of a line
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}
+
+/** The size says up to where it was replayed: a process that was taken for dead may still write to it. */
+export async function markReplayed(directory: string, { name, size, done }: JournalFile): Promise<void> {
+  const bare = name.replace(/\.\d+\.done$/, '')
+  if (!done) await rename(join(directory, name), join(directory, `${bare}.${size}.done`))
 }

@@ -1,92 +1,86 @@
 /** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
-import { forgetOperations, listOpen, sweep } from '../access/ledger/boundary.ts'
 import { settled } from '../access/ledger/enqueue.ts'
-import { forgetFiles } from '../access/ledger/files.ts'
 import { noteFlood } from '../access/ledger/floods.ts'
 import {
-  completeProven,
-  listProven,
   listUnproven,
   noteLookedFor,
   noteProofs,
-  type Proven,
+  takeProven,
   type Unproven,
 } from '../access/ledger/proofs.ts'
+import { listOpen } from '../access/ledger/put-back.ts'
+import { complete } from '../access/ledger/settle.ts'
+import { sweep } from '../access/ledger/sweep.ts'
+import { listEnded } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
-import { type Db, sql } from '../db/sql.ts'
 import { toSound } from '../lib/text.ts'
 import type { Loop } from '../loop.ts'
-import type { OperationKinds } from '../operation.ts'
+import type { Driven } from './attempt.ts'
 import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
-import type { Driven, Ledger } from './ledger.ts'
+import type { Recorder } from './recording.ts'
 import { within } from './within.ts'
 
 const sweepMs = 1_000
 const replayMs = 10_000
 const lookMs = 5_000
-const forgetMs = 60_000
 const historyPage = 50
 const historyMsMax = 20_000
-/** A worker that has not beaten for this long has ended: its journal will not grow any more. */
-const silentSeconds = 30
 
 /** Any process, any number of them: each statement says what it expects to find. */
-export function sweepLoop(kinds: OperationKinds): Loop {
+export function sweepLoop(): Loop {
   return {
     name: 'sweep',
     restMs: sweepMs,
     async step(app) {
-      const swept = await sweep(app.db)
-      const proven = await settleProven(app, kinds)
+      const swept = await sweep(app)
+      const proven = await settleProven(app)
       if (swept + proven > 0) app.wake.signal(settled)
       return proven > 0
     },
   }
 }
 
-export function forgetLoop(): Loop {
-  return {
-    name: 'forget',
-    restMs: forgetMs,
-    async step({ db }) {
-      await forgetFiles(db)
-      await forgetOperations(db)
-      return false
-    },
-  }
-}
+const provenMax = 100
 
 /** The platform has shown our random id: it was sent, once. One that cannot be stored does not hold up the others. */
-async function settleProven(app: App, kinds: OperationKinds): Promise<number> {
-  let count = 0
-  for (const row of await listProven(app.db)) {
-    const { id: operation_id, account_id } = row
-    try {
-      if (await settleOne(app, kinds, row)) count++
-      app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
-    } catch (err) {
-      app.log.error({ err, operation_id, account_id }, 'an outcome that is known could not be stored')
-    }
+async function settleProven(app: App): Promise<number> {
+  const count = await completeProven(app, provenMax).catch((err) => {
+    app.log.error({ err }, 'outcomes that are known are stored one by one')
+    return undefined
+  })
+  if (count !== undefined) return count
+  let alone = 0
+  for (let at = 0; at < provenMax; at++) {
+    const one = await completeProven(app, 1, at).catch((err) => {
+      app.log.error({ err }, 'an outcome that is known could not be stored')
+      return 0
+    })
+    alone += one
   }
-  return count
+  return alone
 }
 
-async function settleOne(app: App, kinds: OperationKinds, row: Proven): Promise<boolean> {
-  const kind = kinds.get(row.kind)
-  if (!kind) return false
-  const sent = { message_id: row.message_id, at: row.at.toISOString() }
-  const known = { ...row, id: row.public_id }
+function completeProven(app: App, limit: number, offset = 0): Promise<number> {
   return app.db.transaction(async (tx) => {
-    if (!(await completeProven(tx, row.id, await kind.reply(tx, known, sent)))) return false
-    await kind.store(tx, row, row, sent)
-    kind.count(tx, row, row)
-    return true
+    const rows = await takeProven(tx, { limit, offset })
+    const accepted = rows.map((operation) => ({
+      operation,
+      public_id: operation.public_id,
+      token: operation.attempt_token,
+      value: { message_id: operation.message_id, at: operation.at.toISOString() },
+      reconciled: true,
+    }))
+    const completed = await complete(tx, app.operations, accepted)
+    for (const { id: operation_id, account_id } of completed) {
+      app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
+    }
+    return completed.length
   })
 }
 
 /** Looks in the platform's history for what nobody knows of. Reading only, never sending. */
-export function observeLoop(kinds: OperationKinds, driven: () => ReadonlyMap<string, Driven>): Loop {
-  const findable = [...kinds.values()].filter((one) => one.found_in_history).map(({ kind }) => kind)
+export function observeLoop({ operations }: App, driven: () => ReadonlyMap<string, Driven>): Loop {
+  const findable = [...operations.values()].filter((one) => one.found_in_history).map(({ kind }) => kind)
   return {
     name: 'observe',
     restMs: lookMs,
@@ -125,7 +119,7 @@ async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<vo
 }
 
 /** Replaying is harmless: every line is fenced by its token. A file is done once its process has ended. */
-export function replayLoop(directory: string, own: string, ledger: Ledger): Loop {
+export function replayLoop({ directory, worker_id, recorder }: Replay): Loop {
   /** How much of each file has been told; the journal of a process that lives is read again when it has grown. */
   const told = new Map<string, number>()
   return {
@@ -133,52 +127,62 @@ export function replayLoop(directory: string, own: string, ledger: Ledger): Loop
     restMs: replayMs,
     async step(app) {
       const files = (await listJournals(directory)).filter(
-        ({ done, worker_id }) => !done && worker_id !== own,
+        (file) => !file.done && file.worker_id !== worker_id,
       )
       if (files.length === 0) return false
-      const ended = await listEnded(app.db, files)
+      const ended = await listEnded(
+        app.db,
+        files.map((file) => file.worker_id),
+      )
       for (const file of files) {
-        const { name, size, worker_id } = file
-        if (told.get(name) !== size && (await replay(app, directory, file, ledger))) told.set(name, size)
-        if (told.get(name) === size && ended.has(worker_id)) await markReplayed(directory, file)
+        const { name, size } = file
+        if (told.get(name) !== size && (await replay(app, { directory, recorder }, file)))
+          told.set(name, size)
+        if (told.get(name) === size && ended.has(file.worker_id)) await markReplayed(directory, file)
       }
       return false
     },
   }
 }
 
-/** Workers that are not known any more have ended long ago. */
-async function listEnded(db: Db, files: readonly JournalFile[]): Promise<Set<string>> {
-  const ids = files.map(({ worker_id }) => worker_id)
-  const alive = await db.rows<{ id: string }>(sql`
-    select id from workers where id = any(${ids}::uuid[]) and stopped_at is null
-      and beat_at > clock_timestamp() - make_interval(secs => ${silentSeconds})`)
-  return new Set(ids.filter((id) => !alive.some((worker) => worker.id === id)))
+interface Replay {
+  readonly directory: string
+  readonly worker_id: string
+  readonly recorder: Recorder
 }
 
-/** After the database went back in time every journal speaks again, this process's own as well. */
-export async function replayAll(app: App, directory: string, ledger: Ledger): Promise<void> {
-  for (const file of await listJournals(directory)) await replay(app, directory, file, ledger)
+/** After the database went back in time every journal tells again, this process's own as well. */
+export async function replayAll(app: App, parts: Pick<Replay, 'directory' | 'recorder'>): Promise<void> {
+  for (const file of await listJournals(parts.directory)) {
+    if (!(await replay(app, parts, file))) throw new Error(`The journal ${file.name} could not be replayed.`)
+  }
 }
 
 const replayBatch = 1_000
 
 /** False: something could not be written. One line that fails must not silence those behind it. */
-async function replay(app: App, directory: string, file: JournalFile, ledger: Ledger): Promise<boolean> {
+async function replay(
+  app: App,
+  { directory, recorder }: Pick<Replay, 'directory' | 'recorder'>,
+  file: JournalFile,
+): Promise<boolean> {
   let told = true
-  const entries = await readJournal(directory, file)
+  const { entries, damaged } = await readJournal(directory, file)
+  if (damaged > 0)
+    app.log.error({ file: file.name, damaged }, 'lines of a journal are damaged and were skipped')
   const outcomes = entries.filter((entry) => entry.entry === 'outcome')
   for (let at = 0; at < outcomes.length; at += replayBatch) {
-    const batch = new Map(outcomes.slice(at, at + replayBatch).map((entry) => [entry.token, entry.outcome]))
+    const batch = new Map(outcomes.slice(at, at + replayBatch).map((entry) => [entry.token, entry]))
     for (const operation of await listOpen(app.db, [...batch.keys()])) {
-      const { id, attempt_token: token, account_id, workspace_id } = operation
-      const outcome = batch.get(token)
-      if (!outcome) continue
-      const held = { worker_id: '', epoch: '0', account_id, workspace_id }
+      const { id, attempt_token: token, public_id } = operation
+      const entry = batch.get(token)
+      if (!entry) continue
       try {
-        await ledger.conclude({ ...operation, id: operation.public_id }, held, { id, token }, outcome)
-        app.log.info({ operation_id: id, outcome: outcome.kind }, 'a journal told how an operation ended')
-        app.wake.signal(settled)
+        await recorder.record({ operation, public_id, token, outcome: entry.outcome, at: entry.at })
+        app.log.info(
+          { operation_id: id, outcome: entry.outcome.kind },
+          'a journal told how an operation ended',
+        )
       } catch (err) {
         told = false
         app.log.error({ err, operation_id: id, file: file.name }, 'a line of a journal could not be replayed')

@@ -1,77 +1,176 @@
 /**
- * What this disk remembers of the database: which one it is and how far its restore counter had come. A database whose
- * counter is lower was restored from an older copy; it may have forgotten what was sent, so nothing is sent until a
- * person says so.
+ * Notices a database that was restored from an older copy, or lost its last commits. This disk remembers which database it
+ * is, how far its restore counter had come and its generation. Where the database is behind that, it may have forgotten
+ * what was sent: nothing crosses the boundary until the journals of this disk have put back what they know.
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Instance as CrossingInstance } from '../access/ledger/crossing.ts'
+import { putBack } from '../access/ledger/put-back.ts'
 import {
+  type InstanceState,
   listUnsafeSettings,
   raiseRestoreCounter,
   readInstance,
-  remember,
   renewGeneration,
 } from '../access/ledger/restore-counter.ts'
+import { forgiveWorker, noteOwing } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
-import type { OperationKinds } from '../operation.ts'
-import type { Entry, Intent } from './journal.ts'
-import { listJournals, readJournal } from './journal.ts'
+import { type Entry, type Intent, listJournals, readJournal } from './journal.ts'
 
-interface Seen {
-  readonly id: string
-  readonly restore_counter: string
-  readonly generation: string
-}
-
-export interface RestoreGuard {
-  /** The highest restore counter that was seen. */
-  counter(): string
-  /** It had gone back in time when this process began. */
-  readonly went_back: boolean
-  /** Raises the database's restore counter and remembers it. True: the database has gone back in time. */
-  raise(): Promise<boolean>
+/** What the disk remembers between processes. */
+interface Seen extends InstanceState {
+  /** A worker of this disk that found the database restored and has not put everything back. */
+  readonly owes?: string | null
 }
 
 const fileName = 'instance.json'
 
-export async function openRestoreGuard(
-  app: App,
-  { directory, kinds }: { directory: string; kinds: OperationKinds },
-): Promise<RestoreGuard> {
-  const unsafe = await listUnsafeSettings(app.db)
-  if (unsafe.length > 0) {
-    throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
-  }
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  const path = join(directory, fileName)
-  const known = await readSeen(path)
-  const instance = await readInstance(app.db)
-  const same = known?.id === instance.id
-  const lower = same && BigInt(instance.restore_counter) < BigInt(known.restore_counter)
-  const went_back = same && (lower || known.generation !== instance.generation)
-  if (went_back) await goBack(app, { directory, kinds }, { why: 'older', instance_id: instance.id })
-  else if (!same && !instance.fresh && app.config.instance_id !== instance.id) {
-    await goBack(app, { directory, kinds }, { why: 'unknown', instance_id: instance.id })
-  }
-  let seen: Seen = lower ? await renewGeneration(app.db) : instance
-  await keep(path, seen)
+const sentences = {
+  older:
+    'the database is an older copy of itself: sending is switched off until `parley dispatch on`, and nothing is sent before the journals are put back',
+  generation: 'the database was restored: nothing is sent before the journals of this disk are put back',
+  unknown:
+    'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
+  behind: 'the database has lost commits: nothing is sent before the journals of this disk are put back',
+} as const
 
-  return {
-    counter: () => seen.restore_counter,
-    went_back,
-    async raise() {
-      const now = await raiseRestoreCounter(app.db)
-      const older = now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)
-      const another = older || now.generation !== seen.generation
-      if (another) await goBack(app, { directory, kinds }, { why: 'older', instance_id: now.id })
-      // Told to those who were away, by whoever has seen it with their own eyes.
-      seen = older ? await renewGeneration(app.db) : now
-      await keep(path, seen)
-      return another
-    },
+export interface RestoreGuardOptions {
+  readonly worker_id: string
+  /** Where the journals lie. */
+  readonly directory: string
+  /** Every journal tells once more how its attempts ended. */
+  readonly replay: () => Promise<void>
+}
+
+export class RestoreGuard {
+  readonly #app: App
+  readonly #options: RestoreGuardOptions
+  #seen: InstanceState
+  #owing = false
+  #working: Promise<void> | undefined
+
+  private constructor(app: App, options: RestoreGuardOptions, seen: InstanceState) {
+    this.#app = app
+    this.#options = options
+    this.#seen = seen
   }
+
+  /** Registers the worker, and puts the journals back first where that is needed. */
+  static async open(app: App, options: RestoreGuardOptions): Promise<RestoreGuard> {
+    const unsafe = await listUnsafeSettings(app.db)
+    if (unsafe.length > 0) {
+      throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
+    }
+    await mkdir(options.directory, { recursive: true, mode: 0o700 })
+    const known = await readSeen(join(options.directory, fileName))
+    const instance = await readInstance(app.db)
+    const guard = new RestoreGuard(app, options, instance)
+    const why = whyAtStart(app, known, instance)
+    if (why === 'unknown') await guard.#switchOff(why)
+    if (why === 'unknown' || why === 'older') guard.#seen = await renewGeneration(app.db)
+    if (known?.owes || (why !== undefined && why !== 'unknown')) await guard.#owe(why ?? 'generation')
+    else await noteOwing(app.db, options.worker_id, false)
+    // The debt of a process of this disk that ended is this one's now.
+    if (known?.owes) await forgiveWorker(app.db, known.owes)
+    if (!guard.#owing) await guard.#keep()
+    return guard
+  }
+
+  /** What every crossing requires; undefined while nothing may cross. */
+  instance(): CrossingInstance | undefined {
+    if (this.#owing) return undefined // guard: owing worker crosses nothing
+    const { restore_counter, generation } = this.#seen
+    return { worker_id: this.#options.worker_id, restore_counter, generation }
+  }
+
+  /** With every heartbeat: raises the database's restore counter, and goes on with what is owed. */
+  async raise(): Promise<void> {
+    const now = await raiseRestoreCounter(this.#app.db)
+    const seen = this.#seen
+    const older = now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)
+    // Told to those who were away, by whoever has seen it with their own eyes.
+    this.#seen = older ? await renewGeneration(this.#app.db) : now
+    if (older) await this.#owe('older')
+    else if (now.generation !== seen.generation) await this.#owe('generation')
+    else if (this.#owing) await this.#putBack()
+    else await this.#keep()
+  }
+
+  /** A count of writes was lower than what was seen committed. */
+  async goneBack(): Promise<void> {
+    if (this.#owing) return
+    this.#seen = await renewGeneration(this.#app.db)
+    await this.#owe('behind')
+  }
+
+  /** Remembered on the disk first, so that a crash in between does not forget it. */
+  async #owe(why: keyof typeof sentences): Promise<void> {
+    const { log, db } = this.#app
+    log.error({ why, instance_id: this.#seen.id }, sentences[why])
+    this.#owing = true
+    await this.#keep()
+    await noteOwing(db, this.#options.worker_id, true)
+    if (why === 'older') await this.#switchOff(why)
+    await this.#putBack().catch((err) => {
+      log.error({ err }, 'the journals could not be put back; it is tried again with the next heartbeat')
+    })
+  }
+
+  /** One at a time, whoever asks. */
+  async #putBack(): Promise<void> {
+    this.#working ??= this.#putAllBack().finally(() => {
+      this.#working = undefined
+    })
+    await this.#working
+  }
+
+  async #putAllBack(): Promise<void> {
+    const { db, log, operations } = this.#app
+    const { directory, worker_id, replay } = this.#options
+    const { intents, damaged } = await readIntents(directory)
+    let forgotten = 0
+    for (const intent of intents) {
+      if (await db.transaction((tx) => putBack(tx, operations, intent))) forgotten++
+    }
+    await replay()
+    log.error({ forgotten, damaged }, 'the journals of this disk were put back')
+    // What the damaged lines would have told is not known, so a person has to say that sending may go on.
+    if (forgotten > 0 || damaged > 0) await this.#switchOff('older')
+    await noteOwing(db, worker_id, false)
+    this.#owing = false
+    await this.#keep()
+  }
+
+  async #switchOff(why: keyof typeof sentences): Promise<void> {
+    if ((await this.#app.settings.current()).dispatch) {
+      this.#app.log.error({ why }, 'sending is switched off until `parley dispatch on`')
+    }
+    await setDispatch(this.#app, 'system', false)
+  }
+
+  async #keep(): Promise<void> {
+    const { id, restore_counter, generation } = this.#seen
+    const owes = this.#owing ? this.#options.worker_id : null
+    const path = join(this.#options.directory, fileName)
+    await writeFile(`${path}.new`, JSON.stringify({ id, restore_counter, generation, owes }), { mode: 0o600 })
+    await rename(`${path}.new`, path)
+  }
+}
+
+/** Undefined: the database is the one this disk knows, or somebody works on it right now. */
+function whyAtStart(
+  { config }: App,
+  known: Seen | undefined,
+  instance: InstanceState & { readonly fresh: boolean },
+): 'older' | 'generation' | 'unknown' | undefined {
+  if (known?.id === instance.id) {
+    if (BigInt(instance.restore_counter) < BigInt(known.restore_counter)) return 'older'
+    return known.generation !== instance.generation ? 'generation' : undefined
+  }
+  return instance.fresh || config.instance_id === instance.id ? undefined : 'unknown'
 }
 
 async function readSeen(path: string): Promise<Seen | undefined> {
@@ -84,34 +183,17 @@ async function readSeen(path: string): Promise<Seen | undefined> {
   }
 }
 
-async function keep(path: string, { id, restore_counter, generation }: Seen): Promise<void> {
-  await writeFile(`${path}.new`, JSON.stringify({ id, restore_counter, generation }), { mode: 0o600 })
-  await rename(`${path}.new`, path)
-}
-
-const sentences = {
-  older: 'the database is an older copy of itself: sending is switched off until `parley dispatch on`',
-  unknown:
-    'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
-} as const
-
-/** Off first, then every journal of this disk tells what it knows. */
-async function goBack(
-  app: App,
-  { directory, kinds }: { directory: string; kinds: OperationKinds },
-  { why, instance_id }: { why: keyof typeof sentences; instance_id: string },
-): Promise<void> {
-  app.log.error({ why, instance_id }, sentences[why])
-  await setDispatch(app, 'system', false)
-  if (why === 'unknown') return
-  let restored = 0
+async function readIntents(directory: string): Promise<{ intents: Intent[]; damaged: number }> {
+  const intents: Intent[] = []
+  let damaged = 0
   const workers = Map.groupBy(await listJournals(directory), ({ worker_id }) => worker_id)
   for (const files of workers.values()) {
-    const entries = (await Promise.all(files.map((file) => readJournal(directory, file)))).flat()
+    const texts = await Promise.all(files.map((file) => readJournal(directory, file)))
+    damaged += texts.reduce((sum, text) => sum + text.damaged, 0)
     // guard: journals are put back
-    for (const intent of listPossible(entries)) restored += await putBack(app, kinds, intent)
+    intents.push(...listPossible(texts.flatMap(({ entries }) => entries)))
   }
-  app.log.error({ restored }, 'operations that the database had forgotten were put back from the journals')
+  return { intents, damaged }
 }
 
 /** What may have happened. An attempt that provably came to nothing leaves nothing to put back. */
@@ -124,11 +206,4 @@ function listPossible(entries: readonly Entry[]): Intent[] {
     else if (kind === 'accepted') nothing.delete(entry.token)
   }
   return entries.filter((entry) => entry.entry === 'intent').filter(({ token }) => !nothing.has(token))
-}
-
-/** What became of it is told by the replay of the journals, which finds the token on the row. */
-async function putBack(app: App, kinds: OperationKinds, intent: Intent): Promise<number> {
-  const forgettable = kinds.get(intent.kind)?.forgettable ?? false
-  const id = await app.db.transaction((tx) => remember(tx, intent, { forgettable }))
-  return id === undefined ? 0 : 1
 }

@@ -3,9 +3,8 @@
  * when somebody asks. Runs beside the live updates, which were listened to before it began, so nothing falls between.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Held } from '../access/ledger/boundary.ts'
 import { noteFlood } from '../access/ledger/floods.ts'
-import { requireLease } from '../access/ledger/leases.ts'
+import { type Held, requireLease } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
 import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'

@@ -1,17 +1,18 @@
 /** What runs in the background of one process: put together by one function, run by another. */
 import { join } from 'node:path'
 import { accountsChanged } from '../access/ledger/leases.ts'
+import { forgetWorkers, noteDrives, noteHeartbeat, noteStopped } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
-import { sql } from '../db/sql.ts'
-import { newId } from '../lib/ids.ts'
 import type { Loop, MakeLoops } from '../loop.ts'
-import { byKind, type OperationKind, type OperationKinds } from '../operation.ts'
 import { AccountPool, type Platforms } from './account-pool.ts'
-import { openJournal } from './journal.ts'
-import { makeLedger } from './ledger.ts'
+import { Boundary } from './boundary.ts'
+import { Echoes } from './echoes.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { Ledger } from './ledger.ts'
 import { countOperations } from './metrics.ts'
+import { Recorder } from './recording.ts'
 import { observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
-import { openRestoreGuard } from './restore-guard.ts'
+import { RestoreGuard } from './restore-guard.ts'
 import { type Running, runLoops } from './run-loops.ts'
 
 const heartbeatMs = 2_000
@@ -21,7 +22,6 @@ export interface WorkerParts {
   readonly platforms: Platforms
   /** Where this process keeps what must survive it. */
   readonly directory: string
-  readonly operations: readonly OperationKind[]
   readonly loops: readonly MakeLoops[]
 }
 
@@ -32,24 +32,21 @@ export interface Worker {
   end(): Promise<void>
 }
 
-export async function assembleWorker(app: App, parts: WorkerParts): Promise<Worker> {
-  const { platforms, directory } = parts
-  const id = newId()
-  const kinds = byKind(parts.operations)
-  const pool = new AccountPool(app, { worker_id: id, platforms })
-  const always = [...parts.loops.flatMap((make) => make(app)), sweepLoop(kinds), forgetWorkers]
+export async function assembleWorker(
+  app: App,
+  { platforms, directory, loops }: WorkerParts,
+): Promise<Worker> {
+  const id = app.sources.newId()
+  const always = [...loops.flatMap((make) => make(app)), sweepLoop(), forgetLoop]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
-  const acting = platforms.size > 0 ? await act(app, { id, directory, kinds, pool }) : undefined
+  const acting =
+    platforms.size > 0 ? await act(app, { id, directory: join(directory, 'ledger'), platforms }) : undefined
   return {
-    loops: [...always, ...(acting ? [...acting.loops, ...pool.loops] : [])],
+    loops: [...always, ...(acting?.loops ?? [])],
     async end() {
       await acting?.stop()
-      await pool.stop()
-      await acting?.journal.close()
       // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
-      await app.db
-        .run(sql`update workers set stopped_at = clock_timestamp() where id = ${id}`)
-        .catch((err) => app.log.warn({ err }, 'the worker could not sign off'))
+      await noteStopped(app.db, id).catch((err) => app.log.warn({ err }, 'the worker could not sign off'))
       // Only now do the others count without this process and take its share as well.
       app.wake.signal(accountsChanged)
     },
@@ -69,56 +66,73 @@ export function runWorker(app: App, worker: Worker): Running {
 
 interface Acting {
   readonly id: string
+  /** Where the journals lie. */
   readonly directory: string
-  readonly kinds: OperationKinds
-  readonly pool: AccountPool
+  readonly platforms: Platforms
 }
 
 /** Everything that may reach a platform needs what this disk remembers of the database first. */
-async function act(app: App, { id, directory, kinds, pool }: Acting) {
-  const journals = join(directory, 'ledger')
-  const restoreGuard = await openRestoreGuard(app, { directory: journals, kinds })
-  const journal = await openJournal(journals, id)
-  await app.db.run(sql`insert into workers (id) values (${id})`)
-  const ledger = makeLedger(app, {
-    kinds,
-    driven: () => pool.driven(),
-    journal,
-    restoreCounter: restoreGuard.counter,
-    settled: countOperations(app),
+async function act(app: App, { id, directory, platforms }: Acting) {
+  const recorder = new Recorder(app, { count: countOperations(app) })
+  const replay = () => replayAll(app, { directory, recorder })
+  const guard = await RestoreGuard.open(app, { worker_id: id, directory, replay })
+  const journal = await openJournal(directory, id)
+  const echoes = new Echoes(app)
+  const behind = () => {
+    pool.restart()
+    void guard.goneBack().catch((err) => app.log.error({ err }, 'lost commits could not be put back yet'))
+  }
+  const pool = new AccountPool(app, {
+    worker_id: id,
+    platforms,
+    echoes,
+    behind,
+    mayDrive: () => mayDrive(app, id, journal),
   })
-  if (restoreGuard.went_back) await replayAll(app, journals, ledger)
-  const loops = [
-    heartbeat(id, async () => {
-      if (await restoreGuard.raise()) await replayAll(app, journals, ledger)
-    }),
-    ledger.loop,
-    observeLoop(kinds, () => pool.driven()),
-    replayLoop(journals, id, ledger),
-  ]
-  return { loops, journal, stop: ledger.stop }
+  const boundary = new Boundary(app, { instance: () => guard.instance(), behind })
+  const ledger = new Ledger(app, { boundary, journal, recorder, echoes }, () => pool.driven())
+  return {
+    loops: [
+      heartbeat(id, guard),
+      ledger.loop,
+      observeLoop(app, () => pool.driven()),
+      replayLoop({ directory, worker_id: id, recorder }),
+      ...pool.loops,
+    ],
+    async stop() {
+      await ledger.stop()
+      await pool.stop()
+      await journal.close()
+    },
+  }
 }
 
 /** Says that this process lives. A process that was declared dead by mistake comes back with it. */
-function heartbeat(id: string, raise: () => Promise<void>): Loop {
+function heartbeat(id: string, guard: RestoreGuard): Loop {
   return {
     name: 'heartbeat',
     restMs: heartbeatMs,
     async step({ db }) {
-      await raise()
-      await db.run(sql`
-        insert into workers (id) values (${id})
-        on conflict (id) do update set beat_at = clock_timestamp(), stopped_at = null`)
+      await guard.raise()
+      await noteHeartbeat(db, id)
       return false
     },
   }
 }
 
-const forgetWorkers: Loop = {
+/** A worker that cannot write its journal is not counted on for a share of the accounts. */
+async function mayDrive({ db, log }: App, id: string, journal: Journal): Promise<boolean> {
+  const writable = await journal.isWritable()
+  const news = await noteDrives(db, id, writable)
+  if (news && !writable) log.error('the journal cannot be written: this process gives its accounts up')
+  return writable
+}
+
+const forgetLoop: Loop = {
   name: 'forget-workers',
   restMs: forgetMs,
   async step({ db }) {
-    await db.run(sql`delete from workers where beat_at < clock_timestamp() - interval '7 days'`)
+    await forgetWorkers(db)
     return false
   },
 }

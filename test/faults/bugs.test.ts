@@ -11,8 +11,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { sweep } from '../../src/access/ledger/boundary.ts'
+import { sweep } from '../../src/access/ledger/sweep.ts'
 import { sql } from '../../src/db/sql.ts'
+import { byKind } from '../../src/operation.ts'
+import { operations } from '../../src/operations.ts'
 import { endProcesses, until } from '../harness/process.ts'
 import { ask, sendOf, verdictOn, type Wanted } from './clients.ts'
 import type { Fate } from './lossy.ts'
@@ -394,7 +396,7 @@ describe('a host sleeps between the boundary and the call for longer than the le
     await untilStopped(plant.work(0))
     await plant.db.run(sql`update operations set lease_until = clock_timestamp() where state = 'submitting'`)
     // Any process may.
-    expect(await sweep(plant.db)).toBe(1)
+    expect(await sweep({ db: plant.db, operations: byKind(operations) })).toBe(1)
     await Promise.all([asked, sleep(1_500)])
     plant.work(0).resume()
     await until('it has concluded', 30_000, async () => {

@@ -9,6 +9,7 @@ import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/pool.ts'
+import { operations } from '../../src/operations.ts'
 import { routes } from '../../src/routes.ts'
 import type { Postgres } from './postgres.ts'
 
@@ -73,6 +74,7 @@ export async function prepareDatabase(
     data_dir: '',
     log: makeLogger('silent'),
     claim: 'service',
+    operations,
     routes,
   })
   try {

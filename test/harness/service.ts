@@ -14,6 +14,7 @@ import { readConfig } from '../../src/config.ts'
 import { type Gate, scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { buildServer, type ServerOptions } from '../../src/http/server.ts'
+import { operations } from '../../src/operations.ts'
 import type { Chat, Message, Person } from '../../src/platform/port.ts'
 import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
@@ -196,6 +197,7 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     data_dir: '',
     log: makeLogger('info', { write: (line) => void log.push(line) }),
     claim: 'service',
+    operations,
     routes: listed,
   })
   const readiness = { worker: () => 'elsewhere', stopping: () => false }

@@ -32,6 +32,7 @@ export function openNeighbour(url: string, env: Readonly<Record<string, string>>
     data_dir: '',
     log: makeLogger('silent'),
     claim: 'service',
+    operations,
     routes,
   })
 }
@@ -70,7 +71,7 @@ export class Workplace {
   /** Starts the background work in the given process; the first one is the service's own. */
   async work(app: OpenApp = this.service.app): Promise<Running> {
     const platforms = new Map([['sandbox' as const, this.sandbox.platform]])
-    const parts = { platforms, directory: this.directory, operations, loops }
+    const parts = { platforms, directory: this.directory, loops }
     const worker = runWorker(app, await assembleWorker(app, parts))
     this.#workers.add(worker)
     return { ...worker, stop: () => this.#stop(worker) }

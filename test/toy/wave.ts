@@ -28,7 +28,8 @@ export const wave = operationKind<z.infer<typeof payload>, string, Sent>({
   prepare: async (_, { payload: { times } }) => ({ kind: 'accepted', value: '👋'.repeat(times) }),
   submit: (session, operation, text) =>
     session.send({ chat_id: requireChatOf(operation), text, file: null, random_id: operation.random_id }),
-  reply: (_, { id }, { message_id }) => ({ operation_id: id, message_id }),
+  reply: (_, done) =>
+    done.map(({ operation: { id }, value: { message_id } }) => ({ operation_id: id, message_id })),
   store: async () => {},
 })
 export const operations: readonly OperationKind[] = [wave]

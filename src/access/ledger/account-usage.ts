@@ -7,14 +7,20 @@ import type { ChatNumber } from '../../lib/shapes.ts'
 const today = (workspace_id: string): Sql =>
   sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
 
-/** A message went out; cold if this person has never written to the account. */
-export function countSent(tx: Tx, { account_id, workspace_id }: Owner, chat_id: ChatNumber): void {
+/** Messages went out; cold are those to people who have never written to the account. */
+export function countSent(tx: Tx, sent: readonly (Owner & { readonly chat_id: ChatNumber })[]): void {
+  if (sent.length === 0) return
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
-    select ${account_id}, ${workspace_id}, ${today(workspace_id)}, 1,
-      (${chat_id}::bigint > 0 and not exists (
-        select from messages where account_id = ${account_id} and chat_id = ${chat_id} and not is_sender))::int
-    on conflict (account_id, day) do update set sent = d.sent + 1, cold = d.cold + excluded.cold`)
+    select g.account_id, g.workspace_id, (domain_now() at time zone w.timezone)::date, count(*),
+      count(*) filter (where g.chat_id > 0 and not exists (
+        select from messages m where m.account_id = g.account_id and m.chat_id = g.chat_id and not m.is_sender))
+    from unnest(${sent.map(({ account_id }) => account_id)}::text[],
+      ${sent.map(({ workspace_id }) => workspace_id)}::uuid[],
+      ${sent.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, workspace_id, chat_id)
+    join workspaces w on w.id = g.workspace_id
+    group by 1, 2, 3 order by 1
+    on conflict (account_id, day) do update set sent = d.sent + excluded.sent, cold = d.cold + excluded.cold`)
 }
 
 /** Somebody was looked up by name or number: platforms count these more strictly than anything else. */

@@ -12,6 +12,20 @@ export const leaseSeconds = 15
 /** A worker that has not been heard of for this long is not counted on. */
 const silentSeconds = 7
 
+/** A lease as whoever holds it acts under it. */
+export interface Held {
+  readonly worker_id: string
+  readonly account_id: string
+  readonly workspace_id: string
+  readonly epoch: string
+  readonly writes: Writes
+}
+
+/** The highest count of writes to the account that this process has seen committed. */
+export interface Writes {
+  seen: string
+}
+
 export interface Lease {
   readonly account_id: string
   readonly workspace_id: string
@@ -19,6 +33,7 @@ export interface Lease {
   readonly name: string
   readonly epoch: string
   readonly position: string | null
+  readonly writes: string
 }
 
 /** Takes up to `limit` accounts that nobody drives. */
@@ -34,15 +49,18 @@ export async function claimAccounts(
     on conflict do nothing`)
   return db.rows<Lease>(sql`
     update account_hosts h set lease_owner = ${worker_id}, lease_epoch = lease_epoch + 1,
-      lease_until = clock_timestamp() + make_interval(secs => ${leaseSeconds})
+      lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
+      observed_at = null -- guard: not live until caught up
     from accounts a
     where a.id = h.account_id and h.account_id in (
       select f.account_id from account_hosts f join accounts b on b.id = f.account_id
       where b.platform = any(${platforms}) and b.status in ('CONNECTING', 'READY')
-        and (f.lease_until is null or f.lease_until < clock_timestamp()
+        and (f.lease_until is null or f.lease_until < real_now()
+          or f.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}) -- guard: account lease too far ahead
           or exists (select from workers w where w.id = f.lease_owner and w.stopped_at is not null))
       order by f.lease_until nulls first, f.account_id limit ${limit} for update of f skip locked)
-    returning h.account_id, h.workspace_id, a.platform, a.name, h.lease_epoch as epoch, h.position`)
+    returning h.account_id, h.workspace_id, a.platform, a.name, h.lease_epoch as epoch, h.position,
+      h.writes::text`)
 }
 
 export interface Renewal {
@@ -55,8 +73,9 @@ export interface Renewal {
 /** Renews in one statement, and passes on when each platform was last heard of. */
 export async function renewLeases(db: Db, worker_id: string, renewals: readonly Renewal[]): Promise<void> {
   await db.run(sql`
-    update account_hosts h set lease_until = clock_timestamp() + make_interval(secs => ${leaseSeconds}),
-      observed_at = greatest(h.observed_at, clock_timestamp() - make_interval(secs => r.silent_ms / 1000.0))
+    update account_hosts h set lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
+      observed_at = case when h.observed_at is not null
+        then greatest(h.observed_at, real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
     from unnest(${renewals.map(({ account_id }) => account_id)}::text[],
       ${renewals.map(({ epoch }) => epoch)}::bigint[],
       ${renewals.map(({ silent_ms }) => silent_ms)}::float8[]) as r (account_id, epoch, silent_ms)
@@ -112,7 +131,7 @@ export async function holdsLease(
 ): Promise<boolean> {
   const row = await db.maybe(sql`
     select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${worker_id}
-      and lease_epoch = ${epoch} and lease_until > clock_timestamp()`)
+      and lease_epoch = ${epoch} and lease_until > real_now()`)
   return row !== undefined
 }
 
@@ -127,6 +146,6 @@ export function readShare(db: Db, platforms: readonly string[]): Promise<Share> 
     select
       (select count(*)::int from accounts
        where platform = any(${platforms}) and status in ('CONNECTING', 'READY')) as accounts,
-      (select count(*)::int from workers where stopped_at is null
-        and beat_at > clock_timestamp() - make_interval(secs => ${silentSeconds})) as workers`)
+      (select count(*)::int from workers where stopped_at is null and drives
+        and beat_at > real_now() - make_interval(secs => ${silentSeconds})) as workers`)
 }

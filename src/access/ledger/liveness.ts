@@ -2,12 +2,13 @@
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
+import type { Held } from './leases.ts'
 
 /** A session that answered or delivered something this recently is live. */
 export const liveSeconds = 90 // limit: live session
 
 /** Whether the session of the account of row `h` of `account_hosts` is live. False where nothing was heard yet. */
-export const isLive: Sql = sql`coalesce(h.observed_at > clock_timestamp() - make_interval(secs => ${liveSeconds}), false)`
+export const isLive: Sql = sql`coalesce(h.observed_at > real_now() - make_interval(secs => ${liveSeconds}), false)`
 
 /** Which accounts have a session that is live. The others are known from the store only. */
 export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
@@ -30,4 +31,11 @@ export async function requireReachable(app: App, account_id: string, flood: 429 
     from account_hosts h where account_id = ${account_id}`)
   if (!host?.live) throw new ApiError('session_unavailable')
   if (host.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: host.wait })
+}
+
+/** The session of the account is over or not yet caught up: what needs the platform is refused at once. */
+export async function noteNotLive(db: Db, held: Held): Promise<void> {
+  await db.run(sql`
+    update account_hosts set observed_at = null
+    where account_id = ${held.account_id} and lease_owner = ${held.worker_id} and lease_epoch = ${held.epoch}`)
 }

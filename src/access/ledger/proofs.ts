@@ -2,7 +2,7 @@
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { ChatId, ChatNumber } from '../../lib/shapes.ts'
 import type { Operation } from '../../operation.ts'
-import { executable } from './boundary.ts'
+import { executable } from './columns.ts'
 
 export interface Proof {
   readonly random_id: string
@@ -14,34 +14,33 @@ export interface Proof {
 export async function noteProofs(tx: Db, account_id: string, proofs: readonly Proof[]): Promise<void> {
   if (proofs.length === 0) return
   await tx.run(sql`
-    update operations o set proof_message_id = p.message_id, proof_at = p.at
-    from unnest(${proofs.map(({ random_id }) => random_id)}::bigint[],
-      ${proofs.map(({ message_id }) => message_id)}::bigint[],
-      ${proofs.map(({ at }) => at)}::timestamptz[]) as p (random_id, message_id, at)
-    where o.account_id = ${account_id} and o.random_id = p.random_id and o.state in ('submitting', 'ambiguous')
-      and o.proof_message_id is null`)
+    with given as materialized (
+      select * from unnest(${proofs.map(({ random_id }) => random_id)}::bigint[],
+        ${proofs.map(({ message_id }) => message_id)}::bigint[],
+        ${proofs.map(({ at }) => at)}::timestamptz[]) as p (random_id, message_id, at)),
+    found as materialized (
+      select o.id, p.message_id, p.at from given p join operations o
+        on o.account_id = ${account_id} and o.random_id = p.random_id and o.state in ('submitting', 'ambiguous')
+          and o.proof_message_id is null
+      order by o.id for update of o)
+    update operations o set proof_message_id = f.message_id, proof_at = f.at from found f where o.id = f.id`)
 }
 
 export interface Proven extends Operation {
   /** What the operation is called in answers. */
   readonly public_id: string
+  readonly attempt_token: string
   readonly message_id: string
   readonly at: Date
 }
 
-/** Unknown outcomes that are known by now. */
-export function listProven(db: Db): Promise<Proven[]> {
-  return db.rows<Proven>(sql`
-    select ${executable}, coalesce(o.public_id, o.id) as public_id, proof_message_id::text as message_id, proof_at as at
-    from operations o where state = 'ambiguous' and proof_message_id is not null order by id limit 100`)
-}
-
-export async function completeProven(tx: Tx, id: string, body: unknown): Promise<boolean> {
-  const completed = await tx.run(sql`
-    update operations set state = 'completed', reconciled = true, reason = null, detail = null, finished_at = domain_now(),
-      reply_status = 200, reply_body = ${JSON.stringify(body)}
-    where id = ${id} and state = 'ambiguous'`)
-  return completed === 1
+/** Unknown outcomes that are known by now, locked; those that somebody else is at are left to them. */
+export function takeProven(tx: Tx, { limit, offset }: { limit: number; offset: number }): Promise<Proven[]> {
+  return tx.rows<Proven>(sql`
+    select ${executable}, coalesce(o.public_id, o.id) as public_id, o.attempt_token,
+      o.proof_message_id::text as message_id, o.proof_at as at
+    from operations o where o.state = 'ambiguous' and o.proof_message_id is not null
+    order by o.id limit ${limit} offset ${offset} for update skip locked`)
 }
 
 export interface Unproven {
@@ -64,7 +63,7 @@ export function listUnproven(
     where state = 'ambiguous' and account_id = any(${account_ids}) and kind = any(${kinds})
       and proof_message_id is null and chat_id is not null and finished_at > domain_now() - interval '7 days'
       and (looked_for_at is null
-        or clock_timestamp() - looked_for_at > greatest(interval '1 minute', (looked_for_at - created_at) / 2))
+        or real_now() - looked_for_at > greatest(interval '1 minute', (looked_for_at - created_at) / 2))
       and not exists (
         select from account_hosts h where h.account_id = operations.account_id and h.flood_until > domain_now())
     order by looked_for_at nulls first, id limit 20`)
@@ -73,7 +72,7 @@ export function listUnproven(
 /** That it was looked for, and what reads the same where nothing was proven. */
 export async function noteLookedFor(db: Db, id: string, hint_message_id: string | null): Promise<void> {
   await db.run(sql`
-    update operations set looked_for_at = clock_timestamp(), hint_message_id = coalesce(${hint_message_id}, hint_message_id)
+    update operations set looked_for_at = real_now(), hint_message_id = coalesce(${hint_message_id}, hint_message_id)
     where id = ${id} and state = 'ambiguous'`)
 }
 
@@ -103,16 +102,6 @@ export function listOperations(
     where effect = 'platform' and (${workspace_id ?? null}::uuid is null or workspace_id = ${workspace_id ?? null})
       and (not ${ambiguous}::boolean or (state = 'ambiguous' and closed_as is null))
     order by created_at desc, id desc limit 1000`)
-}
-
-/** A person's note. The state stays: the key answers 409 for ever. */
-export function noteClosed(
-  tx: Tx,
-  { id, closed_as }: { id: string; closed_as: 'sent' | 'not_sent' },
-): Promise<AmbiguousRow | undefined> {
-  return tx.maybe<AmbiguousRow>(sql`
-    update operations set closed_as = ${closed_as}, closed_at = domain_now()
-    where id = ${id} and state = 'ambiguous' returning ${shown}`)
 }
 
 export function findShown(db: Db, id: string): Promise<AmbiguousRow | undefined> {

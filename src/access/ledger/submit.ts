@@ -1,12 +1,11 @@
-/** The one door to the platform for a caller: a wish under its key, and an honest answer about it. */
-import type { App, Settled } from '../../app.ts'
+/** The one door to the platform for a caller: an operation under its key, and an honest answer about it. */
+import type { App, Queued, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { isConnectionLost, LostCommit } from '../../db/errors.ts'
-import { ApiError, type ErrorCode, errors } from '../../lib/errors.ts'
+import { ApiError } from '../../lib/errors.ts'
 import type { NewOperation } from '../../operation.ts'
-import type { PlatformRefusal } from '../../platform/port.ts'
 import type { Reply } from '../../route.ts'
-import { type Asked, enqueue, enqueued, findById, findOperation, patience, withdraw } from './enqueue.ts'
+import { type Asked, enqueue, enqueued, findById, findOperation, waits, withdraw } from './enqueue.ts'
 import { findFloodWait } from './floods.ts'
 
 /** What differs between operations when the answer is no. */
@@ -17,7 +16,7 @@ export interface StatusOverrides {
   readonly flood?: 429 | 503
 }
 
-/** Makes the wish once for its key and waits for it. A repeat is told what the first one came to. */
+/** Queues the operation once for its key and waits for it. A repeat is told what the first one came to. */
 export async function submit(
   app: App,
   caller: Caller,
@@ -29,8 +28,8 @@ export async function submit(
   if (known && known.state !== 'released') return repeat(known)
   const wanted = await asked.want()
   // crash point 1: the key is free, no row is written
-  const id = await claim(app, caller, { ...asked, wanted })
-  if (id === undefined) {
+  const queued = await claim(app, caller, { ...asked, wanted })
+  if (queued === undefined) {
     const other = await findOperation(app.db, caller.workspace_id, asked)
     // It ended and was forgotten in between.
     if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
@@ -39,10 +38,10 @@ export async function submit(
   }
   // crash point 2: the row is committed, nobody was told
   app.wake.signal(enqueued)
-  const { wait_ms } = wanted.file_id === undefined ? patience.text : patience.file
-  const settled = await app.waiting.settled(id, wait_ms)
+  const { wait_ms } = wanted.file_id === undefined ? waits.text : waits.file
+  const settled = await app.waiting.settled(queued, wait_ms)
   // crash point 9: the outcome is stored, the caller was not answered
-  return first(app, settled ?? (await giveUp(app, id)), overrides)
+  return first(app, settled ?? (await giveUp(app, queued)), overrides)
 }
 
 function requireSame(
@@ -55,13 +54,13 @@ function requireSame(
 }
 
 const unknown =
-  'Nobody can know yet whether this happened. Repeat with the same Idempotency-Key to learn it; a new key may do it twice.'
+  'Nobody can know yet whether this happened. Ask again with the same Idempotency-Key, or look at GET /operations/{operation_id}; a new key may do it twice.'
 
 async function claim(
   app: App,
   caller: Caller,
   asked: Asked & { wanted: NewOperation },
-): Promise<string | undefined> {
+): Promise<Queued | undefined> {
   try {
     return await enqueue(app, caller, asked)
   } catch (cause) {
@@ -82,10 +81,10 @@ function isLost(error: unknown): boolean {
 }
 
 /** Nobody took it in time: then it is taken back, and if that is too late, nobody knows. */
-async function giveUp(app: App, id: string): Promise<Settled> {
+async function giveUp(app: App, queued: Queued): Promise<Settled> {
   try {
-    await withdraw(app.db, id)
-    const row = await findById(app.db, id)
+    await withdraw(app, queued)
+    const row = await findById(app.db, queued.id)
     // The database crashed before it was flushed: what was never flushed was never submitted.
     if (!row) throw new ApiError('store_unavailable')
     return row
@@ -160,21 +159,4 @@ async function releasedError(app: App, row: Settled, { flood = 429 }: StatusOver
           "The account's session is not live right now. Nothing was sent; the same key may be used again.",
       })
   }
-}
-
-/** A refusal of the platform as the caller sees it, now and on every repeat. */
-export function refusalReply(reason: PlatformRefusal): { status: number; body: unknown } {
-  const code: ErrorCode = refusalCodes[reason]
-  const [status, error] = errors[code]
-  return { status, body: { error, code } }
-}
-
-const refusalCodes: Record<PlatformRefusal, ErrorCode> = {
-  username_not_found: 'username_not_found',
-  identity_ineligible: 'identity_ineligible',
-  chat_unavailable: 'chat_unavailable',
-  blocked_by_person: 'blocked_by_person',
-  message_invalid: 'message_refused',
-  needs_login: 'account_unavailable',
-  restricted: 'account_unavailable',
 }

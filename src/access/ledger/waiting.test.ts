@@ -16,8 +16,11 @@ test('two callers of one row are both told at once', async () => {
       },
     } as unknown as Wake,
   )
-  const told = Promise.all([waiting.settled('a', 5_000), waiting.settled('a', 5_000)])
-  rows.push({ id: 'a', state: 'completed' })
+  const told = Promise.all([
+    waiting.settled({ id: 'a', queued_no: 1 }, 5_000),
+    waiting.settled({ id: 'a', queued_no: 1 }, 5_000),
+  ])
+  rows.push({ id: 'a', queued_no: 1, state: 'completed' })
   wake()
   expect(await told).toEqual([rows[0], rows[0]])
   waiting.close()

@@ -1,5 +1,5 @@
 /** Chats as the accounts see them. */
-import type { Account, Owner } from '../../contract.ts'
+import type { Account, AccountKey, Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
@@ -198,4 +198,28 @@ export function emptyStage(
       where c.account_id = ${account_id} and c.chat_id = chosen.chat_id)
     select ${chatPrefix} || chat_id as chat_id, last_message_at::text as at from chosen
     order by last_message_at desc, chosen.chat_id desc`)
+}
+
+export interface LastMessage extends AccountKey {
+  readonly chat_id: ChatNumber
+  readonly id: string
+  readonly text: string
+  readonly sent_at: string
+}
+
+/** Messages of our own, of many accounts: each becomes the last one of its chat unless a newer one is there. */
+export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Promise<void> {
+  if (rows.length === 0) return
+  await tx.run(sql`
+    insert into chats as c (account_id, workspace_id, chat_id, kind, last_message_id, last_message_text, last_message_at)
+    select distinct on (account_id, chat_id) account_id, workspace_id, chat_id, ${kindByNumber}, id, text, sent_at
+    from unnest(${rows.map(({ account_id }) => account_id)}::text[],
+      ${rows.map(({ workspace_id }) => workspace_id)}::uuid[], ${rows.map(({ chat_id }) => chat_id)}::bigint[],
+      ${rows.map(({ id }) => id)}::bigint[], ${rows.map(({ text }) => text)}::text[],
+      ${rows.map(({ sent_at }) => sent_at)}::timestamptz[])
+      as given (account_id, workspace_id, chat_id, id, text, sent_at)
+    order by account_id, chat_id, sent_at desc, id desc
+    on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
+      last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at
+      where (excluded.last_message_at, excluded.last_message_id) > (c.last_message_at, coalesce(c.last_message_id, 0))`)
 }

@@ -42,9 +42,12 @@ export const setReadState = operationKind<Payload, null, z.infer<typeof answer>>
     const outcome = await session.setReadState(requireChatOf(operation), unread)
     return outcome.kind === 'accepted' ? { ...outcome, value: { ...outcome.value, unread } } : outcome
   },
-  reply: (_, operation, { unread }) => replyOf(operation, unread),
-  store: (tx, account, operation, { unread_count }) =>
-    storeUnreadCounts(tx, account, new Map([[requireChatOf(operation), unread_count]])),
+  reply: (_, done) => done.map(({ operation, value: { unread } }) => replyOf(operation, unread)),
+  async store(tx, done) {
+    for (const { operation, value } of done) {
+      await storeUnreadCounts(tx, operation, new Map([[requireChatOf(operation), value.unread_count]]))
+    }
+  },
 })
 export const operations: readonly OperationKind[] = [setReadState]
 

@@ -123,31 +123,32 @@ export const startChat = operationKind<Payload, Person, Chat>({
   asks: () => true,
   prepare: (target, { payload: { identifier } }) => findPerson(target, identifier),
   submit: (session, _, { id }) => session.openChat(id),
-  reply: (tx, { account_id }, opened) => replyOf(tx, account_id, opened),
-  store: (tx, account, _, opened) =>
-    Promise.all([
-      storeChats(tx, account, [{ chat: opened, last: null }]),
-      storeContacts(
-        tx,
-        account,
-        opened.participants.filter(({ kind }) => kind === 'person'),
-      ),
-    ]),
+  reply: (tx, done) =>
+    Promise.all(done.map(({ operation, value }) => replyOf(tx, operation.account_id, value))),
+  async store(tx, done) {
+    for (const { operation, value } of done) {
+      const people = value.participants.filter(({ kind }) => kind === 'person')
+      await Promise.all([
+        storeChats(tx, operation, [{ chat: value, last: null }]),
+        storeContacts(tx, operation, people),
+      ])
+    }
+  },
 })
 export const operations: readonly OperationKind[] = [startChat]
 
 /** Who it is, and whether they may be written to. */
 async function findPerson(
-  { app, account, session }: Target,
+  { db, account, session }: Target,
   identifier: Identifier,
 ): Promise<Outcome<Person> | Forbidden> {
-  await countLookup(app.db, account)
+  await countLookup(db, account)
   const found = await session.resolve(identifier)
   // crash point 3: the platform was asked who it is, nothing is prepared yet
   if (found.kind !== 'accepted') return found
   if (found.value.kind !== 'person') return { kind: 'refused', reason: 'identity_ineligible' }
-  const known = await withKnownPhone(app.db, account, found.value)
-  const suppressed = await findSuppressed(app.db, account.workspace_id, known)
+  const known = await withKnownPhone(db, account, found.value)
+  const suppressed = await findSuppressed(db, account.workspace_id, known)
   return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : found
 }
 

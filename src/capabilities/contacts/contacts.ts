@@ -1,5 +1,5 @@
 /** The people an account knows. */
-import type { Owner } from '../../contract.ts'
+import type { AccountKey, Owner } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
@@ -29,4 +29,15 @@ export async function withKnownPhone(db: Db, { account_id }: Owner, person: Pers
   const known = await db.maybe<{ phone: string | null }>(sql`
     select phone from contacts where account_id = ${account_id} and provider_id = ${person.id}`)
   return { ...person, phone: known?.phone ?? null }
+}
+
+/** What is known of the person of a private chat, for the suppression list. */
+export async function findIdentity(
+  db: Db,
+  { account_id }: AccountKey,
+  id: string,
+): Promise<{ id: string; username: string | null; phone: string | null }> {
+  const known = await db.maybe<{ username: string | null; phone: string | null }>(sql`
+    select username, phone from contacts where account_id = ${account_id} and provider_id = ${id}`)
+  return { id, username: known?.username ?? null, phone: known?.phone ?? null }
 }

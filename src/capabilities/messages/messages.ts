@@ -1,5 +1,5 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
-import type { Owner } from '../../contract.ts'
+import type { AccountKey, Owner } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Message, Platform } from '../../platform/port.ts'
@@ -187,4 +187,18 @@ export async function deleteMessages(
         and (m.chat_id = n.chat_id or m.chat_id > n.own)
       returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
+}
+
+/** The platform told under which random id a message was accepted: on the message it is proof for ever. */
+export async function noteRandomIds(
+  tx: Tx,
+  { account_id }: AccountKey,
+  sent: readonly { readonly chat_id: ChatNumber; readonly message_id: string; readonly random_id: string }[],
+): Promise<void> {
+  if (sent.length === 0) return
+  await tx.run(sql`
+    update messages m set random_id = s.random_id
+    from unnest(${sent.map(({ chat_id }) => chat_id)}::bigint[], ${sent.map(({ message_id }) => message_id)}::bigint[],
+      ${sent.map(({ random_id }) => random_id)}::bigint[]) as s (chat_id, id, random_id)
+    where m.account_id = ${account_id} and m.chat_id = s.chat_id and m.id = s.id and m.random_id is null`)
 }

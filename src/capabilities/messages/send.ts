@@ -3,20 +3,25 @@ import { z } from 'zod'
 import { countSent } from '../../access/ledger/account-usage.ts'
 import { readChunks } from '../../access/ledger/files.ts'
 import type { App } from '../../app.ts'
-import type { Account, AccountKey } from '../../contract.ts'
+import type { Account } from '../../contract.ts'
 import type { Tx } from '../../db/sql.ts'
 import { type ChatId, chatIdOf, chatNumber } from '../../lib/shapes.ts'
 import {
+  type Completion,
+  type Forbidden,
   type NewOperation,
   type Operation,
   type OperationKind,
   operationKind,
   requireChatOf,
+  type Target,
 } from '../../operation.ts'
-import type { Message, Outcome, Sent, UploadedFile } from '../../platform/port.ts'
+import type { Sent, UploadedFile } from '../../platform/port.ts'
 import type { FormFile } from '../../route.ts'
-import { refreshLastMessages, requireChat } from '../chats/chats.ts'
-import { storeMessages } from './messages.ts'
+import { noteLastMessages, requireChat } from '../chats/chats.ts'
+import { findIdentity } from '../contacts/contacts.ts'
+import { findSuppressed } from '../suppressions/suppressions.ts'
+import { type SentRow, storeSentMessages } from './sent-messages.ts'
 
 const file = z.object({ file_name: z.string(), media_type: z.string(), size: z.number() })
 const payload = z.object({ text: z.string(), file: file.nullable() })
@@ -45,7 +50,8 @@ export function wantText(account_id: string, chat_id: ChatId, text: string): New
   return { account_id, chat_id: chatNumber(chat_id), payload: stored }
 }
 
-function sendKind(kind: string): OperationKind {
+/** `check` says no before the boundary, each time it is about to be sent. */
+function sendKind(kind: string, check?: Check): OperationKind {
   return operationKind<Payload, UploadedFile | null, Sent>({
     kind,
     found_in_history: true,
@@ -53,9 +59,14 @@ function sendKind(kind: string): OperationKind {
     payload,
     answer: z.object({ message_id: z.string(), at: z.string() }),
     asks: ({ file_id }) => file_id !== null,
-    async prepare({ app, session }, { file_id, payload: { file } }): Promise<Outcome<UploadedFile | null>> {
+    async prepare(target, operation) {
+      const { file_id } = operation
+      const { file } = operation.payload
+      const forbidden = await check?.(target, operation)
+      if (forbidden) return forbidden
       if (file_id === null || !file) return { kind: 'accepted', value: null }
-      return session.upload({ ...file, chunks: requireWhole(readChunks(app.db, file_id), file.size) })
+      const { db, session } = target
+      return session.upload({ ...file, chunks: requireWhole(readChunks(db, file_id), file.size) })
     },
     submit: (session, operation, uploaded) => {
       const { random_id, payload } = operation
@@ -66,15 +77,19 @@ function sendKind(kind: string): OperationKind {
         random_id,
       })
     },
-    reply: (_, operation, sent) => replyOf(operation, sent),
+    reply: (_, done) => done.map(({ operation, value }) => replyOf(operation, value)),
     store: storeSent,
-    count: (tx, account, operation) => countSent(tx, account, requireChatOf(operation)),
+    count: (tx, done) => {
+      const sent = done.map(({ operation }) => ({ ...operation, chat_id: requireChatOf(operation) }))
+      countSent(tx, sent)
+    },
+    message: ({ payload: { text } }, { message_id }) => ({ message_id, text }),
   })
 }
 
 export const sendMessage = sendKind('send_message')
-/** The first message of a chat that was just opened. */
-export const startChatText = sendKind('start_chat_text')
+/** The first message of a chat that was just opened. The person may have been suppressed since. */
+export const startChatText = sendKind('start_chat_text', requireUnsuppressed)
 export const operations: readonly OperationKind[] = [sendMessage, startChatText]
 
 /** A file that is not all there is not sent. */
@@ -100,35 +115,27 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
   }
 }
 
-/** The message as it is, whoever tells of it: the answer, or later its echo. */
-async function storeSent(
-  tx: Tx,
-  account: AccountKey,
-  operation: Operation<Payload | null>,
-  sent: Sent,
-): Promise<void> {
-  // A row that was put back from a journal does not know its text; the update about the message does.
-  if (!operation.payload) return
-  const chat_id = requireChatOf(operation)
-  const message = messageOf(operation.payload, { ...sent, random_id: operation.random_id })
-  await Promise.all([
-    storeMessages(tx, account, [{ chat_id, message, announce: false }]),
-    refreshLastMessages(tx, account, [chat_id]),
-  ])
+type Check = (target: Target, operation: Operation<Payload>) => Promise<Forbidden | undefined>
+
+/** What opening the chat has checked holds for its first message, too, also where it is sent much later. */
+async function requireUnsuppressed(
+  { db, account }: Target,
+  operation: Operation<Payload>,
+): Promise<Forbidden | undefined> {
+  const known = await findIdentity(db, account, requireChatOf(operation))
+  const suppressed = await findSuppressed(db, account.workspace_id, known) // guard: suppression in the second half
+  return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : undefined
 }
 
-function messageOf(
-  { text, file }: Payload,
-  { message_id, at, random_id }: Sent & { random_id: string },
-): Message {
-  return {
-    id: message_id,
-    text,
-    is_sender: true,
-    sender_id: null,
-    timestamp: at,
-    edited_at: null,
-    attachments: file ? [file] : [],
-    random_id,
-  }
+/** The messages as they are, whoever tells of them: the answer, or later the platform's own update. */
+async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
+  const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
+    const { account_id, workspace_id, random_id, payload } = operation
+    // A row that was put back from a journal does not know its text; the update about the message does.
+    if (!payload) return []
+    const attachments = payload.file ? [payload.file] : []
+    const chat_id = requireChatOf(operation)
+    return [{ account_id, workspace_id, chat_id, id, text: payload.text, sent_at, attachments, random_id }]
+  })
+  await Promise.all([storeSentMessages(tx, rows), noteLastMessages(tx, rows)])
 }

@@ -1,5 +1,6 @@
 /** The ledger as a person sees it: what nobody knows, and their note on it. */
-import { type AmbiguousRow, findShown, listOperations, noteClosed } from '../../access/ledger/proofs.ts'
+import { type AmbiguousRow, findShown, listOperations } from '../../access/ledger/proofs.ts'
+import { closeByPerson } from '../../access/ledger/settle.ts'
 import type { App } from '../../app.ts'
 import type { Db } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -30,22 +31,22 @@ export async function closeOperation(
 ): Promise<AmbiguousRow> {
   if (!isUuid(id)) throw malformed('an operation', id, 'operation')
   return app.db.transaction(async (tx) => {
-    const closed = await noteClosed(tx, { id, closed_as })
-    if (!closed) {
-      const known = await findShown(tx, id)
+    const noted = await closeByPerson(tx, app.operations, { id, closed_as })
+    const known = await findShown(tx, id)
+    if (!noted || !known) {
       if (!known) throw notFound('operation', id)
       throw new ApiError('conflict', {
         detail: `The operation is ${known.state}: only an ambiguous one needs a person's word.`,
       })
     }
-    const { workspace_id } = closed
+    const { workspace_id } = known
     await record(app, tx, actor, {
       action: 'operation.closed',
       target: id,
       workspace_id,
       detail: { closed_as },
     })
-    return closed
+    return known
   })
 }
 

@@ -114,7 +114,7 @@ export class Door {
     if (fault?.fault === 'drop_after') this.end(null)
     if (fault?.fault === 'timeout_after') return silence()
     await this.#listening()
-    this.#pump(account, greeting.position, position).catch(() => this.end('The platform failed.'))
+    this.#pump(account, position).catch(() => this.end('The platform failed.'))
     return accepted(viewPerson(this.#world.state, account, account.person_id))
   }
 
@@ -174,11 +174,12 @@ export class Door {
     this.#peer.cut(reason)
   }
 
-  async #pump(account: Account, given: string | null, start: number): Promise<void> {
+  async #pump(account: Account, start: number): Promise<void> {
     const { account_id } = account
     let position = start
-    // Who begins "from now on" learns where that is, so that a crash before the first update loses nothing.
-    if (given !== String(start)) await this.#peer.updates({ updates: [], position: String(start) })
+    const isAtEnd = () => this.#world.streamAfter(account_id, position, 1).length === 0
+    // Tells where it begins, so that a crash before the first update loses nothing, and whether there is more to come.
+    await this.#peer.updates({ updates: [], position: String(start), caught_up: isAtEnd() })
     while (this.#open) {
       const happenings = this.#world.streamAfter(account_id, position, batchMax)
       if (happenings.length === 0) {
@@ -194,7 +195,7 @@ export class Door {
       await this.#listening()
       position += happenings.length
       const updates = happenings.map((each) => viewUpdate(this.#world.state, account, each))
-      await this.#peer.updates({ updates, position: String(position) })
+      await this.#peer.updates({ updates, position: String(position), caught_up: isAtEnd() })
       if (fault?.fault === 'drop_after') this.end(null)
     }
   }

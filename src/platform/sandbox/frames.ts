@@ -32,6 +32,7 @@ export const platformFrame = z.union([
   z.strictObject({
     batch: frameId,
     position: z.string(),
+    caught_up: z.boolean(),
     updates: z.array(z.looseObject({ kind: z.string() })),
   }),
   z.strictObject({ closed: z.string() }),

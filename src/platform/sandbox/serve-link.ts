@@ -60,7 +60,7 @@ class LinkSocket implements Peer {
     const number = ++this.#batches
     return new Promise((taken) => {
       this.#untaken.set(number, taken)
-      writeFrame(this.#socket, { batch: number, position: batch.position, updates: batch.updates })
+      writeFrame(this.#socket, { batch: number, ...batch })
     })
   }
 

@@ -116,7 +116,8 @@ class SocketWire implements Wire {
     } else if ('batch' in frame) {
       // The kinds of updates are the platform's own; its conformance suite is what checks their content.
       const updates = frame.updates as unknown as readonly Update[]
-      this.#events.updates({ updates, position: frame.position }).then(
+      const { position, caught_up } = frame
+      this.#events.updates({ updates, position, caught_up }).then(
         () => writeFrame(this.#socket, { taken: frame.batch }),
         () => this.lose('The updates could not be taken.'),
       )

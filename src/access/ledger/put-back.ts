@@ -1,0 +1,84 @@
+/** What journals tell a database that has forgotten it. */
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import type { Operation, OperationKinds, SettledOperation } from '../../operation.ts'
+import { executable } from './columns.ts'
+
+/** What a journal remembers of an operation. */
+export interface Remembered {
+  readonly id: string
+  readonly token: string
+  readonly workspace_id: string
+  readonly kind: string
+  readonly account_id: string
+  readonly chat_id: ChatNumber | null
+  readonly random_id: string
+  readonly key: string | null
+  readonly fingerprint: string
+}
+
+/**
+ * A row that the database has forgotten, or remembers as not yet submitted or as an earlier attempt, is one that nobody
+ * can know about: it is put back as `ambiguous` with its key and its token, so that what the journal says next still
+ * holds for it. A repeat may have made another row for the same key meanwhile. False: the database knew.
+ */
+export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered): Promise<boolean> {
+  const known = await tx.maybe<{ id: string; state: string; attempt_token: string | null }>(sql`
+    select id, state, attempt_token from operations where id = ${entry.id}
+      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key})
+    order by id for update`)
+  const kind = kinds.get(entry.kind)
+  const row = known
+    ? await reopen(tx, entry, known)
+    : await insertForgotten(tx, entry, kind?.forgettable ?? false)
+  if (!row) return false
+  await kind?.settled(tx, [row])
+  return true
+}
+
+async function reopen(
+  tx: Tx,
+  entry: Remembered,
+  { id, state, attempt_token }: { id: string; state: string; attempt_token: string | null },
+): Promise<SettledOperation | undefined> {
+  if (state === 'completed' || state === 'refused') return undefined
+  if ((state === 'submitting' || state === 'ambiguous') && attempt_token === entry.token) return undefined
+  // The guard knows no shorter way.
+  await tx.run(sql`
+    update operations set state = 'submitting' where id = ${id} and state in ('queued', 'released')`)
+  return tx.maybe<SettledOperation>(sql`
+    update operations o set state = 'ambiguous', reason = 'restored', detail = null, finished_at = domain_now(),
+      lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token},
+      public_id = case when id <> ${entry.id} then ${entry.id}::uuid end
+    where id = ${id} and state in ('submitting', 'ambiguous')
+    returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
+}
+
+function insertForgotten(
+  tx: Tx,
+  entry: Remembered,
+  forgettable: boolean,
+): Promise<SettledOperation | undefined> {
+  return tx.maybe<SettledOperation>(sql`
+    insert into operations as o (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, reason, account_id,
+      chat_id, random_id, attempt_no, attempt_token, finished_at, forgettable)
+    select ${entry.id}::uuid, ${entry.workspace_id}::uuid, ${entry.kind}, 'platform', ${entry.key},
+      decode(${entry.fingerprint}, 'hex'), 'ambiguous', 'restored', ${entry.account_id}, ${entry.chat_id}::bigint,
+      ${entry.random_id}::bigint, 1, ${entry.token}::uuid, domain_now(), ${forgettable}
+    where exists (select from accounts where id = ${entry.account_id} and workspace_id = ${entry.workspace_id})
+    on conflict do nothing
+    returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
+}
+
+export interface OpenAttempt extends Operation {
+  readonly attempt_token: string
+  /** What the operation is called in answers. */
+  readonly public_id: string
+}
+
+/** Attempts nobody knows the end of, by their tokens: a row that was put back may have another id. */
+export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt[]> {
+  return db.rows<OpenAttempt>(sql`
+    select ${executable}, o.attempt_token, coalesce(o.public_id, o.id) as public_id from operations o
+    where o.attempt_token = any(${tokens}::uuid[]) and o.state in ('submitting', 'ambiguous')`)
+}

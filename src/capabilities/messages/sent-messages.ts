@@ -1,0 +1,53 @@
+/** Messages of our own that the platform has just accepted, of many accounts at once. */
+import type { AccountKey } from '../../contract.ts'
+import { sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import type { Attachment } from '../../platform/port.ts'
+
+export interface SentRow extends AccountKey {
+  readonly chat_id: ChatNumber
+  readonly id: string
+  readonly text: string
+  readonly sent_at: string
+  readonly attachments: readonly Attachment[]
+  readonly random_id: string
+}
+
+/** One that its own echo has stored before only gets its random id. Those that were not here before are counted. */
+export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const fresh = await tx.rows<AccountKey & { sent_at: string }>(sql`
+    with stored as (
+      insert into messages as m (account_id, workspace_id, chat_id, id, text, is_sender, sent_at, attachments, random_id)
+      select account_id, workspace_id, chat_id, id, text, true, sent_at, attachments, random_id
+      from unnest(${rows.map(({ account_id }) => account_id)}::text[],
+        ${rows.map(({ workspace_id }) => workspace_id)}::uuid[], ${rows.map(({ chat_id }) => chat_id)}::bigint[],
+        ${rows.map(({ id }) => id)}::bigint[], ${rows.map(({ text }) => text)}::text[],
+        ${rows.map(({ sent_at }) => sent_at)}::timestamptz[],
+        ${rows.map(({ attachments }) => JSON.stringify(attachments))}::jsonb[],
+        ${rows.map(({ random_id }) => random_id)}::bigint[])
+        as given (account_id, workspace_id, chat_id, id, text, sent_at, attachments, random_id)
+      order by account_id, chat_id, id
+      on conflict (account_id, chat_id, id) do update set random_id = excluded.random_id
+        where m.deleted_at is null and m.random_id is null
+      returning m.account_id, m.workspace_id, m.sent_at, m.xmax = 0 as fresh)
+    select account_id, workspace_id, sent_at::text from stored where fresh`)
+  if (fresh.length > 0) countSentMessages(tx, fresh)
+}
+
+/** As `countFresh` for one account: on the way to COMMIT, in an order that everybody keeps. */
+function countSentMessages(tx: Tx, rows: readonly (AccountKey & { sent_at: string })[]): void {
+  tx.atCommit(sql`
+    insert into message_counts as c (workspace_id, span, at, account_id, received, sent)
+    select workspace_id, case when grouping(day) = 0 then 'day' when grouping(quarter) = 0 then 'quarter' else 'all' end,
+      coalesce(day, quarter, '-infinity'), account_id, 0, count(*)
+    from (
+      select workspace_id, account_id, date_bin('1 day', sent_at, '2000-01-01 00:00Z') as day,
+        date_bin('15 minutes', sent_at, '2000-01-01 00:00Z') as quarter
+      from unnest(${rows.map(({ workspace_id }) => workspace_id)}::uuid[],
+        ${rows.map(({ account_id }) => account_id)}::text[],
+        ${rows.map(({ sent_at }) => sent_at)}::timestamptz[]) as given (workspace_id, account_id, sent_at)) stored
+    group by grouping sets ((workspace_id, account_id), (workspace_id, account_id, day), (workspace_id, account_id, quarter))
+    order by account_id, 2, 3
+    on conflict (workspace_id, span, at, account_id) do update set sent = c.sent + excluded.sent`)
+}

@@ -1,0 +1,92 @@
+/**
+ * The platform repeats what we sent in its updates. Where a batch only repeats what this process has just recorded, there
+ * is nothing to store but the position, and the positions of many accounts are one statement.
+ */
+import { type Advance, advancePositions } from '../access/ledger/positions.ts'
+import type { App } from '../app.ts'
+import type { Message, Update, UpdateBatch } from '../platform/port.ts'
+import { Gatherer } from './gatherer.ts'
+import { within } from './within.ts'
+
+/** How long a batch waits for a recording that is under way. Longer, and it is stored like any other. */
+const recordingMsMax = 250
+const batchMax = 200
+
+/** What was recorded of a submission: the message it became. */
+export interface Recorded {
+  readonly chat_id: string
+  readonly message_id: string
+  readonly text: string
+}
+
+export interface Expectation {
+  /** Undefined: nothing was recorded, so the update has to be stored. */
+  resolve(recorded: Recorded | undefined): void
+}
+
+export class Echoes {
+  readonly #expected = new Map<string, Promise<Recorded | undefined>>()
+  readonly #positions: Gatherer<Advance, { readonly writes: string | null }>
+
+  constructor({ db }: App) {
+    this.#positions = new Gatherer({
+      most: batchMax,
+      work: async (advances) => {
+        const advanced = new Map(
+          (await advancePositions(db, advances)).map(({ account_id, writes }) => [account_id, writes]),
+        )
+        return advances.map(({ held }) => ({ writes: advanced.get(held.account_id) ?? null }))
+      },
+    })
+  }
+
+  /** Before the call: its echo may come before its answer. */
+  expect(account_id: string, random_id: string): Expectation {
+    const { promise, resolve } = Promise.withResolvers<Recorded | undefined>()
+    const place = `${account_id}:${random_id}`
+    this.#expected.set(place, promise)
+    return {
+      resolve: (recorded) => {
+        resolve(recorded)
+        // An echo that comes later than this is stored like any other update.
+        setTimeout(() => this.#expected.delete(place), recordingMsMax * 40).unref()
+      },
+    }
+  }
+
+  /** Undefined: the batch tells more than this process has recorded. Otherwise whether the lease still held. */
+  async take(advance: Advance, { updates }: UpdateBatch): Promise<boolean | undefined> {
+    if (updates.length === 0 || !updates.every((update) => this.#isExpected(advance, update)))
+      return undefined
+    for (const update of updates) if (!(await this.#isRecorded(advance, update))) return undefined
+    const { writes } = await this.#positions.add(advance)
+    if (writes === null) return false
+    advance.held.writes.seen = writes
+    return true
+  }
+
+  #isExpected({ held: { account_id } }: Advance, update: Update): boolean {
+    const random_id = randomIdOf(update)
+    return random_id !== null && this.#expected.has(`${account_id}:${random_id}`)
+  }
+
+  /** The position moves only after the recording has committed. */
+  async #isRecorded({ held: { account_id } }: Advance, update: Update): Promise<boolean> {
+    const recording = this.#expected.get(`${account_id}:${randomIdOf(update)}`)
+    const recorded = recording && (await within(recordingMsMax, recording))
+    if (!recorded) return false
+    if (update.kind === 'sent') return update.message_id === recorded.message_id
+    return update.kind === 'message' && isSame(update.message, update.chat.id, recorded)
+  }
+}
+
+function isSame({ id, text, edited_at }: Message, chat_id: string, recorded: Recorded): boolean {
+  return (
+    id === recorded.message_id && chat_id === recorded.chat_id && text === recorded.text && edited_at === null
+  )
+}
+
+function randomIdOf(update: Update): string | null {
+  if (update.kind === 'sent') return update.random_id
+  return update.kind === 'message' && update.message.is_sender ? update.message.random_id : null
+}

@@ -1,0 +1,55 @@
+/**
+ * Does together what waits together: while one batch is under way the next one gathers. A lone item is a batch of one and
+ * waits for nobody.
+ */
+
+export interface GathererOptions<T, R> {
+  /** Answers one result for each item, in their order. */
+  readonly work: (items: readonly T[]) => Promise<readonly R[]>
+  readonly most: number
+}
+
+interface Waiting<T, R> {
+  readonly item: T
+  resolve(result: R): void
+  reject(error: unknown): void
+}
+
+export class Gatherer<T, R> {
+  readonly #options: GathererOptions<T, R>
+  #waiting: Waiting<T, R>[] = []
+  #flushing: Promise<void> | undefined
+
+  constructor(options: GathererOptions<T, R>) {
+    this.#options = options
+  }
+
+  add(item: T): Promise<R> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject })
+      this.#flushing ??= this.#flushAll()
+    })
+  }
+
+  async #flushAll(): Promise<void> {
+    // What is added in the same turn goes together.
+    await null
+    while (this.#waiting.length > 0) await this.#flush()
+    // Without a pause after the last look: whoever comes later begins anew.
+    this.#flushing = undefined
+  }
+
+  async #flush(): Promise<void> {
+    const batch = this.#waiting.splice(0, this.#options.most)
+    try {
+      const results = await this.#options.work(batch.map(({ item }) => item))
+      for (const [at, { resolve, reject }] of batch.entries()) {
+        const result = results[at]
+        if (result === undefined) reject(new Error('A batch gave no answer for one of its items.'))
+        else resolve(result)
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+}

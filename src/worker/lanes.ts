@@ -1,0 +1,37 @@
+/**
+ * What may run now. One account does several things at once, but only one in each chat, so that they arrive in order.
+ * Files pass through this process in pieces: few at a time, and only one of each account, so that one that hangs delays
+ * nobody else's.
+ */
+import type { QueuedOperation } from '../access/ledger/queue.ts'
+
+const lanesMax = 4
+const filesMax = 8
+
+export class Lanes {
+  readonly #busy = new Map<string, Set<string>>()
+  readonly #files = new Set<string>()
+  readonly #running = new Set<string>()
+
+  /** The accounts that may begin something. */
+  free(account_ids: Iterable<string>): string[] {
+    return [...account_ids].filter((id) => (this.#busy.get(id)?.size ?? 0) < lanesMax)
+  }
+
+  /** Takes a lane for the operation; answers what gives it back, or undefined where there is none. */
+  take({ id, account_id, chat_id, file_id }: QueuedOperation): (() => void) | undefined {
+    const lane = chat_id ?? id
+    const busy = this.#busy.get(account_id) ?? new Set()
+    if (this.#running.has(id) || busy.has(lane) || busy.size >= lanesMax) return undefined
+    const file = file_id !== null
+    if (file && (this.#files.size >= filesMax || this.#files.has(account_id))) return undefined
+    this.#busy.set(account_id, busy.add(lane))
+    this.#running.add(id)
+    if (file) this.#files.add(account_id)
+    return () => {
+      busy.delete(lane)
+      this.#running.delete(id)
+      if (file) this.#files.delete(account_id)
+    }
+  }
+}

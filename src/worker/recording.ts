@@ -1,0 +1,180 @@
+/** T3: what was learnt of attempts, many of them in one transaction, until the database has taken it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { noteStrike } from '../access/ledger/account-usage.ts'
+import { settled } from '../access/ledger/enqueue.ts'
+import { noteFlood } from '../access/ledger/floods.ts'
+import { type Accepted, complete, type Ending, type Settlement, settle } from '../access/ledger/settle.ts'
+import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
+import type { AccountKey } from '../contract.ts'
+import { LostCommit } from '../db/errors.ts'
+import type { Tx } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import type { Operation } from '../operation.ts'
+import type { Outcome } from '../platform/port.ts'
+import { Gatherer } from './gatherer.ts'
+
+const batchMax = 100
+const retryMs = { first: 100, most: 3_000 } as const
+/** A statement that is wrong does not become right: then the sweep says that nobody knows. */
+const triesMax = 5
+
+/** An attempt, and what it came to. */
+export interface Learnt {
+  readonly operation: Operation
+  /** The id that callers know it by. */
+  readonly public_id: string
+  readonly token: string
+  readonly outcome: Outcome<unknown>
+  /** It was not the answer that told, but a message that carries our random id. */
+  readonly reconciled?: boolean
+  /** When it was learnt, where a journal tells of it: a flood wait counts from then. */
+  readonly at?: string | undefined
+}
+
+/** Whether it is stored; an error says why not. */
+type Result = { readonly error?: unknown }
+
+export class Recorder {
+  readonly #app: App
+  readonly #count: (kind: string, outcome: string) => void
+  readonly #gatherer: Gatherer<Learnt, Result>
+  #stopping = false
+
+  constructor(app: App, { count }: { count: (kind: string, outcome: string) => void }) {
+    this.#app = app
+    this.#count = count
+    this.#gatherer = new Gatherer({ most: batchMax, work: (learnt) => this.#recordAll(learnt) })
+  }
+
+  /** Resolves when it is committed. */
+  async record(learnt: Learnt): Promise<void> {
+    await this.retryUntilStored(async () => {
+      const { error } = await this.#gatherer.add(learnt)
+      if (error !== undefined) throw error
+    })
+    this.#count(learnt.operation.kind, learnt.outcome.kind)
+    this.#app.wake.signal(settled)
+  }
+
+  /** What is known must not be lost because the database is away. The journal keeps it if the process ends first. */
+  async retryUntilStored<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work()
+      } catch (err) {
+        this.#app.log.error({ err, tries }, 'the ledger could not be written')
+        if (this.#stopping || (!isAway(err) && tries >= triesMax)) throw err // guard: tried until stored
+        await sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
+      }
+    }
+  }
+
+  /** What cannot be stored now is left to the journal. */
+  stop(): void {
+    this.#stopping = true
+  }
+
+  /** A batch that the database refuses is repeated row by row, so that one row does not hold up the others. */
+  async #recordAll(learnt: readonly Learnt[]): Promise<readonly Result[]> {
+    await this.#noteTroubles(learnt)
+    const whole = await this.#tryToStore(learnt)
+    if (whole.error === undefined || learnt.length === 1 || isAway(whole.error))
+      return learnt.map(() => whole)
+    this.#app.log.warn({ err: whole.error, rows: learnt.length }, 'a batch of outcomes is stored row by row')
+    const results: Result[] = []
+    for (const one of learnt) results.push(await this.#tryToStore([one]))
+    return results
+  }
+
+  #tryToStore(learnt: readonly Learnt[]): Promise<Result> {
+    return this.#app.db
+      .transaction((tx) => this.#store(tx, learnt))
+      .then(
+        () => ({}),
+        (error) => ({ error }),
+      )
+  }
+
+  async #noteTroubles(learnt: readonly Learnt[]): Promise<void> {
+    for (const { operation, outcome } of learnt) {
+      if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) continue
+      const { reason } = outcome
+      await noteTrouble(this.#app, operation.account_id, { status: reason, reason })
+    }
+  }
+
+  /** Accounts before operations: everybody locks them in this order. */
+  async #store(tx: Tx, learnt: readonly Learnt[]): Promise<void> {
+    const { operations, log } = this.#app
+    for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
+      if (outcome.kind !== 'flood_wait') continue
+      await noteFloodWait(tx, operation, secondsLeft(outcome.retry_after_seconds, at))
+    }
+    const accepted = learnt.flatMap((one): Accepted[] =>
+      one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
+    )
+    const others = learnt.flatMap((one): Settlement[] => {
+      const ending = endingOf(one.outcome)
+      return ending ? [{ id: one.operation.id, token: one.token, ending }] : []
+    })
+    await complete(tx, operations, accepted)
+    const rows = await settle(tx, operations, others)
+    for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
+      if (detail !== null && strikes.has(detail)) {
+        await noteStrike(tx, { account_id, workspace_id }, { kind: detail, seconds: null, operation_id: id })
+      }
+      if (state === 'ambiguous')
+        log.warn({ operation_id: id, account_id, reason, detail }, 'an outcome is unknown')
+    }
+  }
+}
+
+/** What the platform holds against an account, besides flood waits. */
+const strikes: ReadonlySet<string> = new Set(['needs_login', 'restricted', 'blocked_by_person'])
+
+/** What is left of a wait that a journal tells of. */
+function secondsLeft(seconds: number, at: string | undefined): number {
+  if (at === undefined) return seconds
+  return Math.max(0, seconds - (Date.now() - Date.parse(at)) / 1000) // guard: flood wait from its own time
+}
+
+function byAccount({ operation: one }: Learnt, { operation: other }: Learnt): number {
+  return one.account_id < other.account_id ? -1 : 1
+}
+
+export function isTrouble(reason: string): reason is 'needs_login' | 'restricted' {
+  return reason === 'needs_login' || reason === 'restricted'
+}
+
+export async function noteFloodWait(
+  tx: Tx,
+  { id, account_id, workspace_id }: AccountKey & { readonly id: string },
+  seconds: number,
+): Promise<void> {
+  await noteFlood(tx, account_id, seconds)
+  await noteStrike(tx, { account_id, workspace_id }, { kind: 'flood_wait', seconds, operation_id: id })
+}
+
+/** Undefined: it was accepted, which is more than an ending. */
+function endingOf(outcome: Outcome<unknown>): Ending | undefined {
+  switch (outcome.kind) {
+    case 'accepted':
+      return undefined
+    case 'refused':
+      if (!isTrouble(outcome.reason)) return { to: 'refused', refusal: outcome.reason }
+      return { to: 'released', reason: 'platform_refused', detail: outcome.reason }
+    case 'flood_wait':
+      return { to: 'released', reason: 'platform_refused', detail: 'flood_wait' }
+    case 'not_written':
+      return { to: 'released', reason: 'never_written', detail: outcome.reason }
+    case 'unknown': {
+      const reason = outcome.reason === 'timeout' ? 'timeout' : 'unknown'
+      return { to: 'ambiguous', reason, detail: outcome.reason }
+    }
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof LostCommit || (error instanceof ApiError && error.code === 'store_unavailable')
+}
