@@ -3,7 +3,7 @@
  * connections break at COMMIT and the platform misbehaves at every third call. In the end every operation must have
  * ended, and the oracle must find nothing.
  *
- *   npm run test:faults -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep] [--patch JSON]
+ *   npm run test:storm -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep] [--patch JSON]
  *
  * The seed decides who is hit and how; when it hits is up to the machine. Exit 1: a promise was broken, or a state
  * that the run was meant to reach was never reached (that only for 100 kills and more). `--keep` leaves the data
