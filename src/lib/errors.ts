@@ -77,7 +77,10 @@ export const errors = {
   provider_unavailable: [503, 'The platform is not available.'],
   session_unavailable: [503, "The account's session is not live right now."],
   suppression_unavailable: [503, 'The suppression list cannot be read, so nothing is sent.'],
-  outcome_ambiguous: [503, 'Nobody can know whether this happened. Do not repeat it.'],
+  outcome_ambiguous: [
+    503,
+    'Nobody can know yet whether this happened. Ask again with the same Idempotency-Key, or look at GET /operations/{operation_id}; a new key may do it twice.',
+  ],
 } as const satisfies Record<string, readonly [status: number, sentence: string]>
 
 export type ErrorCode = keyof typeof errors

@@ -1,8 +1,11 @@
 /** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
+
+import { forgiveWorker, listOwing } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
 import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
@@ -93,6 +96,28 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
   })
   await app.settings.refresh()
   return { dispatch: on }
+}
+
+export interface DispatchStatus {
+  readonly dispatch: boolean
+  /** Workers that found the database restored and have not put back what their journals know. Nothing is sent meanwhile. */
+  readonly owing: readonly { readonly id: string; readonly beat_at: Date }[]
+}
+
+export async function readDispatch(db: Db): Promise<DispatchStatus> {
+  const { on } = await db.one<{ on: boolean }>(
+    sql`select coalesce(bool_or(value = 'true'::jsonb), false) as on from settings where name = 'dispatch'`,
+  )
+  return { dispatch: on, owing: await listOwing(db) }
+}
+
+/** A worker whose disk is lost for good is not waited for any more. What its journals knew stays unknown. */
+export async function dispatchWithout(app: App, actor: Actor, worker_id: string): Promise<void> {
+  const forgiven = isUuid(worker_id) && (await forgiveWorker(app.db, worker_id))
+  if (!forgiven) {
+    throw new ApiError('not_found', { detail: `The worker ${quote(worker_id)} is not waited for.` })
+  }
+  await app.db.transaction((tx) => record(app, tx, actor, { action: 'dispatch.without', target: worker_id }))
 }
 
 export type DemoState = 'begun' | 'done'
