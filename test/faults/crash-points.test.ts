@@ -120,7 +120,7 @@ describe('3: the host dies before the boundary is committed', () => {
   async function waitingBoundaries(): Promise<number> {
     const { count } = await plant.db.one<{ count: number }>(sql`
       select count(*)::int as count from pg_stat_activity
-      where wait_event_type = 'Lock' and query like '%submitting%' and pid <> pg_backend_pid()`)
+      where wait_event_type = 'Lock' and query like '%seen_token%' and pid <> pg_backend_pid()`)
     return count
   }
 })
@@ -285,14 +285,14 @@ describe('10: the refusal is read, the row does not know it', () => {
   test('for now, in the journal: the repeat waits, then runs', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 8'))
-    await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 3, account_id: wanted.account_id })
+    await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 25, account_id: wanted.account_id })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover({ attempts: false })
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'platform_refused', accepted: 0 })
     expect((await first).code).toBe('flood_wait')
     expect((await scene.ask(wanted)).code).toBe('flood_wait')
-    await until('it runs', 30_000, async () => (await scene.ask(wanted)).status === 200)
+    await until('it runs', 60_000, async () => (await scene.ask(wanted)).status === 200)
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
