@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetQuietCallers } from '../access/limits.ts'
 import type { App } from '../app.ts'
-import { findPending, findScattered, listPending, mergeSegments } from '../capabilities/search/search.ts'
-import type { Owner } from '../contract.ts'
+import { makeLoops as makeSearchLoops } from '../capabilities/search/search.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { forgetOldEvents, sequence } from '../events/sequencer.ts'
 import { newId } from '../lib/ids.ts'
@@ -20,8 +19,6 @@ const beatMs = 2_000
 const tidyMs = 60_000
 /** What comes meanwhile goes together. Under load it rests in proportion: those who emit need the server, too. */
 const sequencerRest = { leastMs: 10, timesItsWork: 4 }
-const listMs = 1_000
-const gatherMs = 60_000
 
 export interface WorkerOptions {
   readonly platforms: Platforms
@@ -33,7 +30,7 @@ export async function startWorker(app: App, { platforms, directory }: WorkerOpti
   const id = newId()
   const hosts = makeHosts(app, { owner: id, platforms })
   countUnlisted(app)
-  const always = [tidy, ...listLoops(), gatherLoop(), sequencer, sweepLoop(), forgetLoop()]
+  const always = [tidy, ...makeSearchLoops(), sequencer, sweepLoop(), forgetLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting = platforms.size > 0 ? await act(app, { id, directory, hosts }) : undefined
   const loops = runLoops(app, [...always, ...(acting ? [...acting.loops, ...hosts.loops] : [])])
@@ -105,62 +102,6 @@ export const sequencer: Loop = {
     if (moved > 0) await sleep(Math.max(leastMs, timesItsWork * (performance.now() - startedAt)))
     return moved > 0
   },
-}
-
-/**
- * Puts messages into the lists that searches read, and keeps these few. To merge the lists of a large account takes
- * minutes: nobody's messages wait for that, nor for an account where it fails.
- */
-export function listLoops(): Loop[] {
-  const unmerged = new Map<string, Owner>()
-  return [
-    {
-      name: 'list',
-      restMs: listMs,
-      async step({ db }) {
-        const owners = await findPending(db)
-        const failed: unknown[] = []
-        for (const owner of owners) {
-          await listPending(db, owner).catch((error) => failed.push(error))
-          unmerged.set(owner.account_id, owner)
-        }
-        if (failed.length > 0) throw failed[0]
-        return owners.length > 0
-      },
-    },
-    {
-      name: 'merge',
-      restMs: listMs,
-      async step({ db }, signal) {
-        const [owner] = unmerged.values()
-        if (!owner) return false
-        unmerged.delete(owner.account_id)
-        // What is left to do there waits until the others had their turn.
-        if (await mergeSegments(db, owner, { signal })) unmerged.set(owner.account_id, owner)
-        return unmerged.size > 0
-      },
-    },
-  ]
-}
-
-/** What came in over the day lies together by night. */
-export function gatherLoop(): Loop {
-  // Where it failed, or somebody else was at it: these wait until the others had their turn.
-  const passed = new Set<string>()
-  return {
-    name: 'gather',
-    restMs: gatherMs,
-    async step({ db }, signal) {
-      const owner = await findScattered(db, { except: [...passed] })
-      if (!owner) {
-        passed.clear()
-        return false
-      }
-      passed.add(owner.account_id)
-      if (await mergeSegments(db, owner, { all: true, signal })) passed.delete(owner.account_id)
-      return true
-    },
-  }
 }
 
 /** Removes what has served its time. */

@@ -1,0 +1,54 @@
+/** Makes the posting lists of a new segment. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { tokenise } from '../../../lib/tokens.ts'
+import { isGroup } from './condition.ts'
+import type { DocKey } from './doc-keys.ts'
+import { stride } from './posting-lists.ts'
+import { chatTerm, positionTerm, senderTerm } from './terms.ts'
+
+export interface Document extends DocKey {
+  readonly sender_id: string | null
+  readonly text: string
+}
+
+/** Four times the longest message. */
+const textMax = 16_384
+
+/** By term: docIds, or occurrences where the term has positions. */
+export type PostingLists = ReadonlyMap<string, ArrayLike<number>>
+
+/** The lists of these documents, newest first: their docIds are their places here. Requests get their turn meanwhile. */
+export async function indexDocuments(documents: readonly Document[]): Promise<PostingLists> {
+  const indexer = new Indexer()
+  for (const [docId, document] of documents.entries()) {
+    if (docId % documentsInTurn === 0) await nextTurn()
+    indexer.add(document, docId)
+  }
+  return indexer.lists
+}
+
+const documentsInTurn = 200
+
+class Indexer {
+  readonly lists = new Map<string, number[]>()
+
+  add({ chat_id, sender_id, text }: Document, docId: number): void {
+    this.#listOf(chatTerm(chat_id)).push(docId)
+    // In a private chat the chat tells who wrote.
+    if (isGroup(chat_id) && sender_id !== null) this.#listOf(senderTerm(sender_id)).push(docId)
+    for (const [position, { word }] of tokenise(text.slice(0, textMax)).entries()) {
+      const docIds = this.#listOf(word)
+      if (docIds.at(-1) !== docId) docIds.push(docId)
+      this.#listOf(positionTerm(word)).push(docId * stride + position)
+    }
+  }
+
+  #listOf(term: string): number[] {
+    let list = this.lists.get(term)
+    if (!list) {
+      list = []
+      this.lists.set(term, list)
+    }
+    return list
+  }
+}

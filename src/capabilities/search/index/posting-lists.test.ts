@@ -1,0 +1,127 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  countBelow,
+  countNumbers,
+  decodeDocIds,
+  decodeOccurrences,
+  docIdsOf,
+  encodeDocIds,
+  encodeOccurrences,
+  followedBy,
+  select,
+  stride,
+  unite,
+} from './posting-lists.ts'
+
+const docId = fc.oneof(
+  fc.integer({ min: 0, max: 2 ** 31 - 1 }),
+  fc.integer({ min: 0, max: 50 }),
+  fc.nat(5000),
+)
+const near = fc.nat(5000)
+const inOrder = (one: fc.Arbitrary<number>) =>
+  fc.uniqueArray(one, { maxLength: 60 }).map((some) => some.sort((a, b) => a - b))
+const docIds = inOrder(docId)
+const occurrences = inOrder(
+  fc.tuple(docId, fc.oneof(fc.nat(20), fc.nat(4095))).map(([doc, position]) => doc * stride + position),
+)
+const sorted = inOrder(near).map((some) => Uint32Array.from(some))
+
+function decode(bytes: Uint8Array): number[] {
+  const decoded = new Uint32Array(countNumbers(bytes))
+  decodeDocIds(bytes, decoded, 0)
+  return [...decoded]
+}
+
+describe('lists', () => {
+  test('are read as they were written', () => {
+    fc.assert(
+      fc.property(docIds, (some) => {
+        expect(decode(encodeDocIds(some))).toEqual(some)
+      }),
+    )
+    fc.assert(
+      fc.property(occurrences, (some) => {
+        expect([...decodeOccurrences(encodeOccurrences(some))]).toEqual(some)
+      }),
+    )
+  })
+
+  test('begin as they were written, wherever they are cut', () => {
+    const piece = (bytes: Buffer, percent: number) =>
+      bytes.subarray(0, Math.floor((bytes.length * percent) / 100))
+    fc.assert(
+      fc.property(docIds, fc.nat(100), (some, percent) => {
+        const read = decode(piece(encodeDocIds(some), percent))
+        expect(read).toEqual(some.slice(0, read.length))
+      }),
+    )
+    fc.assert(
+      fc.property(occurrences, fc.nat(100), (some, percent) => {
+        const read = [...decodeOccurrences(piece(encodeOccurrences(some), percent))]
+        expect(read).toEqual(some.slice(0, read.length))
+      }),
+    )
+  })
+
+  test('take a byte for a message in ten', () => {
+    const tenth = Array.from({ length: 1000 }, (_, at) => at * 10)
+    expect(encodeDocIds(tenth).length).toBe(1000)
+  })
+
+  test('several are read into one array', () => {
+    const all = new Uint32Array(5)
+    const end = decodeDocIds(encodeDocIds([7, 300]), all, 0)
+    expect([end, decodeDocIds(encodeDocIds([1, 2, 3]), all, end), ...all]).toEqual([2, 5, 7, 300, 1, 2, 3])
+  })
+})
+
+describe('occurrences', () => {
+  test('followedBy: those with one of the others so far on', () => {
+    fc.assert(
+      fc.property(inOrder(fc.nat(200)), inOrder(fc.nat(200)), fc.nat(5), (some, others, distance) => {
+        const found = followedBy(Float64Array.from(some), Float64Array.from(others), distance)
+        expect([...found]).toEqual(some.filter((one) => others.includes(one + distance)))
+      }),
+    )
+  })
+
+  test('docIdsOf: each document once', () => {
+    fc.assert(
+      fc.property(occurrences, (some) => {
+        const expected = [...new Set(some.map((one) => Math.floor(one / stride)))]
+        expect([...docIdsOf(Float64Array.from(some))]).toEqual(expected)
+      }),
+    )
+  })
+})
+
+describe('sets', () => {
+  test('unite: all, each once, in order', () => {
+    fc.assert(
+      fc.property(fc.array(sorted, { maxLength: 4 }), (lists) => {
+        const all = new Set(lists.flatMap((list) => [...list]))
+        expect([...unite(lists)]).toEqual([...all].sort((a, b) => a - b))
+      }),
+    )
+  })
+
+  test('select: those that the other list has, or has not', () => {
+    fc.assert(
+      fc.property(sorted, sorted, (some, other) => {
+        const isIn = (one: number) => other.includes(one)
+        expect([...select(some, other)]).toEqual([...some].filter(isIn))
+        expect([...select(some, other, { without: true })]).toEqual([...some].filter((one) => !isIn(one)))
+      }),
+    )
+  })
+
+  test('countBelow: how many are below', () => {
+    fc.assert(
+      fc.property(sorted, near, (some, least) => {
+        expect(countBelow(some, least)).toBe([...some].filter((one) => one < least).length)
+      }),
+    )
+  })
+})

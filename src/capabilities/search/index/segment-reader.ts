@@ -1,0 +1,150 @@
+/** Reads segments: their posting lists, and the keys of their documents. Each statement begins with an account or a segment. */
+import { type Db, sql } from '../../../db/sql.ts'
+import { type DocKey, decodeKey, keyBytes, keysInPart, timeAt, type Version } from './doc-keys.ts'
+import type { ListsRead, StoredList } from './evaluate.ts'
+import { format, partBytes } from './segment-writer.ts'
+import { nameOfRange, type TermRange } from './terms.ts'
+
+export interface Times {
+  /** From `from` until before `until`, in milliseconds since 1970. */
+  readonly from: number
+  readonly until: number
+}
+
+export interface SegmentRead {
+  readonly id: string
+  readonly account_id: string
+  readonly format: number
+  readonly oldest_at: Date
+  readonly newest_at: Date
+  /** The beginnings of its lists, as many parts as were asked for. */
+  readonly lists: ListsRead
+}
+
+export type AccountRange = TermRange & { readonly account_id: string }
+
+interface Row extends Omit<SegmentRead, 'lists'> {
+  readonly place: number
+  readonly packed: Buffer | null
+}
+
+/**
+ * The segments that may have something of these times, and the first parts of their lists. Lists of a range travel as one
+ * value, each after its length and how much of it there is: the driver reads that much faster than a row for each.
+ */
+export async function readSegments(
+  db: Db,
+  ranges: readonly AccountRange[],
+  { parts, times: { from, until } }: { parts: number; times: Times },
+): Promise<SegmentRead[]> {
+  const rows = await db.rows<Row>(sql`
+    select s.id, s.account_id, s.format, s.oldest_at, s.newest_at, a.place::int, l.packed
+    from unnest((select ${ranges.map(({ account_id }) => account_id)}::text[]),
+      (select ${ranges.map(({ low }) => low)}::text[]), (select ${ranges.map(({ high }) => high)}::text[]))
+      with ordinality as a (account_id, low, high, place)
+    cross join lateral (
+      select * from search_segments s where s.account_id = a.account_id
+        and s.newest_at >= ${new Date(from)} and s.oldest_at < ${new Date(until)} offset 0) s
+    left join lateral (
+      select string_agg(case when l.part = 0
+        then int4send(l.length) || int4send(least(l.length, ${parts * partBytes}::bigint)::int) || l.bytes
+        else l.bytes end, '' order by l.word, l.part) as packed
+      from search_lists l
+      where l.segment_id = s.id and s.format = ${format} and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l on true`)
+  return [...Map.groupBy(rows, ({ id }) => id).values()].flatMap((some) => {
+    const [first] = some
+    if (!first) return []
+    const lists = new Map(
+      some.map(({ place, packed }) => [
+        nameOfRange(ranges[place - 1] as TermRange),
+        packed ? unpack(packed) : [],
+      ]),
+    )
+    const { id, account_id, format: stored, oldest_at, newest_at } = first
+    return { id, account_id, format: stored, oldest_at, newest_at, lists }
+  })
+}
+
+function unpack(packed: Buffer): StoredList[] {
+  const lists: StoredList[] = []
+  for (let at = 0; at < packed.length; ) {
+    const length = packed.readInt32BE(at)
+    const read = packed.readInt32BE(at + 4)
+    at += 8
+    lists.push({ bytes: packed.subarray(at, at + read), length })
+    at += read
+  }
+  return lists
+}
+
+/** Versions of messages that segments still have, although they were edited or deleted since. */
+export function readTombstones(
+  db: Db,
+  account_ids: readonly string[],
+): Promise<(Version & { account_id: string })[]> {
+  return db.rows(sql`
+    select account_id, chat_id, id, listing from search_stale where account_id = any(${account_ids})`)
+}
+
+export interface DocRange {
+  readonly from: number
+  /** Not included. */
+  readonly until: number
+}
+
+/** The docIds of each segment whose messages are of these times, by segment. */
+export async function readDocRanges(
+  db: Db,
+  segments: readonly Omit<SegmentRead, 'lists'>[],
+  { from, until }: Times,
+): Promise<ReadonlyMap<string, DocRange>> {
+  const cutBelow = segments.filter(({ oldest_at }) => oldest_at.getTime() < from)
+  const cutAbove = segments.filter(({ newest_at }) => newest_at.getTime() >= until)
+  const [below, above] = await Promise.all([countSince(db, cutBelow, from), countSince(db, cutAbove, until)])
+  return new Map(
+    segments.map(({ id }) => [id, { from: above.get(id) ?? 0, until: below.get(id) ?? Infinity }]),
+  )
+}
+
+/** How many messages of each segment were sent then or later: the docId of the first that was sent before. */
+async function countSince(
+  db: Db,
+  segments: readonly Pick<SegmentRead, 'id'>[],
+  at: number,
+): Promise<Map<string, number>> {
+  const counts = new Map(segments.map(({ id }) => [id, 0]))
+  if (segments.length === 0) return counts
+  const rows = await db.rows<{ id: string; part: number; bytes: Buffer }>(sql`
+    select a.id, r.part, r.bytes from unnest(${segments.map(({ id }) => id)}::bigint[]) as a (id)
+    cross join lateral (
+      select part, bytes from search_ranks r where r.segment_id = a.id and r.newest_at >= ${new Date(at)}
+      order by r.newest_at, r.part desc limit 1) r`)
+  for (const { id, part, bytes } of rows) {
+    let count = 0
+    while (count * keyBytes < bytes.length && timeAt(bytes, count * keyBytes) >= at) count++
+    counts.set(id, part * keysInPart + count)
+  }
+  return counts
+}
+
+export interface DocPlace {
+  readonly segment_id: string
+  readonly docId: number
+}
+
+/** The keys of these documents, in the same order. */
+export async function readKeys(db: Db, places: readonly DocPlace[]): Promise<DocKey[]> {
+  if (places.length === 0) return []
+  const { keys } = await db.one<{ keys: Buffer }>(sql`
+    select string_agg(int4send(a.place::int) || k.bytes, '') as keys
+    from unnest(${places.map(({ segment_id }) => segment_id)}::bigint[], ${places.map(({ docId }) => docId)}::int[])
+      with ordinality as a (segment_id, doc_id, place)
+    cross join lateral (
+      select substring(r.bytes from a.doc_id % ${keysInPart}::int * ${keyBytes}::int + 1 for ${keyBytes}::int) as bytes
+      from search_ranks r where r.segment_id = a.segment_id and r.part = a.doc_id / ${keysInPart}::int offset 0) k`)
+  const read: DocKey[] = new Array(places.length)
+  for (let at = 0; at < keys.length; at += 4 + keyBytes) {
+    read[keys.readInt32BE(at) - 1] = decodeKey(keys, at + 4)
+  }
+  return read
+}
