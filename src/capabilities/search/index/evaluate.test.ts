@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { evaluate, type ListsRead, type StoredList } from './evaluate.ts'
-import { encodeDocIds, encodeOccurrences, stride } from './posting-lists.ts'
+import { encodeList, stride } from './posting-lists.ts'
 import { type IndexQuery, nameOfRange, type Phrase } from './terms.ts'
+
+const encodeDocIds = (docIds: ArrayLike<number>) => encodeList(docIds, { positions: false })
+const encodeOccurrences = (occurrences: ArrayLike<number>) => encodeList(occurrences, { positions: true })
 
 function docs(...docIds: number[]): StoredList {
   const bytes = encodeDocIds(docIds)

@@ -1,15 +1,14 @@
 /** Which documents of a segment match a query, by as much of its posting lists as was read. Pure. */
 import {
   countBelow,
-  countNumbers,
   type DocIds,
   decodeDocIds,
   decodeOccurrences,
   docIdOf,
   docIdsOf,
   followedBy,
+  type Occurrences,
   select,
-  sorted,
   unite,
 } from './posting-lists.ts'
 import { type IndexQuery, nameOfRange, type Phrase, type TermRange } from './terms.ts'
@@ -32,57 +31,37 @@ export interface Evaluated {
 
 export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluated {
   let horizon = Infinity
+  const decode = <T extends DocIds | Occurrences>(
+    range: TermRange,
+    decodeOne: (bytes: Uint8Array) => T,
+    horizonAfter: (last: number) => number,
+  ): T[] =>
+    (lists.get(nameOfRange(range)) ?? []).map(({ bytes, length }) => {
+      const entries = decodeOne(bytes)
+      if (bytes.length < length) horizon = Math.min(horizon, horizonAfter(entries.at(-1) ?? -1))
+      return entries
+    })
   const match = (phrase: Phrase): DocIds => {
-    const matched = phrase.length === 1 ? matchTerms(phrase[0], lists) : matchPhrase(phrase, lists)
-    horizon = Math.min(horizon, matched.horizon)
-    return matched.docIds
+    const [first, ...rest] = phrase
+    if (first && rest.length === 0) return unite(decode(first, decodeDocIds, (last) => last + 1))
+    // The document in which a list was cut may have more occurrences: nothing is known of it.
+    const places = phrase.map((range) => inOrder(decode(range, decodeOccurrences, docIdOf)))
+    return docIdsOf(places.reduce((found, next, distance) => followedBy(found, next, distance)))
   }
-  const clauses = must.map((alternatives) =>
-    unite(alternatives.map((phrases) => intersect(phrases.map(match)))),
+  let found = intersect(
+    must.map((alternatives) => unite(alternatives.map((phrases) => intersect(phrases.map(match))))),
   )
-  let found = intersect(clauses)
   for (const phrase of mustNot) found = select(found, match(phrase), { without: true })
   return { docIds: found.subarray(0, countBelow(found, horizon)), horizon }
 }
 
 /** What all of them have, from the shortest on. */
 function intersect(lists: readonly DocIds[]): DocIds {
-  const [shortest = new Uint32Array(), ...rest] = lists.toSorted((a, b) => a.length - b.length)
-  return rest.reduce((found, list) => select(found, list), shortest)
+  return lists.toSorted((a, b) => a.length - b.length).reduce((found, list) => select(found, list))
 }
 
-function matchTerms(range: TermRange | undefined, lists: ListsRead): Evaluated {
-  const some = range ? (lists.get(nameOfRange(range)) ?? []) : []
-  const docIds = new Uint32Array(some.reduce((sum, { bytes }) => sum + countNumbers(bytes), 0))
-  let horizon = Infinity
-  let end = 0
-  for (const { bytes, length } of some) {
-    const start = end
-    end = decodeDocIds(bytes, docIds, start)
-    if (bytes.length < length)
-      horizon = Math.min(horizon, end === start ? 0 : 1 + (docIds[end - 1] as number))
-  }
-  return { docIds: some.length > 1 ? sorted([docIds]) : docIds, horizon }
-}
-
-function matchPhrase(phrase: Phrase, lists: ListsRead): Evaluated {
-  let horizon = Infinity
-  const places = phrase.map((range) => {
-    const some = lists.get(nameOfRange(range)) ?? []
-    const occurrences = some.map(({ bytes, length }) => {
-      const read = decodeOccurrences(bytes)
-      // The document it was cut in may have more of them.
-      if (bytes.length < length) horizon = Math.min(horizon, docIdOf(read.at(-1) ?? 0))
-      return read
-    })
-    return inOrder(occurrences)
-  })
-  const [first = new Float64Array(), ...rest] = places
-  const starts = rest.reduce((found, next, at) => followedBy(found, next, at + 1), first)
-  return { docIds: docIdsOf(starts), horizon }
-}
-
-function inOrder(lists: readonly Float64Array<ArrayBuffer>[]): Float64Array<ArrayBuffer> {
+/** Lists of terms that begin alike, as one. */
+function inOrder(lists: readonly Occurrences[]): Occurrences {
   const [first = new Float64Array()] = lists
   if (lists.length <= 1) return first
   const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0))

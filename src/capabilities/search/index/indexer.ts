@@ -31,24 +31,27 @@ const documentsInTurn = 200
 
 class Indexer {
   readonly lists = new Map<string, number[]>()
+  /** By word the list of its docIds and that of its occurrences: one look-up for each token. */
+  readonly #words = new Map<string, { readonly docIds: number[]; readonly occurrences: number[] }>()
 
   add({ chat_id, sender_id, text }: Document, docId: number): void {
     this.#listOf(chatTerm(chat_id)).push(docId)
     // In a private chat the chat tells who wrote.
     if (isGroup(chat_id) && sender_id !== null) this.#listOf(senderTerm(sender_id)).push(docId)
     for (const [position, { word }] of tokenise(text.slice(0, textMax)).entries()) {
-      const docIds = this.#listOf(word)
-      if (docIds.at(-1) !== docId) docIds.push(docId)
-      this.#listOf(positionTerm(word)).push(docId * stride + position)
+      let lists = this.#words.get(word)
+      if (!lists) {
+        lists = { docIds: this.#listOf(word), occurrences: this.#listOf(positionTerm(word)) }
+        this.#words.set(word, lists)
+      }
+      if (lists.docIds.at(-1) !== docId) lists.docIds.push(docId)
+      lists.occurrences.push(docId * stride + position)
     }
   }
 
   #listOf(term: string): number[] {
-    let list = this.lists.get(term)
-    if (!list) {
-      list = []
-      this.lists.set(term, list)
-    }
+    const list = this.lists.get(term) ?? []
+    if (list.length === 0) this.lists.set(term, list)
     return list
   }
 }

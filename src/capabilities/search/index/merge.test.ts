@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { mergeSorted, renumber } from './merge.ts'
-import { encodeDocIds, encodeOccurrences, stride } from './posting-lists.ts'
+import { encodeList, stride } from './posting-lists.ts'
+
+const encodeDocIds = (docIds: ArrayLike<number>) => encodeList(docIds, { positions: false })
+const encodeOccurrences = (occurrences: ArrayLike<number>) => encodeList(occurrences, { positions: true })
 
 const dropped = -1
 

@@ -4,19 +4,11 @@
  */
 import type { Owner } from '../../../contract.ts'
 import { type Database, type Db, sql, type Tx } from '../../../db/sql.ts'
-import { encodeKeys, keyBytes, type Version } from './doc-keys.ts'
+import { encodeKeys, keyBytes, keysInPart, type Version } from './doc-keys.ts'
 import { chooseSegments } from './merge-policy.ts'
-import { countNumbers, decodeDocIds, decodeOccurrences, stride } from './posting-lists.ts'
-import {
-  addLists,
-  addSegment,
-  format,
-  KeyWriter,
-  keyRowsAtOnce,
-  listBytesAtOnce,
-  type Segment,
-} from './segment-writer.ts'
-import { hasPositions, lastTerm } from './terms.ts'
+import { decodeDocIds, decodeOccurrences, stride } from './posting-lists.ts'
+import { addKeys, addLists, addSegment, format, keysAtOnce, type Segment } from './segment-writer.ts'
+import { hasPositions } from './terms.ts'
 
 interface StoredSegment extends Segment {
   readonly id: string
@@ -76,28 +68,76 @@ export function mergeSegments(
   })
 }
 
-async function mergeChosen(
-  tx: Tx,
-  owner: Owner,
-  {
-    chosen,
-    tombstones,
-    signal,
-  }: {
-    chosen: readonly StoredSegment[]
-    tombstones: readonly Version[]
-    signal: AbortSignal | undefined
-  },
-): Promise<void> {
+interface Merge {
+  readonly chosen: readonly StoredSegment[]
+  readonly tombstones: readonly Version[]
+  readonly signal: AbortSignal | undefined
+}
+
+async function mergeChosen(tx: Tx, owner: Owner, merge: Merge): Promise<void> {
   const merged = await addSegment(tx, owner, {
-    oldest_at: new Date(Math.min(...chosen.map(({ oldest_at }) => oldest_at.getTime()))),
-    newest_at: new Date(Math.max(...chosen.map(({ newest_at }) => newest_at.getTime()))),
+    messages: 0,
+    oldest_at: new Date(Math.min(...merge.chosen.map(({ oldest_at }) => oldest_at.getTime()))),
+    newest_at: new Date(Math.max(...merge.chosen.map(({ newest_at }) => newest_at.getTime()))),
   })
-  const deleted = new Set(tombstones.map((version) => versionIn(encodeKeys([{ ...version, at: 0 }]))))
-  const { count, docIds } = await mergeKeys(tx, chosen, { merged, signal, deleted })
-  await mergeLists(tx, docIds, { merged, signal })
-  const ids = [...chosen.map(({ id }) => id), ...(count === 0 ? [merged] : [])]
+  const { count, docIds } = await mergeKeys(tx, merged, merge)
+  await mergeLists(tx, merged, { docIds, signal: merge.signal })
+  const ids = [...merge.chosen.map(({ id }) => id), ...(count === 0 ? [merged] : [])]
+  await tx.run(sql`delete from search_ranks where segment_id = any(${ids}::bigint[])`)
   await tx.run(sql`delete from search_segments where id = any(${ids}::bigint[])`)
+  await tx.run(sql`update search_segments set messages = ${count} where id = ${merged}`)
+}
+
+/** By segment, for each docId the one it becomes. */
+type NewDocIds = ReadonlyMap<string, Float64Array>
+
+/** The new docId of what has a tombstone. */
+const dropped = -1
+
+/** Puts the documents of all segments in one order: the newest is 0. */
+async function mergeKeys(
+  tx: Tx,
+  merged: string,
+  { chosen, tombstones, signal }: Merge,
+): Promise<{ count: number; docIds: NewDocIds }> {
+  const deleted = new Set(tombstones.map((version) => versionIn(encodeKeys([{ ...version, at: 0 }]))))
+  const docIds = new Map(chosen.map(({ id, messages }) => [id, new Float64Array(messages)]))
+  const heads: { id: string; keys: AsyncGenerator<Buffer>; key: Buffer | undefined; docId: number }[] = []
+  for (const { id } of chosen) {
+    const keys = keysOf(tx, id)
+    heads.push({ id, keys, key: (await keys.next()).value, docId: 0 })
+  }
+  let waiting: Buffer[] = []
+  let count = 0
+  const flush = async () => {
+    signal?.throwIfAborted()
+    await addKeys(tx, merged, { docId: count - waiting.length, keys: Buffer.concat(waiting) })
+    waiting = []
+  }
+  for (;;) {
+    let head: (typeof heads)[number] | undefined
+    for (const one of heads) if (one.key && (!head?.key || one.key.compare(head.key) > 0)) head = one
+    if (!head?.key) break
+    const isDeleted = deleted.size > 0 && deleted.has(versionIn(head.key))
+    const news = docIds.get(head.id) as Float64Array
+    news[head.docId++] = isDeleted ? dropped : count++
+    if (!isDeleted) waiting.push(head.key)
+    if (waiting.length === keysAtOnce) await flush()
+    head.key = (await head.keys.next()).value
+  }
+  await flush()
+  return { count, docIds }
+}
+
+async function* keysOf(tx: Tx, segment_id: string): AsyncGenerator<Buffer, undefined> {
+  const rows = keysAtOnce / keysInPart
+  for (let part = 0; ; part += rows) {
+    const { keys } = await tx.one<{ keys: Buffer | null }>(sql`
+      select string_agg(bytes, '' order by part) as keys from search_ranks
+      where segment_id = ${segment_id} and part >= ${part} and part < ${part + rows}`)
+    if (!keys) return undefined
+    for (let at = 0; at < keys.length; at += keyBytes) yield keys.subarray(at, at + keyBytes)
+  }
 }
 
 /** What tells a version from every other, as its key has it after the time. */
@@ -106,93 +146,6 @@ function versionIn(key: Buffer): string {
 }
 
 const versionBytes = 18
-
-/** By segment, for each docId the one it becomes. */
-type NewDocIds = ReadonlyMap<string, Float64Array>
-
-/** The new docId of what has a tombstone. */
-const dropped = -1
-
-interface Target {
-  /** The segment that the others become. */
-  readonly merged: string
-  readonly signal: AbortSignal | undefined
-}
-
-/** Puts the documents of all segments in one order. */
-async function mergeKeys(
-  tx: Tx,
-  segments: readonly StoredSegment[],
-  { merged, deleted, signal }: Target & { deleted: ReadonlySet<string> },
-): Promise<{ count: number; docIds: NewDocIds }> {
-  const readers = segments.map((segment) => new KeyReader(tx, segment))
-  for (const reader of readers) await reader.read()
-  const writer = new KeyWriter(tx, merged)
-  let keys: Buffer[] = []
-  let count = 0
-  for (;;) {
-    let newest: KeyReader | undefined
-    for (const reader of readers) if (reader.isNewer(newest)) newest = reader
-    if (!newest) break
-    const { key } = newest
-    const isDeleted = deleted.size > 0 && deleted.has(versionIn(key))
-    if (!isDeleted) keys.push(key)
-    if (newest.take(isDeleted ? dropped : count++)) continue
-    signal?.throwIfAborted()
-    await writer.add(Buffer.concat(keys))
-    keys = []
-    await newest.read()
-  }
-  await writer.add(Buffer.concat(keys))
-  await writer.end()
-  const ids = segments.map(({ id }) => id)
-  await tx.run(sql`delete from search_ranks where segment_id = any(${ids}::bigint[])`)
-  return { count, docIds: new Map(readers.map(({ id, docIds }) => [id, docIds])) }
-}
-
-/** Reads the keys of a segment, some rows at once, and notes what becomes of each docId. */
-class KeyReader {
-  readonly id: string
-  readonly docIds: Float64Array
-  readonly #tx: Tx
-  #bytes: Buffer = Buffer.alloc(0)
-  #at = 0
-  #part = 0
-  #docId = 0
-
-  constructor(tx: Tx, { id, messages }: StoredSegment) {
-    this.#tx = tx
-    this.id = id
-    this.docIds = new Float64Array(messages)
-  }
-
-  async read(): Promise<void> {
-    const { bytes } = await this.#tx.one<{ bytes: Buffer | null }>(sql`
-      select string_agg(bytes, '' order by part) as bytes from search_ranks
-      where segment_id = ${this.id} and part >= ${this.#part} and part < ${this.#part + keyRowsAtOnce}`)
-    this.#part += keyRowsAtOnce
-    this.#bytes = bytes ?? Buffer.alloc(0)
-    this.#at = 0
-  }
-
-  get key(): Buffer {
-    return this.#bytes.subarray(this.#at, this.#at + keyBytes)
-  }
-
-  isNewer(other: KeyReader | undefined): boolean {
-    if (this.#at >= this.#bytes.length) return false
-    if (!other) return true
-    const [start, otherStart] = [this.#at, other.#at]
-    return other.#bytes.compare(this.#bytes, start, start + keyBytes, otherStart, otherStart + keyBytes) < 0
-  }
-
-  /** Gives its newest document a new docId. False: what was read is used up. */
-  take(docId: number): boolean {
-    this.docIds[this.#docId++] = docId
-    this.#at += keyBytes
-    return this.#at < this.#bytes.length
-  }
-}
 
 const termsAtOnce = 400
 
@@ -203,18 +156,29 @@ interface ListRow {
 }
 
 /** Some terms at once: no statement takes long, however large the segments are. */
-async function mergeLists(tx: Tx, docIds: NewDocIds, { merged, signal }: Target): Promise<void> {
+async function mergeLists(
+  tx: Tx,
+  merged: string,
+  { docIds, signal }: { docIds: NewDocIds; signal: AbortSignal | undefined },
+): Promise<void> {
   const ids = [...docIds.keys()]
-  for (let after: string | null = ''; after !== null; ) {
+  for (let after = ''; ; ) {
     signal?.throwIfAborted()
-    const until: string | null = await lastOfNext(tx, ids, after)
-    const inPiece = sql`word > ${after} and word <= ${until ?? lastTerm}`
+    const { until } = await tx.one<{ until: string | null }>(sql`
+      select max(word) as until from (
+        select l.word from unnest(${ids}::bigint[]) as s (id) cross join lateral (
+          select word from search_lists where segment_id = s.id and word > ${after} and part = 0
+          order by word limit ${termsAtOnce}) l
+        order by l.word limit ${termsAtOnce}) l`)
+    if (until === null) return
     const rows = await tx.rows<ListRow>(sql`
       select s.id, l.word, string_agg(l.bytes, '' order by l.part) as bytes from unnest(${ids}::bigint[]) as s (id)
       cross join lateral (
-        select word, part, bytes from search_lists where segment_id = s.id and ${inPiece} offset 0) l
+        select word, part, bytes from search_lists
+        where segment_id = s.id and word > ${after} and word <= ${until} offset 0) l
       group by s.id, l.word order by l.word`)
-    await tx.run(sql`delete from search_lists where segment_id = any(${ids}::bigint[]) and ${inPiece}`)
+    await tx.run(sql`
+      delete from search_lists where segment_id = any(${ids}::bigint[]) and word > ${after} and word <= ${until}`)
     const lists = new Map<string, Float64Array>()
     for (const [term, some] of Map.groupBy(rows, ({ word }) => word)) {
       lists.set(term, some.map((row) => renumber(row, docIds)).reduce(mergeSorted))
@@ -224,27 +188,11 @@ async function mergeLists(tx: Tx, docIds: NewDocIds, { merged, signal }: Target)
   }
 }
 
-/** The last of the next terms, so that no segment has many terms or bytes of lists up to it; null: all that are left. */
-async function lastOfNext(tx: Tx, ids: readonly string[], after: string): Promise<string | null> {
-  const { until } = await tx.one<{ until: string | null }>(sql`
-    select min(u.until) as until from unnest(${ids}::bigint[]) as s (id)
-    cross join lateral (
-      select case when count(*) < ${termsAtOnce} and max(bytes) <= ${listBytesAtOnce} then null
-        else coalesce(max(word) filter (where bytes <= ${listBytesAtOnce}), min(word)) end as until
-      from (
-        select word, sum(length) over (order by word) as bytes from (
-          select word, length from search_lists
-          where segment_id = s.id and word > ${after} and part = 0
-          order by word limit ${termsAtOnce}) w) w) u`)
-  return until
-}
-
 /** The list with the docIds of the merged segment. Documents keep their order, so the list stays in order. */
 export function renumber({ id, word, bytes }: ListRow, docIds: NewDocIds): Float64Array {
   const news = docIds.get(id) ?? new Float64Array()
   const step = hasPositions(word) ? stride : 1
-  const old = hasPositions(word) ? decodeOccurrences(bytes) : new Uint32Array(countNumbers(bytes))
-  if (old instanceof Uint32Array) decodeDocIds(bytes, old, 0)
+  const old = hasPositions(word) ? decodeOccurrences(bytes) : decodeDocIds(bytes)
   const moved = new Float64Array(old.length)
   let count = 0
   for (let at = 0; at < old.length; at++) {

@@ -7,7 +7,7 @@ import { type Database, type Db, sql } from '../../../db/sql.ts'
 import type { Candidate } from './condition.ts'
 import { byTime, encodeKeys } from './doc-keys.ts'
 import { type Document, indexDocuments } from './indexer.ts'
-import { addLists, addSegment, KeyWriter } from './segment-writer.ts'
+import { addKeys, addLists, addSegment } from './segment-writer.ts'
 
 /** An account is indexed once it has this many pending messages, or once one of them has waited this long. */
 const enough = { messages: 64, seconds: 15 }
@@ -85,10 +85,12 @@ export function indexPending(db: Database, owner: Owner): Promise<number> {
       .sort(byTime)
     const [newest, oldest] = [documents[0], documents.at(-1)]
     if (!newest || !oldest) return taken.length
-    const segment = await addSegment(tx, owner, { oldest_at: oldest.sent_at, newest_at: newest.sent_at })
-    const keys = new KeyWriter(tx, segment)
-    await keys.add(encodeKeys(documents))
-    await keys.end()
+    const segment = await addSegment(tx, owner, {
+      messages: documents.length,
+      oldest_at: oldest.sent_at,
+      newest_at: newest.sent_at,
+    })
+    await addKeys(tx, segment, { docId: 0, keys: encodeKeys(documents) })
     await addLists(tx, segment, await indexDocuments(documents))
     return taken.length
   })

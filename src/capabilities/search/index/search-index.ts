@@ -5,19 +5,12 @@
  */
 import type { Db } from '../../../db/sql.ts'
 import { type Condition, isMatch } from './condition.ts'
-import { byTime, type MessageKey, nameOfVersion } from './doc-keys.ts'
+import { byTime, type MessageKey, nameOfVersion, type Version } from './doc-keys.ts'
 import { evaluate } from './evaluate.ts'
 import { readPending } from './pending.ts'
 import { countBelow, type DocIds } from './posting-lists.ts'
-import {
-  type DocRange,
-  readDocRanges,
-  readKeys,
-  readSegments,
-  readTombstones,
-  type SegmentRead,
-} from './segment-reader.ts'
-import { format, partBytes } from './segment-writer.ts'
+import { readDocRange, readKeys, readSegments, readTombstones, type SegmentRead } from './segment-reader.ts'
+import { format } from './segment-writer.ts'
 import { type IndexQuery, rangesIn, toIndexQuery } from './terms.ts'
 
 export type { Condition, Words } from './condition.ts'
@@ -52,30 +45,25 @@ export async function findMatches(
   condition: Condition,
   wanted: Wanted,
 ): Promise<Matches> {
-  const [read, pending] = await Promise.all([
+  const [{ found, complete }, pending] = await Promise.all([
     findIndexed(snapshot, account_ids, { condition, wanted }),
     readPending(snapshot, account_ids, pendingMax + 1),
   ])
   const fresh = pending
     .filter((message) => isMatch(condition, message))
     .map(({ sent_at, ...message }) => ({ ...message, at: sent_at.getTime() }))
-  const indexed = await readNewest(snapshot, read.found, wanted.limit)
+  const indexed = await readNewest(snapshot, found, wanted.limit)
   const accounts = Map.groupBy(pending, ({ account_id }) => account_id)
   return {
     page: [...indexed, ...fresh].sort(byTime).slice(0, wanted.limit),
-    total: countDocs(read.found) + fresh.length,
-    complete: read.complete && [...accounts.values()].every(({ length }) => length <= pendingMax),
+    total: countDocs(found) + fresh.length,
+    complete: complete && [...accounts.values()].every(({ length }) => length <= pendingMax),
   }
-}
-
-interface Task {
-  readonly condition: Condition
-  readonly wanted: Wanted
 }
 
 /** What matches in a segment, the newest first. */
 interface SegmentMatches {
-  readonly segment: Omit<SegmentRead, 'lists'>
+  readonly segment: SegmentRead
   readonly docIds: DocIds
   /** Nothing is missing after the last. */
   readonly whole: boolean
@@ -85,148 +73,91 @@ function countDocs(found: readonly SegmentMatches[]): number {
   return found.reduce((sum, { docIds }) => sum + docIds.length, 0)
 }
 
+/** No search reads more parts of a posting list: 8 MB of each. */
+const partsMax = 4096
+
+/** Reads so much of the posting lists that the newest matches are known, and how many there are. */
 async function findIndexed(
   db: Db,
   account_ids: readonly string[],
-  task: Task,
+  { condition, wanted }: { condition: Condition; wanted: Wanted },
 ): Promise<{ found: readonly SegmentMatches[]; complete: boolean }> {
-  const { condition, wanted } = task
   const queries = new Map(account_ids.map((id) => [id, toIndexQuery(id, condition)]))
-  const parts = firstParts(queries)
-  const [segments, rows] = await Promise.all([
-    readAll(db, queries, { parts, condition }),
-    readTombstones(db, account_ids),
-  ])
-  const tombstones = new Map(
-    [...Map.groupBy(rows, ({ account_id }) => account_id)].map(([id, versions]) => [
-      id,
-      new Set(versions.map(nameOfVersion)),
-    ]),
-  )
-  const readable = segments.filter((segment) => segment.format === format)
-  const matches = await readEnough(db, { ...task, queries, tombstones, parts, segments: readable })
-  const found: SegmentMatches[] = []
-  for (const one of matches) found.push(await withoutTombstones(db, one, { most: wanted.count, tombstones }))
-  const total = countDocs(found)
-  const isEnough = ({ whole, docIds }: SegmentMatches) =>
-    whole || (total >= wanted.count && docIds.length >= wanted.limit)
-  return { found, complete: readable.length === segments.length && found.every(isEnough) }
-}
-
-type Queries = ReadonlyMap<string, IndexQuery>
-/** By account the names of the versions that no search may find. */
-type Tombstones = ReadonlyMap<string, ReadonlySet<string>>
-
-function readAll(
-  db: Db,
-  queries: Queries,
-  { parts, condition }: { parts: number; condition: Condition },
-): Promise<SegmentRead[]> {
   const ranges = [...queries].flatMap(([account_id, query]) =>
     rangesIn(query).map((range) => ({ account_id, ...range })),
   )
-  return readSegments(db, ranges, { parts, times: condition })
+  let parts = firstParts(queries)
+  const read = () => readSegments(db, ranges, { parts, times: condition })
+  const first = await Promise.all([read(), readDeleted(db, account_ids)])
+  const tombstones = first[1]
+  let segments = first[0]
+  for (;;) {
+    const readable = segments.filter((segment) => segment.format === format)
+    const found = await Promise.all(
+      readable.map(async (segment) => {
+        const { docIds, horizon } = evaluate(queries.get(segment.account_id) as IndexQuery, segment.lists)
+        const { from, until } = await readDocRange(db, segment, condition)
+        const inTime = docIds.subarray(countBelow(docIds, from), countBelow(docIds, until))
+        const matches = { segment, docIds: inTime, whole: horizon >= until }
+        return withoutTombstones(db, matches, {
+          most: wanted.count,
+          deleted: tombstones.get(segment.account_id),
+        })
+      }),
+    )
+    const total = countDocs(found)
+    const isEnough = found.every(
+      ({ whole, docIds }) => whole || (total >= wanted.count && docIds.length >= wanted.limit),
+    )
+    if (isEnough || parts >= partsMax) {
+      return { found, complete: isEnough && readable.length === segments.length }
+    }
+    parts = Math.min(partsMax, parts * Math.max(4, Math.ceil((1.5 * wanted.count) / Math.max(total, 1))))
+    segments = await read()
+  }
 }
 
-/** How much of each list should do, if what is searched for is common. Further parts are read if it does not. */
-function firstParts(queries: Queries): number {
+/** How much of each list should do if what is searched for is common. */
+function firstParts(queries: ReadonlyMap<string, IndexQuery>): number {
   const [{ must, mustNot } = { must: [], mustNot: [] }] = queries.values()
   const phrases = [...must.flat(2), ...mustNot]
-  if (phrases.some((phrase) => phrase.some(({ low, high }) => low !== high))) return 1
   const isSimple = phrases.length === 1 && phrases[0]?.length === 1
   return Math.ceil((isSimple ? 2 : 16) / queries.size)
 }
 
-/** All parts of every list. */
-const partsMax = 2 ** 20
-/** Bytes of posting lists that one search may read, and those that are read whole rather than in several rounds. */
-const bytesMax = 32_000_000
-const bytesFew = 300_000
-
-/** Reads so much of the lists that the newest matches are known, and how many there are. */
-async function readEnough(
+/** By account the names of the versions that have a tombstone. */
+async function readDeleted(
   db: Db,
-  task: Task & {
-    queries: Queries
-    tombstones: Tombstones
-    parts: number
-    segments: readonly SegmentRead[]
-  },
-): Promise<readonly SegmentMatches[]> {
-  const { condition, wanted, queries, tombstones } = task
-  const ranges = await readDocRanges(db, task.segments, condition)
-  const deleted = (account_id: string) => tombstones.get(account_id)?.size ?? 0
-  const need = wanted.count + [...tombstones.values()].reduce((sum, { size }) => sum + size, 0)
-  let { parts, segments } = task
-  for (;;) {
-    const found = segments.map((segment) => {
-      const query = queries.get(segment.account_id) as IndexQuery
-      return matchIn(segment, query, ranges.get(segment.id) as DocRange)
-    })
-    const total = countDocs(found)
-    const isEnough = ({ segment, docIds, whole }: SegmentMatches) =>
-      whole || (total >= need && docIds.length >= wanted.limit + deleted(segment.account_id))
-    const more = moreParts(segments, parts, Math.ceil((1.5 * need) / Math.max(total, 1)))
-    if (found.every(isEnough) || more === undefined) return found
-    parts = more
-    segments = (await readAll(db, queries, { parts, condition })).filter(({ id }) => ranges.has(id))
-  }
+  account_ids: readonly string[],
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const accounts = Map.groupBy(await readTombstones(db, account_ids), ({ account_id }) => account_id)
+  return new Map([...accounts].map(([id, versions]) => [id, new Set(versions.map(nameOfVersion))]))
 }
 
-function matchIn(segment: SegmentRead, query: IndexQuery, range: DocRange): SegmentMatches {
-  const { docIds, horizon } = evaluate(query, segment.lists)
-  const { lists: _, ...rest } = segment
-  return {
-    segment: rest,
-    docIds: docIds.subarray(countBelow(docIds, range.from), countBelow(docIds, range.until)),
-    whole: horizon >= range.until,
-  }
-}
-
-/** That many times as much, or what one search may read; undefined if that has been read. */
-function moreParts(segments: readonly SegmentRead[], parts: number, times: number): number | undefined {
-  if (bytesIn(segments, partsMax) <= bytesFew) return partsMax
-  let more = Math.min(partsMax, parts * Math.max(4, times))
-  while (more > parts && bytesIn(segments, more) > bytesMax) more = Math.floor(more / 2)
-  return more > parts ? more : undefined
-}
-
-function bytesIn(segments: readonly SegmentRead[], parts: number): number {
-  let bytes = 0
-  for (const { lists } of segments) {
-    for (const { length } of [...lists.values()].flat()) bytes += Math.min(length, parts * partBytes)
-  }
-  return bytes
-}
-
-/** Drops what has a tombstone, until `most` are left: what comes after them in a segment matters to nobody. */
+/** Leaves out what has a tombstone, until `most` are left: what comes after them in a segment matters to nobody. */
 async function withoutTombstones(
   db: Db,
   { segment, docIds, whole }: SegmentMatches,
-  { most, tombstones }: { most: number; tombstones: Tombstones },
+  { most, deleted }: { most: number; deleted: ReadonlySet<string> | undefined },
 ): Promise<SegmentMatches> {
-  const deleted = tombstones.get(segment.account_id)
   if (!deleted) return { segment, docIds, whole }
   const kept: number[] = []
   let at = 0
   for (; at < docIds.length && kept.length < most; at += most) {
     const some = docIds.subarray(at, at + most)
     const keys = await readKeys(db, placesOf(segment, some))
-    for (const [place, key] of keys.entries()) {
-      if (!deleted.has(nameOfVersion(key))) kept.push(some[place] as number)
-    }
+    kept.push(...some.filter((_, place) => !deleted.has(nameOfVersion(keys[place] as Version))))
   }
   return { segment, docIds: Uint32Array.from(kept), whole: whole && at >= docIds.length }
 }
 
-function placesOf({ id }: Pick<SegmentRead, 'id'>, docIds: DocIds) {
-  return Array.from(docIds, (docId) => ({ segment_id: id, docId }))
+function placesOf({ id, account_id }: SegmentRead, docIds: DocIds) {
+  return Array.from(docIds, (docId) => ({ account_id, segment_id: id, docId }))
 }
 
-/** The newest documents of all segments. */
+/** The newest documents of each segment: the newest of all are among them. */
 async function readNewest(db: Db, found: readonly SegmentMatches[], limit: number): Promise<MessageKey[]> {
   const places = found.flatMap(({ segment, docIds }) => placesOf(segment, docIds.subarray(0, limit)))
-  const accounts = new Map(found.map(({ segment }) => [segment.id, segment.account_id]))
   const keys = await readKeys(db, places)
-  return keys.map((key, at) => ({ ...key, account_id: accounts.get(places[at]?.segment_id ?? '') ?? '' }))
+  return keys.map((key, at) => ({ ...key, account_id: places[at]?.account_id ?? '' }))
 }

@@ -92,39 +92,27 @@ export interface DocRange {
   readonly until: number
 }
 
-/** The docIds of each segment whose messages are of these times, by segment. */
-export async function readDocRanges(
+/** The docIds of a segment whose messages are of these times. */
+export async function readDocRange(
   db: Db,
-  segments: readonly Omit<SegmentRead, 'lists'>[],
+  { id, oldest_at, newest_at }: SegmentRead,
   { from, until }: Times,
-): Promise<ReadonlyMap<string, DocRange>> {
-  const cutBelow = segments.filter(({ oldest_at }) => oldest_at.getTime() < from)
-  const cutAbove = segments.filter(({ newest_at }) => newest_at.getTime() >= until)
-  const [below, above] = await Promise.all([countSince(db, cutBelow, from), countSince(db, cutAbove, until)])
-  return new Map(
-    segments.map(({ id }) => [id, { from: above.get(id) ?? 0, until: below.get(id) ?? Infinity }]),
-  )
+): Promise<DocRange> {
+  return {
+    from: newest_at.getTime() < until ? 0 : await countSince(db, id, until),
+    until: oldest_at.getTime() >= from ? Infinity : await countSince(db, id, from),
+  }
 }
 
-/** How many messages of each segment were sent then or later: the docId of the first that was sent before. */
-async function countSince(
-  db: Db,
-  segments: readonly Pick<SegmentRead, 'id'>[],
-  at: number,
-): Promise<Map<string, number>> {
-  const counts = new Map(segments.map(({ id }) => [id, 0]))
-  if (segments.length === 0) return counts
-  const rows = await db.rows<{ id: string; part: number; bytes: Buffer }>(sql`
-    select a.id, r.part, r.bytes from unnest(${segments.map(({ id }) => id)}::bigint[]) as a (id)
-    cross join lateral (
-      select part, bytes from search_ranks r where r.segment_id = a.id and r.newest_at >= ${new Date(at)}
-      order by r.newest_at, r.part desc limit 1) r`)
-  for (const { id, part, bytes } of rows) {
-    let count = 0
-    while (count * keyBytes < bytes.length && timeAt(bytes, count * keyBytes) >= at) count++
-    counts.set(id, part * keysInPart + count)
-  }
-  return counts
+/** How many messages of a segment were sent then or later: the docId of the first that was sent before. */
+async function countSince(db: Db, segment_id: string, at: number): Promise<number> {
+  const row = await db.maybe<{ part: number; bytes: Buffer }>(sql`
+    select part, bytes from search_ranks where segment_id = ${segment_id} and newest_at >= ${new Date(at)}
+    order by newest_at, part desc limit 1`)
+  if (!row) return 0
+  let count = 0
+  while (count * keyBytes < row.bytes.length && timeAt(row.bytes, count * keyBytes) >= at) count++
+  return row.part * keysInPart + count
 }
 
 export interface DocPlace {

@@ -3,12 +3,12 @@ import type { Owner } from '../../../contract.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 import { keyBytes, keysInPart, timeAt } from './doc-keys.ts'
 import type { PostingLists } from './indexer.ts'
-import { encodeDocIds, encodeOccurrences } from './posting-lists.ts'
+import { encodeList } from './posting-lists.ts'
 import { hasPositions } from './terms.ts'
 
 /**
  * How segments are stored. Raise it with every change of the terms, of the posting lists or of what `tokenise` makes of
- * a text: accounts with segments of another format are then indexed anew (`reindex.ts`).
+ * a text: what has another format is then indexed anew (`reindex.ts`).
  */
 export const format = 2
 
@@ -21,67 +21,39 @@ export interface Segment {
 export async function addSegment(
   tx: Tx,
   { account_id, workspace_id }: Owner,
-  { oldest_at, newest_at }: Omit<Segment, 'messages'>,
+  { messages, oldest_at, newest_at }: Segment,
 ): Promise<string> {
   const { id } = await tx.one<{ id: string }>(sql`
     insert into search_segments (account_id, workspace_id, format, messages, oldest_at, newest_at)
-    values (${account_id}, ${workspace_id}, ${format}, 0, ${oldest_at}, ${newest_at})
+    values (${account_id}, ${workspace_id}, ${format}, ${messages}, ${oldest_at}, ${newest_at})
     returning id`)
   return id
 }
 
-/** Rows of keys that are read or written with one statement. */
-export const keyRowsAtOnce = 500
-const bytesInPart = keysInPart * keyBytes
+/** Keys that are read or written with one statement: 500 rows of them. */
+export const keysAtOnce = 500 * keysInPart
 
-/** Writes the keys of a segment's documents, from docId 0 on. */
-export class KeyWriter {
-  count = 0
-  readonly #tx: Tx
-  readonly #segment: string
-  readonly #waiting: Buffer[] = []
-  #size = 0
-
-  constructor(tx: Tx, segment: string) {
-    this.#tx = tx
-    this.#segment = segment
+/** Writes the keys of the documents from this docId on, which begins a row. */
+export async function addKeys(
+  tx: Tx,
+  segment_id: string,
+  { docId, keys }: { docId: number; keys: Buffer },
+): Promise<void> {
+  const parts: Buffer[] = []
+  for (let at = 0; at < keys.length; at += keysInPart * keyBytes) {
+    parts.push(keys.subarray(at, at + keysInPart * keyBytes))
   }
-
-  async add(keys: Buffer): Promise<void> {
-    this.#waiting.push(keys)
-    this.#size += keys.length
-    if (this.#size >= keyRowsAtOnce * bytesInPart) await this.#write(this.#size - (this.#size % bytesInPart))
-  }
-
-  /** Also notes in the segment how many documents it has. */
-  async end(): Promise<void> {
-    await this.#write(this.#size)
-    await this.#tx.run(sql`update search_segments set messages = ${this.count} where id = ${this.#segment}`)
-  }
-
-  async #write(size: number): Promise<void> {
-    if (size === 0) return
-    const all = Buffer.concat(this.#waiting)
-    this.#waiting.splice(0, Infinity, all.subarray(size))
-    this.#size -= size
-    const parts: Buffer[] = []
-    for (let at = 0; at < size; at += bytesInPart)
-      parts.push(all.subarray(at, Math.min(size, at + bytesInPart)))
-    await this.#tx.run(sql`
-      insert into search_ranks (segment_id, part, newest_at, bytes)
-      select ${this.#segment}, ${this.count / keysInPart}::int + place - 1, newest_at, bytes
-      from unnest(${parts.map((bytes) => new Date(timeAt(bytes, 0)))}::timestamptz[], ${parts}::bytea[])
-        with ordinality as r (newest_at, bytes, place)`)
-    this.count += size / keyBytes
-  }
+  await tx.run(sql`
+    insert into search_ranks (segment_id, part, newest_at, bytes)
+    select ${segment_id}, ${docId / keysInPart}::int + place - 1, newest_at, bytes
+    from unnest(${parts.map((bytes) => new Date(timeAt(bytes, 0)))}::timestamptz[], ${parts}::bytea[])
+      with ordinality as r (newest_at, bytes, place)`)
 }
 
 /** A posting list is stored in parts, so that its beginning can be read alone. Four of them fill a page of the database. */
 export const partBytes = 1940
-
-/** Bytes of posting lists that travel with one statement. */
-export const listBytesAtOnce = 1_000_000
-/** What a short list takes besides its bytes. */
+/** Bytes of posting lists that travel with one statement; a short list counts for a row. */
+const bytesAtOnce = 1_000_000
 const rowBytes = 32
 
 export async function addLists(tx: Tx, segment_id: string, lists: PostingLists): Promise<void> {
@@ -98,13 +70,13 @@ export async function addLists(tx: Tx, segment_id: string, lists: PostingLists):
     size = 0
   }
   for (const [term, list] of lists) {
-    const all = hasPositions(term) ? encodeOccurrences(list) : encodeDocIds(list)
+    const all = encodeList(list, { positions: hasPositions(term) })
     for (let at = 0; at < all.length; at += partBytes) {
       const bytes = all.subarray(at, at + partBytes)
       parts.push({ term, part: at / partBytes, length: all.length, bytes })
     }
     size += all.length + rowBytes
-    if (size >= listBytesAtOnce) await flush()
+    if (size >= bytesAtOnce) await flush()
   }
-  if (parts.length > 0) await flush()
+  await flush()
 }
