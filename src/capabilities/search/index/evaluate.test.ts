@@ -86,5 +86,14 @@ describe('evaluate', () => {
     const one = places([0, 0], [1, 3], [1, 9])
     const next = places([0, 1], [1, 10])
     expect(run({ must: [[[phrase('@a', '@b')]]] }, { '@a': [cut(one, 4)], '@b': [next] })).toEqual([[0], 1])
+    // The whole of a list tells that nothing comes after it, however much of the others was read.
+    const longer = places([0, 0], [1, 3], [7, 9])
+    expect(run({ must: [[[phrase('@a', '@b')]]] }, { '@a': [cut(longer, 5)], '@b': [next] })).toEqual([
+      [0],
+      1,
+    ])
+    expect(
+      run({ must: [[[phrase('@b', '@a')]]] }, { '@a': [cut(longer, 4)], '@b': [places([0, 9])] }),
+    ).toEqual([[], Infinity])
   })
 })

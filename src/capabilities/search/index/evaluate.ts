@@ -5,13 +5,12 @@ import {
   decodeDocIds,
   decodeOccurrences,
   docIdOf,
-  docIdsOf,
-  followedBy,
-  type Occurrences,
+  encodeList,
+  OccurrenceReader,
   select,
   unite,
 } from './posting-lists.ts'
-import { type IndexQuery, nameOfRange, type Phrase, type TermRange } from './terms.ts'
+import { type IndexQuery, nameOfRange, type Phrase } from './terms.ts'
 
 /** A posting list as it was read: whole, or its beginning. */
 export interface StoredList {
@@ -31,22 +30,11 @@ export interface Evaluated {
 
 export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluated {
   let horizon = Infinity
-  const decode = <T extends DocIds | Occurrences>(
-    range: TermRange,
-    decodeOne: (bytes: Uint8Array) => T,
-    horizonAfter: (last: number) => number,
-  ): T[] =>
-    (lists.get(nameOfRange(range)) ?? []).map(({ bytes, length }) => {
-      const entries = decodeOne(bytes)
-      if (bytes.length < length) horizon = Math.min(horizon, horizonAfter(entries.at(-1) ?? -1))
-      return entries
-    })
   const match = (phrase: Phrase): DocIds => {
-    const [first, ...rest] = phrase
-    if (first && rest.length === 0) return unite(decode(first, decodeDocIds, (last) => last + 1))
-    // The document in which a list was cut may have more occurrences: nothing is known of it.
-    const places = phrase.map((range) => inOrder(decode(range, decodeOccurrences, docIdOf)))
-    return docIdsOf(places.reduce((found, next, distance) => followedBy(found, next, distance)))
+    const places = phrase.map((range) => lists.get(nameOfRange(range)) ?? [])
+    const matched = places.length === 1 ? matchTerms(places.flat()) : matchPhrase(places.map(unitePlaces))
+    horizon = Math.min(horizon, matched.horizon)
+    return matched.docIds
   }
   let found = intersect(
     must.map((alternatives) => unite(alternatives.map((phrases) => intersect(phrases.map(match))))),
@@ -55,20 +43,65 @@ export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evalu
   return { docIds: found.subarray(0, countBelow(found, horizon)), horizon }
 }
 
+function matchTerms(lists: readonly StoredList[]): Evaluated {
+  const decoded = lists.map(({ bytes }) => decodeDocIds(bytes))
+  let horizon = Infinity
+  for (const [at, { bytes, length }] of lists.entries()) {
+    if (bytes.length < length) horizon = Math.min(horizon, 1 + (decoded[at]?.at(-1) ?? -1))
+  }
+  return { docIds: unite(decoded), horizon }
+}
+
+/** Documents that have an occurrence of the first list, one of the second at the next position, and so on. */
+function matchPhrase(lists: readonly StoredList[]): Evaluated {
+  const readers = lists.map(({ bytes }) => new OccurrenceReader(bytes))
+  const found: number[] = []
+  let [docId, position] = [0, 0]
+  for (;;) {
+    let isMatch = true
+    for (const [distance, reader] of readers.entries()) {
+      if (!reader.advance(docId, position + distance)) {
+        // Of the document in which a list was cut nothing is known: it may have more occurrences.
+        const { bytes, length } = lists[distance] as StoredList
+        return { docIds: Uint32Array.from(found), horizon: bytes.length < length ? reader.docId : Infinity }
+      }
+      if (reader.docId !== docId || reader.position !== position + distance) {
+        isMatch = distance === 0
+        docId = reader.docId
+        position = Math.max(0, reader.position - distance)
+        if (!isMatch) break
+      }
+    }
+    if (isMatch) {
+      found.push(docId)
+      docId++
+      position = 0
+    }
+  }
+}
+
+/** The lists of terms that begin alike as one, as far as all of them are known. */
+function unitePlaces(lists: readonly StoredList[]): StoredList {
+  const [first = { bytes: new Uint8Array(), length: 0 }] = lists
+  if (lists.length <= 1) return first
+  const all = new Float64Array(lists.reduce((sum, { bytes }) => sum + bytes.length, 0))
+  let end = 0
+  let last = Infinity
+  for (const { bytes, length } of lists) {
+    const occurrences = decodeOccurrences(bytes)
+    all.set(occurrences, end)
+    end += occurrences.length
+    if (bytes.length < length) last = Math.min(last, docIdOf(occurrences.at(-1) ?? 0))
+  }
+  const known = all
+    .subarray(0, end)
+    .sort()
+    .filter((occurrence) => docIdOf(occurrence) <= last)
+  const bytes = encodeList(known, { positions: true })
+  return { bytes, length: bytes.length + (last === Infinity ? 0 : 1) }
+}
+
 /** What all of them have, from the shortest on. */
 function intersect(lists: readonly DocIds[]): DocIds {
   return lists.toSorted((a, b) => a.length - b.length).reduce((found, list) => select(found, list))
-}
-
-/** Lists of terms that begin alike, as one. */
-function inOrder(lists: readonly Occurrences[]): Occurrences {
-  const [first = new Float64Array()] = lists
-  if (lists.length <= 1) return first
-  const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0))
-  let end = 0
-  for (const list of lists) {
-    all.set(list, end)
-    end += list.length
-  }
-  return all.sort()
 }

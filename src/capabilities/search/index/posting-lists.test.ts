@@ -4,9 +4,8 @@ import {
   countBelow,
   decodeDocIds,
   decodeOccurrences,
-  docIdsOf,
   encodeList,
-  followedBy,
+  OccurrenceReader,
   select,
   stride,
   unite,
@@ -24,9 +23,10 @@ const near = fc.nat(5000)
 const inOrder = (one: fc.Arbitrary<number>) =>
   fc.uniqueArray(one, { maxLength: 60 }).map((some) => some.sort((a, b) => a - b))
 const docIds = inOrder(docId)
-const occurrences = inOrder(
-  fc.tuple(docId, fc.oneof(fc.nat(20), fc.nat(4095))).map(([doc, position]) => doc * stride + position),
-)
+const occurrence = fc
+  .tuple(docId, fc.oneof(fc.nat(20), fc.nat(4095)))
+  .map(([doc, position]) => doc * stride + position)
+const occurrences = inOrder(occurrence)
 const sorted = inOrder(near).map((some) => Uint32Array.from(some))
 
 function decode(bytes: Uint8Array): number[] {
@@ -70,22 +70,27 @@ describe('lists', () => {
   })
 })
 
-describe('occurrences', () => {
-  test('followedBy: those with one of the others so far on', () => {
+describe('OccurrenceReader', () => {
+  test('goes on to the first occurrence there or after, wherever the list is cut', () => {
     fc.assert(
-      fc.property(inOrder(fc.nat(200)), inOrder(fc.nat(200)), fc.nat(5), (some, others, distance) => {
-        const found = followedBy(Float64Array.from(some), Float64Array.from(others), distance)
-        expect([...found]).toEqual(some.filter((one) => others.includes(one + distance)))
-      }),
-    )
-  })
-
-  test('docIdsOf: each document once', () => {
-    fc.assert(
-      fc.property(occurrences, (some) => {
-        const expected = [...new Set(some.map((one) => Math.floor(one / stride)))]
-        expect([...docIdsOf(Float64Array.from(some))]).toEqual(expected)
-      }),
+      fc.property(
+        occurrences,
+        fc.array(occurrence, { maxLength: 20 }),
+        fc.nat(100),
+        (some, targets, percent) => {
+          const bytes = encodeOccurrences(some)
+          const piece = bytes.subarray(0, Math.floor((bytes.length * percent) / 100))
+          const known = [...decodeOccurrences(piece)]
+          const reader = new OccurrenceReader(piece)
+          for (const target of targets.sort((a, b) => a - b)) {
+            const docId = Math.floor(target / stride)
+            const expected = known.find((one) => one >= target)
+            expect(reader.advance(docId, target - docId * stride)).toBe(expected !== undefined)
+            const last = expected ?? known.at(-1) ?? -1
+            if (last >= 0) expect(reader.docId * stride + reader.position).toBe(last)
+          }
+        },
+      ),
     )
   })
 })

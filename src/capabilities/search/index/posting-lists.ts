@@ -76,27 +76,46 @@ export function decodeOccurrences(bytes: Uint8Array): Occurrences {
   return occurrences
 }
 
-/** Those that have one of the others `distance` further on. */
-export function followedBy(places: Occurrences, others: Occurrences, distance: number): Occurrences {
-  const found = new Float64Array(Math.min(places.length, others.length))
-  let count = 0
-  let other = 0
-  for (let at = 0; at < places.length; at++) {
-    const wanted = (places[at] as number) + distance
-    while (other < others.length && (others[other] as number) < wanted) other++
-    if (others[other] === wanted) found[count++] = places[at] as number
-  }
-  return found.subarray(0, count)
-}
+/** Goes through the occurrences of a list without an array of them: those would be most of a search's garbage. */
+export class OccurrenceReader {
+  docId = 0
+  /** Before the first. */
+  position = -1
+  readonly #bytes: Uint8Array
+  #at = 0
 
-export function docIdsOf(occurrences: Occurrences): DocIds {
-  const docIds = new Uint32Array(occurrences.length)
-  let count = 0
-  for (let at = 0; at < occurrences.length; at++) {
-    const docId = docIdOf(occurrences[at] as number)
-    if (count === 0 || docIds[count - 1] !== docId) docIds[count++] = docId
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
   }
-  return docIds.subarray(0, count)
+
+  /** Goes on to the first occurrence that is there or after. False: the list has ended. */
+  advance(docId: number, position: number): boolean {
+    const bytes = this.#bytes
+    let at = this.#at
+    while (this.docId < docId || (this.docId === docId && this.position < position)) {
+      let byte = 128
+      let distance = 0
+      for (let shift = 0; byte >= 128 && at < bytes.length; shift += 7) {
+        byte = bytes[at++] as number
+        distance += (byte & 127) << shift
+      }
+      byte = 128
+      let next = 0
+      for (let shift = 0; byte >= 128 && at < bytes.length; shift += 7) {
+        byte = bytes[at++] as number
+        next += (byte & 127) << shift
+      }
+      // Also where the list was cut off in the middle of an entry.
+      if (byte >= 128) {
+        this.#at = bytes.length
+        return false
+      }
+      this.docId += distance
+      this.position = next
+    }
+    this.#at = at
+    return true
+  }
 }
 
 /** How many are below. */
