@@ -100,7 +100,7 @@ async function findIndexed(
         const inTime = docIds.subarray(countBelow(docIds, from), countBelow(docIds, until))
         const matches = { segment, docIds: inTime, whole: horizon >= until }
         return withoutTombstones(db, matches, {
-          most: wanted.count,
+          most: Math.max(wanted.count, wanted.limit),
           deleted: tombstones.get(segment.account_id),
         })
       }),
