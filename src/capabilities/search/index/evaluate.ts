@@ -6,6 +6,7 @@ import {
   decodeOccurrences,
   docIdOf,
   encodeList,
+  mergeSorted,
   OccurrenceReader,
   select,
   unite,
@@ -84,19 +85,12 @@ function matchPhrase(lists: readonly StoredList[]): Evaluated {
 function unitePlaces(lists: readonly StoredList[]): StoredList {
   const [first = { bytes: new Uint8Array(), length: 0 }] = lists
   if (lists.length <= 1) return first
-  const all = new Float64Array(lists.reduce((sum, { bytes }) => sum + bytes.length, 0))
-  let end = 0
+  const decoded = lists.map(({ bytes }) => decodeOccurrences(bytes))
   let last = Infinity
-  for (const { bytes, length } of lists) {
-    const occurrences = decodeOccurrences(bytes)
-    all.set(occurrences, end)
-    end += occurrences.length
-    if (bytes.length < length) last = Math.min(last, docIdOf(occurrences.at(-1) ?? 0))
+  for (const [at, { bytes, length }] of lists.entries()) {
+    if (bytes.length < length) last = Math.min(last, docIdOf(decoded[at]?.at(-1) ?? 0))
   }
-  const known = all
-    .subarray(0, end)
-    .sort()
-    .filter((occurrence) => docIdOf(occurrence) <= last)
+  const known = mergeSorted(decoded).filter((occurrence) => docIdOf(occurrence) <= last)
   const bytes = encodeList(known, { positions: true })
   return { bytes, length: bytes.length + (last === Infinity ? 0 : 1) }
 }

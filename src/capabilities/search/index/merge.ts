@@ -6,9 +6,9 @@ import type { Owner } from '../../../contract.ts'
 import { type Database, type Db, sql, type Tx } from '../../../db/sql.ts'
 import { encodeKeys, keyBytes, keysInPart, type Version } from './doc-keys.ts'
 import { chooseSegments } from './merge-policy.ts'
-import { decodeDocIds, decodeOccurrences, stride } from './posting-lists.ts'
+import { decodeDocIds, decodeOccurrences, mergeSorted, stride } from './posting-lists.ts'
 import { addKeys, addLists, addSegment, format, keysAtOnce, type Segment } from './segment-writer.ts'
-import { hasPositions } from './terms.ts'
+import { hasPositions, lastTerm } from './terms.ts'
 
 interface StoredSegment extends Segment {
   readonly id: string
@@ -155,22 +155,21 @@ interface ListRow {
   readonly bytes: Buffer
 }
 
-/** Some terms at once: no statement takes long, however large the segments are. */
+/** Some terms of each segment at once: no statement takes long, however large the segments are. */
 async function mergeLists(
   tx: Tx,
   merged: string,
   { docIds, signal }: { docIds: NewDocIds; signal: AbortSignal | undefined },
 ): Promise<void> {
   const ids = [...docIds.keys()]
-  for (let after = ''; ; ) {
+  for (let after: string | null = ''; after !== null; ) {
     signal?.throwIfAborted()
-    const { until } = await tx.one<{ until: string | null }>(sql`
-      select max(word) as until from (
-        select l.word from unnest(${ids}::bigint[]) as s (id) cross join lateral (
+    const { next }: { next: string | null } = await tx.one(sql`
+      select min(l.last) as next from unnest(${ids}::bigint[]) as s (id) cross join lateral (
+        select case when count(*) = ${termsAtOnce} then max(word) end as last from (
           select word from search_lists where segment_id = s.id and word > ${after} and part = 0
-          order by word limit ${termsAtOnce}) l
-        order by l.word limit ${termsAtOnce}) l`)
-    if (until === null) return
+          order by word limit ${termsAtOnce}) l) l`)
+    const until = next ?? lastTerm
     const rows = await tx.rows<ListRow>(sql`
       select s.id, l.word, string_agg(l.bytes, '' order by l.part) as bytes from unnest(${ids}::bigint[]) as s (id)
       cross join lateral (
@@ -181,10 +180,10 @@ async function mergeLists(
       delete from search_lists where segment_id = any(${ids}::bigint[]) and word > ${after} and word <= ${until}`)
     const lists = new Map<string, Float64Array>()
     for (const [term, some] of Map.groupBy(rows, ({ word }) => word)) {
-      lists.set(term, some.map((row) => renumber(row, docIds)).reduce(mergeSorted))
+      lists.set(term, mergeSorted(some.map((row) => renumber(row, docIds))))
     }
     await addLists(tx, merged, lists)
-    after = until
+    after = next
   }
 }
 
@@ -202,18 +201,6 @@ export function renumber({ id, word, bytes }: ListRow, docIds: NewDocIds): Float
     if (docId !== dropped) moved[count++] = docId * step + (entry - oldDocId * step)
   }
   return moved.subarray(0, count)
-}
-
-/** Of two lists in order one in order. They have nothing in common: no two segments have the same document. */
-export function mergeSorted(one: Float64Array, other: Float64Array): Float64Array {
-  const all = new Float64Array(one.length + other.length)
-  let [first, second] = [0, 0]
-  for (let at = 0; at < all.length; at++) {
-    const isFirst =
-      second === other.length || (first < one.length && (one[first] as number) < (other[second] as number))
-    all[at] = (isFirst ? one[first++] : other[second++]) as number
-  }
-  return all
 }
 
 /** Once no segment has these versions: all that were there have been merged without them, and newer ones never had them. */

@@ -5,6 +5,7 @@ import {
   decodeDocIds,
   decodeOccurrences,
   encodeList,
+  mergeSorted,
   OccurrenceReader,
   select,
   stride,
@@ -93,6 +94,15 @@ describe('OccurrenceReader', () => {
       ),
     )
   })
+})
+
+test('mergeSorted: all of them in order', () => {
+  fc.assert(
+    fc.property(fc.array(inOrder(near), { maxLength: 9 }), (lists) => {
+      const merged = mergeSorted(lists.map((list) => Float64Array.from(list)))
+      expect([...merged]).toEqual(lists.flat().sort((a, b) => a - b))
+    }),
+  )
 })
 
 describe('sets', () => {

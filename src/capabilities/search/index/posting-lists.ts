@@ -118,6 +118,21 @@ export class OccurrenceReader {
   }
 }
 
+/** Of several lists in order one in order, in time that hardly grows with how many they are. */
+export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
+  if (lists.length <= 1) return lists[0] ?? new Float64Array()
+  const half = lists.length >>> 1
+  const [one, other] = [mergeSorted(lists.slice(0, half)), mergeSorted(lists.slice(half))]
+  const all = new Float64Array(one.length + other.length)
+  let [first, second] = [0, 0]
+  for (let at = 0; at < all.length; at++) {
+    const isFirst =
+      second === other.length || (first < one.length && (one[first] as number) < (other[second] as number))
+    all[at] = (isFirst ? one[first++] : other[second++]) as number
+  }
+  return all
+}
+
 /** How many are below. */
 export function countBelow(docIds: DocIds, least: number): number {
   let low = 0

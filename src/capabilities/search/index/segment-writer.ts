@@ -78,5 +78,5 @@ export async function addLists(tx: Tx, segment_id: string, lists: PostingLists):
     size += all.length + rowBytes
     if (size >= bytesAtOnce) await flush()
   }
-  await flush()
+  if (parts.length > 0) await flush()
 }
