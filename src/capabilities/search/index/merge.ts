@@ -147,7 +147,8 @@ function versionIn(key: Buffer): string {
 
 const versionBytes = 18
 
-const termsAtOnce = 400
+/** Terms of all segments together that are merged at once, so that no statement takes long. */
+const termsAtOnce = 2000
 
 interface ListRow {
   readonly id: string
@@ -155,20 +156,20 @@ interface ListRow {
   readonly bytes: Buffer
 }
 
-/** Some terms of each segment at once: no statement takes long, however large the segments are. */
 async function mergeLists(
   tx: Tx,
   merged: string,
   { docIds, signal }: { docIds: NewDocIds; signal: AbortSignal | undefined },
 ): Promise<void> {
   const ids = [...docIds.keys()]
+  const each = Math.ceil(termsAtOnce / ids.length)
   for (let after: string | null = ''; after !== null; ) {
     signal?.throwIfAborted()
     const { next }: { next: string | null } = await tx.one(sql`
       select min(l.last) as next from unnest(${ids}::bigint[]) as s (id) cross join lateral (
-        select case when count(*) = ${termsAtOnce} then max(word) end as last from (
+        select case when count(*) = ${each} then max(word) end as last from (
           select word from search_lists where segment_id = s.id and word > ${after} and part = 0
-          order by word limit ${termsAtOnce}) l) l`)
+          order by word limit ${each}) l) l`)
     const until = next ?? lastTerm
     const rows = await tx.rows<ListRow>(sql`
       select s.id, l.word, string_agg(l.bytes, '' order by l.part) as bytes from unnest(${ids}::bigint[]) as s (id)

@@ -88,7 +88,7 @@ async function findIndexed(
   )
   let parts = firstParts(queries)
   const read = () => readSegments(db, ranges, { parts, times: condition })
-  const first = await Promise.all([read(), readDeleted(db, account_ids)])
+  const first = await Promise.all([read(), readTombstones(db, account_ids)])
   const tombstones = first[1]
   let segments = first[0]
   for (;;) {
@@ -123,15 +123,6 @@ function firstParts(queries: ReadonlyMap<string, IndexQuery>): number {
   const phrases = [...must.flat(2), ...mustNot]
   const isSimple = phrases.length === 1 && phrases[0]?.length === 1
   return Math.ceil((isSimple ? 2 : 16) / queries.size)
-}
-
-/** By account the names of the versions that have a tombstone. */
-async function readDeleted(
-  db: Db,
-  account_ids: readonly string[],
-): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const accounts = Map.groupBy(await readTombstones(db, account_ids), ({ account_id }) => account_id)
-  return new Map([...accounts].map(([id, versions]) => [id, new Set(versions.map(nameOfVersion))]))
 }
 
 /** Leaves out what has a tombstone, until `most` are left: what comes after them in a segment matters to nobody. */

@@ -1,6 +1,14 @@
 /** Reads segments: their posting lists, and the keys of their documents. Each statement begins with an account or a segment. */
 import { type Db, sql } from '../../../db/sql.ts'
-import { type DocKey, decodeKey, keyBytes, keysInPart, timeAt, type Version } from './doc-keys.ts'
+import {
+  type DocKey,
+  decodeKey,
+  keyBytes,
+  keysInPart,
+  nameOfVersion,
+  timeAt,
+  type Version,
+} from './doc-keys.ts'
 import type { ListsRead, StoredList } from './evaluate.ts'
 import { format, partBytes } from './segment-writer.ts'
 import { nameOfRange, type TermRange } from './terms.ts'
@@ -51,17 +59,13 @@ export async function readSegments(
         else l.bytes end, '' order by l.word, l.part) as packed
       from search_lists l
       where l.segment_id = s.id and s.format = ${format} and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l on true`)
-  return [...Map.groupBy(rows, ({ id }) => id).values()].flatMap((some) => {
-    const [first] = some
-    if (!first) return []
-    const lists = new Map(
-      some.map(({ place, packed }) => [
-        nameOfRange(ranges[place - 1] as TermRange),
-        packed ? unpack(packed) : [],
-      ]),
+  return [...Map.groupBy(rows, ({ id }) => id).values()].map((some) => {
+    const [{ place: _, packed: __, ...segment }] = some as [Row]
+    const lists = some.map(
+      ({ place, packed }) =>
+        [nameOfRange(ranges[place - 1] as TermRange), packed ? unpack(packed) : []] as const,
     )
-    const { id, account_id, format: stored, oldest_at, newest_at } = first
-    return { id, account_id, format: stored, oldest_at, newest_at, lists }
+    return { ...segment, lists: new Map(lists) }
   })
 }
 
@@ -77,13 +81,15 @@ function unpack(packed: Buffer): StoredList[] {
   return lists
 }
 
-/** Versions of messages that segments still have, although they were edited or deleted since. */
-export function readTombstones(
+/** By account the names of versions that segments still have, although the message was edited or deleted since. */
+export async function readTombstones(
   db: Db,
   account_ids: readonly string[],
-): Promise<(Version & { account_id: string })[]> {
-  return db.rows(sql`
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const rows = await db.rows<Version & { account_id: string }>(sql`
     select account_id, chat_id, id, listing from search_stale where account_id = any(${account_ids})`)
+  const accounts = Map.groupBy(rows, ({ account_id }) => account_id)
+  return new Map([...accounts].map(([id, versions]) => [id, new Set(versions.map(nameOfVersion))]))
 }
 
 export interface DocRange {
