@@ -38,14 +38,15 @@ class Indexer {
     this.#listOf(chatTerm(chat_id)).push(docId)
     // In a private chat the chat tells who wrote.
     if (isGroup(chat_id) && sender_id !== null) this.#listOf(senderTerm(sender_id)).push(docId)
-    for (const [position, { word }] of tokenise(text.slice(0, textMax)).entries()) {
+    let position = 0
+    for (const { word } of tokenise(text.slice(0, textMax))) {
       let lists = this.#words.get(word)
       if (!lists) {
         lists = { docIds: this.#listOf(word), occurrences: this.#listOf(positionTerm(word)) }
         this.#words.set(word, lists)
       }
       if (lists.docIds.at(-1) !== docId) lists.docIds.push(docId)
-      lists.occurrences.push(docId * stride + position)
+      lists.occurrences.push(docId * stride + position++)
     }
   }
 
