@@ -155,6 +155,20 @@ test('a slice is entered by its public module, and by the lists only where it ha
   expect(wrong).toEqual([])
 })
 
+/** A folder with one door: of its files others import this one only. */
+const doors: Readonly<Record<string, string>> = {
+  'capabilities/search/index/': 'capabilities/search/index/search-index.ts',
+}
+
+test('a folder with a door is entered by it', () => {
+  for (const [folder, door] of Object.entries(doors)) {
+    expect(texts.has(door)).toBe(true)
+    const entering = imports.filter(({ from, to }) => to.startsWith(folder) && !from.startsWith(folder))
+    expect(entering.length).toBeGreaterThan(0)
+    expect(entering.filter(({ to }) => to !== door)).toEqual([])
+  }
+})
+
 test('no file imports itself by a detour', () => {
   const next = Map.groupBy(imports, ({ from }) => from)
   const done = new Set<string>()
