@@ -75,4 +75,5 @@ export interface AccountKey {
   readonly workspace_id: string
 }
 
+// The search slice, which is being rewritten, still says Owner.
 export type Owner = AccountKey

@@ -1,6 +1,6 @@
 /** What the headers of a form's part say. Read strictly: what is not understood is refused, never passed over. */
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
-import { isSound, lengthOf, quote } from '../lib/text.ts'
+import { isWellFormed, lengthOf, quote } from '../lib/text.ts'
 
 const fileNameMax = 255
 
@@ -86,7 +86,7 @@ export function decodeText(bytes: string | Buffer, where: string): string {
   } catch {
     throw invalid(`${where} is not valid UTF-8.`, 'invalid_text')
   }
-  if (!isSound(text)) throw invalid(`${where} contains a NUL character.`, 'invalid_text')
+  if (!isWellFormed(text)) throw invalid(`${where} contains a NUL character.`, 'invalid_text')
   return text
 }
 

@@ -19,7 +19,7 @@ export function isBlank(text: string): boolean {
 }
 
 /** Storable and comparable: PostgreSQL refuses NUL, and the driver would silently replace a lone surrogate. */
-export function isSound(text: string): boolean {
+export function isWellFormed(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
@@ -27,7 +27,7 @@ export function isSound(text: string): boolean {
  * The same value without what could not be stored. For what platforms send, where refusing would stop everything
  * behind it; what callers send is refused.
  */
-export function toSound<T>(value: T): T {
+export function toWellFormed<T>(value: T): T {
   const text = JSON.stringify(value)
   // Both are escaped there, and hardly ever present.
   if (!/\\u(0000|d[89a-f])/.test(text)) return value
@@ -51,7 +51,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   } catch {
     throw new ApiError('invalid_request', { detail: 'The body is not valid JSON.' })
   }
-  requireSound(value)
+  requireWellFormed(value)
   return value
 }
 
@@ -117,7 +117,7 @@ function decodeKey(literal: string): string {
 export type Path = readonly (string | number | symbol)[]
 
 /** Every string and key of a value is sound, and every number is one that survives. */
-export function requireSound(value: unknown): void {
+export function requireWellFormed(value: unknown): void {
   const fault = findFault(value)
   if (!fault) return
   const where = nameOf(fault.path)
@@ -137,7 +137,7 @@ interface Fault {
 
 /** Where the first fault is; the path is put together only when there is one. */
 function findFault(value: unknown): Fault | undefined {
-  if (typeof value === 'string') return isSound(value) ? undefined : { kind: 'text', path: [] }
+  if (typeof value === 'string') return isWellFormed(value) ? undefined : { kind: 'text', path: [] }
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : { kind: 'number', path: [] }
   if (value === null || typeof value !== 'object') return undefined
   if (Array.isArray(value)) {
@@ -148,7 +148,7 @@ function findFault(value: unknown): Fault | undefined {
     return undefined
   }
   for (const key in value) {
-    if (!isSound(key)) return { kind: 'text', path: [] }
+    if (!isWellFormed(key)) return { kind: 'text', path: [] }
     const fault = findFault((value as Record<string, unknown>)[key])
     if (fault) return { ...fault, path: [key, ...fault.path] }
   }

@@ -26,12 +26,12 @@ import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
 import { chatIdOf } from '../lib/shapes.ts'
-import { toSound } from '../lib/text.ts'
+import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 
 /** False: the lease is somebody else's by now, and nothing was stored. */
 export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
-  const { updates, position } = toSound(batch)
+  const { updates, position } = toWellFormed(batch)
   const { ownCountUpTo } = platform
   try {
     const events = await app.db.transaction(async (tx) => {

@@ -21,7 +21,7 @@ import {
 } from '../capabilities/history/history.ts'
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
-import { toSound } from '../lib/text.ts'
+import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Outcome, Platform, Session } from '../platform/port.ts'
 import { within } from './within.ts'
 
@@ -174,7 +174,7 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
 /** A call that is never answered holds up this account's past, but not for ever. */
 async function answered<T>(call: Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> {
   const outcome = await within(callMsMax, call, signal)
-  if (outcome) return toSound(outcome)
+  if (outcome) return toWellFormed(outcome)
   return { kind: 'unknown', reason: 'The platform did not answer in time.' }
 }
 

@@ -1,5 +1,5 @@
 /** What an account has done today and what the platform held against it: the same for every path that uses it. */
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 
@@ -8,7 +8,7 @@ const today = (workspace_id: string): Sql =>
   sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
 
 /** A message went out; cold if this person has never written to the account. */
-export function countSent(tx: Tx, { account_id, workspace_id }: Owner, chat_id: ChatNumber): void {
+export function countSent(tx: Tx, { account_id, workspace_id }: AccountKey, chat_id: ChatNumber): void {
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
     select ${account_id}, ${workspace_id}, ${today(workspace_id)}, 1,
@@ -18,7 +18,7 @@ export function countSent(tx: Tx, { account_id, workspace_id }: Owner, chat_id: 
 }
 
 /** Somebody was looked up by name or number: platforms count these more strictly than anything else. */
-export async function countLookup(db: Db, { account_id, workspace_id }: Owner): Promise<void> {
+export async function countLookup(db: Db, { account_id, workspace_id }: AccountKey): Promise<void> {
   await db.run(sql`
     insert into account_days as d (account_id, workspace_id, day, lookups)
     select ${account_id}, ${workspace_id}, ${today(workspace_id)}, 1
@@ -31,7 +31,11 @@ export interface Strike {
   readonly operation_id: string | null
 }
 
-export async function noteStrike(db: Db, { account_id, workspace_id }: Owner, strike: Strike): Promise<void> {
+export async function noteStrike(
+  db: Db,
+  { account_id, workspace_id }: AccountKey,
+  strike: Strike,
+): Promise<void> {
   await db.run(sql`
     insert into account_strikes (account_id, workspace_id, kind, seconds, operation_id)
     values (${account_id}, ${workspace_id}, ${strike.kind}, ${strike.seconds}, ${strike.operation_id})`)

@@ -1,5 +1,5 @@
 /** Chats as the accounts see them. */
-import type { Account, Owner } from '../../contract.ts'
+import type { Account, AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
@@ -42,13 +42,13 @@ export interface ChatState {
 }
 
 /** Makes or refreshes chats; the newest message is the last one, whatever order they come in. Each chat once. */
-export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatState[]): Promise<void> {
+export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   if (states.length === 0) return
   const chats = states.map(({ chat }) => chat)
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
       last_message_id, last_message_text, last_message_at, name_tokens)
-    select ${owner.account_id}, chat_id, ${owner.workspace_id}, kind, name, username, participants, unread_count,
+    select ${account.account_id}, chat_id, ${account.workspace_id}, kind, name, username, participants, unread_count,
       last_id, last_text, coalesce(last_at, '-infinity'), tokens::tsvector
     from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
       ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
@@ -82,7 +82,7 @@ function toParticipant({ id, name, username, kind }: Person) {
 }
 
 /** Joins what is the newest message of `given.chat_id`, whatever order the messages came in. */
-function lastMessage({ account_id }: Owner) {
+function lastMessage({ account_id }: AccountKey) {
   return sql`left join lateral (
       select id, text, sent_at from messages
       where account_id = ${account_id} and chat_id = given.chat_id and deleted_at is null
@@ -92,15 +92,15 @@ function lastMessage({ account_id }: Owner) {
 /** After an edit or a deletion: the list shows what is the last message now. An edit may make its chat known. */
 export async function refreshLastMessages(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   chat_ids: readonly ChatNumber[],
 ): Promise<void> {
   if (chat_ids.length === 0) return
   await tx.run(sql`
     insert into chats (account_id, chat_id, workspace_id, kind, last_message_id, last_message_text, last_message_at)
-    select ${owner.account_id}, chat_id, ${owner.workspace_id}, ${kindByNumber}, last.id, last.text,
+    select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, last.id, last.text,
       coalesce(last.sent_at, '-infinity')
-    from unnest(${chat_ids}::bigint[]) as given (chat_id) ${lastMessage(owner)}
+    from unnest(${chat_ids}::bigint[]) as given (chat_id) ${lastMessage(account)}
     on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
       last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at`)
 }
@@ -115,11 +115,11 @@ export interface ReadMark {
  * How far the other side has read our messages. Marks only move forward, and may come before the first
  * message of their chat.
  */
-export async function storeReadMarks(tx: Tx, owner: Owner, marks: readonly ReadMark[]): Promise<void> {
+export async function storeReadMarks(tx: Tx, account: AccountKey, marks: readonly ReadMark[]): Promise<void> {
   if (marks.length === 0) return
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, read_by_them_id, read_by_them_at)
-    select distinct on (chat_id) ${owner.account_id}, chat_id, ${owner.workspace_id}::uuid, ${kindByNumber}, id, at
+    select distinct on (chat_id) ${account.account_id}, chat_id, ${account.workspace_id}::uuid, ${kindByNumber}, id, at
     from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
       ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
       ${marks.map(({ at }) => at)}::timestamptz[]) as mark (chat_id, id, at)
@@ -134,13 +134,13 @@ const kindByNumber = sql`case when chat_id > 0 then 'private' else 'group' end`
 
 export async function storeUnreadCounts(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   counts: ReadonlyMap<ChatNumber, number>,
 ): Promise<void> {
   if (counts.size === 0) return
   await tx.run(sql`
     insert into chats (account_id, chat_id, workspace_id, kind, unread_count)
-    select ${owner.account_id}, chat_id, ${owner.workspace_id}, ${kindByNumber}, count
+    select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, count
     from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as unread (chat_id, count)
     on conflict (account_id, chat_id) do update set unread_count = excluded.unread_count`)
 }

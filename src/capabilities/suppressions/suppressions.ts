@@ -1,6 +1,6 @@
 /** Whom a workspace never writes to first. */
 import type { App } from '../../app.ts'
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -259,7 +259,7 @@ export interface Heard {
 export function noteOptOuts(
   app: App,
   tx: Tx,
-  { account_id, workspace_id }: Owner,
+  { account_id, workspace_id }: AccountKey,
   heard: readonly Heard[],
 ): void {
   const asked = heard.filter(({ message }) => isOptOut(app.config.opt_out_words, message.text))

@@ -1,5 +1,5 @@
 /** What an account can ask of the platform. Each answers at once; `World.durable` says when it may be told. */
-import { isSound, lengthOf } from '../../lib/text.ts'
+import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {
   Chat,
   ChatPage,
@@ -69,7 +69,7 @@ export function send(
   const chat_id = Number(message.chat_id)
   const refusal = refusalOf(world, account, chat_id)
   if (refusal) return refused(refusal)
-  if (!isSound(text) || lengthOf(text) > textLengthMax || (text.trim() === '' && !file)) {
+  if (!isWellFormed(text) || lengthOf(text) > textLengthMax || (text.trim() === '' && !file)) {
     return refused('message_invalid')
   }
   if (!isInt64(random_id)) return refused('message_invalid')
