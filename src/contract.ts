@@ -63,7 +63,7 @@ export interface Needs {
   readonly idempotency?: 'required' | 'optional'
 }
 
-/** A route as far as /me tells of it. */
+/** What /me shows of a route. */
 export interface RouteInfo extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string

@@ -8,7 +8,7 @@ import type { Route } from './route.ts'
 
 type Json = Record<string, unknown>
 
-/** Any code of the table may be answered, one that only operators meet where a route lists it. */
+/** Every code of the table, except those of operators that no route lists. */
 function errorSchema(routes: readonly Route[]): Json {
   const listed = new Set(routes.flatMap(errorsOf).map(([code]) => code))
   const codes = (Object.keys(errors) as ErrorCode[]).filter(

@@ -1,4 +1,4 @@
-/** The structure itself: floors, no circles, slices entered by their face, tables written by their owner. */
+/** The structure itself: floors, no circles, slices entered by their public module, tables written by their owner. */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'

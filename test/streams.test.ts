@@ -1,4 +1,4 @@
-/** Answers that are too long to be held: what becomes of them when the reader leaves, dawdles, or the database goes. */
+/** Answers too long to be held in memory: the reader leaves or is slow, or the database goes away. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

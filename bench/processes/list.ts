@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { mergeSegments } from '../../src/capabilities/search/merge.ts'
 import { listPending } from '../../src/capabilities/search/segments.ts'
-import type { AccountKey } from '../../src/contract.ts'
+import type { Owner } from '../../src/contract.ts'
 import { type Connection, openDatabase } from '../../src/db/pool.ts'
 import { sql } from '../../src/db/sql.ts'
 import type { Share } from './copy.ts'
@@ -13,15 +13,13 @@ export interface ListJob extends Share {
 
 const { connection, part, parts }: ListJob = workerData
 const db = openDatabase(connection, { pool_size: 1 })
-const accounts = await db.rows<AccountKey>(
-  sql`select id as account_id, workspace_id from accounts order by id`,
-)
-for (const account of accounts.filter((_, at) => at % parts === part)) {
+const owners = await db.rows<Owner>(sql`select id as account_id, workspace_id from accounts order by id`)
+for (const owner of owners.filter((_, at) => at % parts === part)) {
   for (let listed = 1; listed > 0; ) {
-    listed = await listPending(db, account)
+    listed = await listPending(db, owner)
     parentPort?.postMessage(listed)
   }
   // As the worker does it when nothing comes any more.
-  await mergeSegments(db, account, { all: true })
+  await mergeSegments(db, owner, { all: true })
 }
 await db.close()

@@ -55,7 +55,7 @@ export async function once(
   })
 }
 
-/** Runs `work` in a transaction. Where the answer to COMMIT is lost, the caller is told that nobody knows. */
+/** Runs `work` in a transaction. If the answer to COMMIT is lost, the caller gets `outcome_ambiguous`. */
 export async function commit(
   app: App,
   work: (tx: Tx) => Promise<Reply>,

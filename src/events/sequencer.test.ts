@@ -16,7 +16,7 @@ afterAll(() => service.close())
 
 class Regret extends Error {}
 
-/** Emits in many small transactions, some of which come to nothing. Answers what was really told. */
+/** Emits in many small transactions, some of which roll back. Returns what was committed. */
 async function emitMany(
   db: Database,
   { workspaces, name, rounds }: { workspaces: readonly string[]; name: string; rounds: number },

@@ -36,7 +36,7 @@ function requireNeighbour(request: FastifyRequest): void {
   if (!isFromHere(request)) throw new ApiError('not_found')
 }
 
-/** A platform alone, with its control address and the sockets of its sessions: the witness that survives a killed service. */
+/** A platform in a process of its own, with its control address and session sockets: it survives a killed service. */
 export async function buildControlServer(
   log: Logger,
   control: Control,

@@ -7,7 +7,7 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { drain } from './body.ts'
 
-/** In small letters, as Fastify sends them: a name that it has to change is a new one in every answer. */
+/** In lower case, as Fastify sends them: it would make a new string of any other name for every answer. */
 export function rateHeaders({ limit, remaining, reset }: Window): Record<string, string> {
   return {
     'x-ratelimit-limit': String(limit),

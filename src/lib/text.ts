@@ -1,4 +1,4 @@
-/** What counts as text here, and how JSON that strangers send is read. */
+/** What counts as text here, and how JSON from untrusted callers is read. */
 import { ApiError } from './errors.ts'
 
 export const depthMax = 32
@@ -29,7 +29,7 @@ export function isWellFormed(text: string): boolean {
  */
 export function toWellFormed<T>(value: T): T {
   const text = JSON.stringify(value)
-  // Both are escaped there, and hardly ever present.
+  // JSON escapes both NUL and lone surrogates, so this finds them; most values have neither.
   if (!/\\u(0000|d[89a-f])/.test(text)) return value
   return JSON.parse(text, (_, each) =>
     typeof each === 'string' ? each.replaceAll('\0', '').toWellFormed() : each,
@@ -116,7 +116,7 @@ function decodeKey(literal: string): string {
 
 export type Path = readonly (string | number | symbol)[]
 
-/** Every string and key of a value is sound, and every number is one that survives. */
+/** Throws unless every string and key of the value is well-formed and every number finite. */
 export function requireWellFormed(value: unknown): void {
   const fault = findFault(value)
   if (!fault) return

@@ -1,6 +1,6 @@
 /**
  * The past of an account: its chats, contacts and recent history once after it was first connected, and older pages
- * when somebody asks. Runs beside the live updates, which were listened to before it began, so nothing falls between.
+ * when somebody asks. Runs beside the live updates, which began before it, so that no message is missed between the two.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Held } from '../access/ledger/boundary.ts'
@@ -89,7 +89,7 @@ async function syncContacts(app: App, syncing: Syncing): Promise<void> {
   await notePhase(app.db, held, 'history')
 }
 
-/** False: there is none left. */
+/** False: no chat is left. */
 async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
   const { held, session } = syncing
   const chat_id = await nextUnsynced(app.db, held)
@@ -171,7 +171,7 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
   return undefined
 }
 
-/** A call that is never answered holds up this account's past, but not for ever. */
+/** Gives up on a call that is not answered in time, so that it does not stop the sync for ever. */
 async function answered<T>(call: Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> {
   const outcome = await within(callMsMax, call, signal)
   if (outcome) return toWellFormed(outcome)

@@ -111,7 +111,7 @@ export class Service {
     return createKey(this.app, 'system', { name: 'test', scopes, ...wanted })
   }
 
-  /** An account in the given state, as if a host had brought it there. */
+  /** An account in the given state, as if a worker had brought it there. */
   async account(workspace_id: string, status: Status = 'READY'): Promise<string> {
     const account = await createAccount(this.app, 'system', {
       workspace_id,

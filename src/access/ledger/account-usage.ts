@@ -3,7 +3,7 @@ import type { AccountKey } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 
-/** Today of the account's workspace. */
+/** Today's date in the time zone of the account's workspace. */
 const today = (workspace_id: string): Sql =>
   sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
 
@@ -43,7 +43,7 @@ export async function noteStrike(
 
 export interface AccountUsage {
   readonly account_id: string
-  /** Until when the platform wants nothing from this account; null: it may go on. */
+  /** The end of the account's flood wait; null when there is none. */
   readonly flood_until: Date | null
   readonly sent_today: number
   readonly cold_today: number

@@ -32,7 +32,7 @@ async function storeFile({ chunks = 1, minutes = 0 } = {}): Promise<string> {
   return file_id
 }
 
-/** An operation in that state, which ended so many minutes ago. */
+/** An operation in that state, which ended this many minutes ago. */
 async function link(file_id: string, state: string, minutes: number | null = null): Promise<void> {
   await db.run(sql`
     insert into operations (id, workspace_id, kind, effect, fingerprint, state, reply_status, file_id, finished_at)

@@ -59,15 +59,15 @@ export interface AccountState extends AccountRow {
   readonly sync: string
 }
 
-/** What the platform may hold against the account: one budget for every path that uses it. */
+/** With what the platform may hold against the account: flood wait, messages, look-ups, strikes. */
 export type AccountDetail = AccountState & Omit<AccountUsage, 'account_id'>
 
 export async function listAccounts(db: Db, workspace_id: string): Promise<AccountDetail[]> {
   await requireWorkspace(db, workspace_id)
-  const safety = await listAccountUsage(db, workspace_id)
+  const usage = await listAccountUsage(db, workspace_id)
   const accounts = await listStates(db, workspace_id)
   return accounts.flatMap((account) => {
-    const own = safety.find(({ account_id }) => account_id === account.id)
+    const own = usage.find(({ account_id }) => account_id === account.id)
     if (!own) return []
     const { account_id: _, ...counted } = own
     return [{ ...account, ...counted }]
@@ -87,11 +87,11 @@ function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
     where a.workspace_id = ${workspace_id} order by a.created_at, a.id`)
 }
 
-/** What enabling brings back, and what disabling takes out. */
+/** The statuses that enabling changes, and those that disabling changes. */
 const idle: readonly Status[] = ['DISABLED', 'NEEDS_LOGIN', 'RESTRICTED']
 const driven: readonly Status[] = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED']
 
-/** Disabling takes the account out of every path at once; enabling lets its host connect it again, also after trouble. */
+/** Disabling stops every use of the account at once; enabling lets a worker connect it again, also after trouble. */
 export async function setAccountEnabled(
   app: App,
   actor: Actor,
@@ -102,7 +102,7 @@ export async function setAccountEnabled(
       update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
       where id = ${id} and status = any(${enabled ? idle : driven}) returning ${fields}`)
     if (changed) {
-      // What its session still delivers is not stored, and the next one begins with a new lease.
+      // Without the lease nothing that its session still delivers is stored.
       await revokeLease(tx, id)
       const action = enabled ? 'account.enabled' : 'account.disabled'
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
@@ -131,7 +131,7 @@ export async function noteConnected(
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
 }
 
-/** What a person has to see to: the platform wants a new login, or has restricted the account. */
+/** The platform wants a new login, or has restricted the account: a person has to act. */
 export async function noteTrouble(
   app: App,
   account_id: string,

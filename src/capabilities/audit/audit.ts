@@ -31,7 +31,7 @@ interface Head {
   readonly hash: string
 }
 
-/** Appends in the transaction of the change. Changes by operators are rare, so they may wait in line. */
+/** Appends in the transaction of the change. One at a time: changes by operators are rare, so waiting costs little. */
 export async function record(app: App, tx: Tx, actor: Actor, change: Change): Promise<void> {
   const { action, target, workspace_id = null, detail = {} } = change
   const head = await lockHead(tx)

@@ -21,7 +21,7 @@ export interface ChatQuery extends ChatFilters {
   readonly limit: number
 }
 
-/** Comes before every chat. */
+/** A position before every chat. */
 const start: Position = ['infinity', '9223372036854775807', '']
 
 /** The page as JSON text. */
@@ -49,9 +49,9 @@ export function readChatPaging(
 /**
  * Each account's newest, merged. The index of each begins with the account, so other tenants cost nothing.
  *
- * One statement for every page, the first included, and PostgreSQL keeps its plan. That is why the values stand in
- * sub-selects, where the planner does not look at them: seeing them, it would find a plan for these better than one for
- * any, and make it anew for each page, which costs as much as the page. It is told that none is longer than 100.
+ * One statement serves every page, the first included, with one generic plan. The values stand in sub-selects to hide
+ * them from the planner: if it saw them it would plan anew for each page, which costs as much as the page itself. The
+ * fixed limit of 100 tells it how few rows to expect.
  */
 export function chatPage(
   accounts: readonly Account[],

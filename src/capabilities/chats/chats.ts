@@ -41,7 +41,7 @@ export interface ChatState {
   readonly last: Message | null
 }
 
-/** Makes or refreshes chats; the newest message is the last one, whatever order they come in. Each chat once. */
+/** Makes or refreshes chats. The last message of a chat is its newest, whatever order they come in. Each chat once. */
 export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   if (states.length === 0) return
   const chats = states.map(({ chat }) => chat)
@@ -70,7 +70,7 @@ export async function storeChats(tx: Tx, account: AccountKey, states: readonly C
         limit 1)`)
 }
 
-/** The name is searched as the contact's where it is one: most chats stay out of the index, which costs nothing. */
+/** Null where the chat has the name of its contact, which is indexed already: this keeps most chats out of the index. */
 function nameTokens({ id, name, participants }: Chat): string | null {
   const known = participants.some((one) => one.kind === 'person' && one.id === id && one.name === name)
   return known ? null : toTsvector(tokenise(name)) || null
@@ -81,7 +81,7 @@ function toParticipant({ id, name, username, kind }: Person) {
   return { id, name, username, kind }
 }
 
-/** Joins what is the newest message of `given.chat_id`, whatever order the messages came in. */
+/** Joins the newest message of `given.chat_id`. */
 function lastMessage({ account_id }: AccountKey) {
   return sql`left join lateral (
       select id, text, sent_at from messages
@@ -89,7 +89,7 @@ function lastMessage({ account_id }: AccountKey) {
       order by sent_at desc, id desc limit 1) last on true`
 }
 
-/** After an edit or a deletion: the list shows what is the last message now. An edit may make its chat known. */
+/** After an edit or a deletion another message, or text, may be the last. An edit may be the first we hear of its chat. */
 export async function refreshLastMessages(
   tx: Tx,
   account: AccountKey,
@@ -129,7 +129,7 @@ export async function storeReadMarks(tx: Tx, account: AccountKey, marks: readonl
       where c.read_by_them_id is null or c.read_by_them_id < excluded.read_by_them_id`)
 }
 
-/** What is known of a chat before its first message tells more. */
+/** A guess for chats of which only the number is known; the first message corrects it. */
 const kindByNumber = sql`case when chat_id > 0 then 'private' else 'group' end`
 
 export async function storeUnreadCounts(
@@ -151,7 +151,7 @@ export interface Placement {
   readonly stage_key: string
 }
 
-/** Puts a chat into a stage and answers where it was. Of two at once the second sees what the first has done. */
+/** Puts a chat into a stage and returns the stage it was in. Of two concurrent calls the second sees the first's stage. */
 export async function placeChat(
   tx: Tx,
   { account_id, chat_id, stage_key }: Placement,
@@ -169,22 +169,22 @@ export async function placeChat(
   return before?.stage_key
 }
 
-/** A chat that left a stage, and its place in the index by stage. */
+/** A chat that was taken out of a stage, and its position in the index by stage. */
 export interface Left {
   readonly chat_id: ChatId
   readonly at: string
 }
 
 /**
- * Takes some chats of an account out of a stage, into another, beginning `after` those of the time before. Returns
- * which; fewer than `limit` where there are no more.
+ * Moves up to `limit` chats of an account from one stage to another, beginning `after` the last one of the call before.
+ * Returns which; fewer than `limit` means that there are no more.
  */
 export function emptyStage(
   tx: Tx,
   account_id: string,
   { from, to, after, limit }: { from: string; to: string; after: Left | undefined; limit: number },
 ): Promise<Left[]> {
-  // Those that have left stay in the index for a while, and must not be passed again and again.
+  // Dead index entries of chats that were moved stay until a vacuum; without `after` each call would pass them again.
   const beyond = after
     ? sql`and (last_message_at, chat_id) < (${after.at}::timestamptz, ${chatNumber(after.chat_id)}::bigint)`
     : sql``

@@ -53,7 +53,7 @@ function isCanonical(text: string): boolean {
   return /^(0|-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,17})\.\d{0,17}[1-9])$/.test(text)
 }
 
-/** Where it leads is what it says: no name and password in front of the host, nothing that turns the text around. */
+/** Refuses addresses that show another host than they lead to: with a user name, or with characters that reverse text. */
 function isWebAddress(text: string): boolean {
   const plain = /^https?:\/\/[^/?#@\s]+([/?#]|$)/i.test(text) && !/[\s\p{Cc}\p{Bidi_Control}\\]/u.test(text)
   return plain && lengthOf(text) <= urlMax && URL.canParse(text)

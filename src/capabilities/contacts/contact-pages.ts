@@ -13,7 +13,7 @@ export interface ContactQuery {
   readonly q?: string | undefined
 }
 
-/** Comes before every name. */
+/** A position before every contact. */
 const start: Position = ['', '-9223372036854775808', '']
 
 /** The page as JSON text. `q` finds names with words that begin with its words, whatever their case or accents. */

@@ -4,7 +4,7 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
 
-/** Makes or refreshes contacts; what the platform no longer tells stays as it was. Each person once. */
+/** Makes or refreshes contacts. What the platform leaves out stays as it was. Each person once. */
 export async function storeContacts(tx: Tx, account: AccountKey, people: readonly Person[]): Promise<void> {
   if (people.length === 0) return
   await tx.run(sql`
@@ -23,7 +23,7 @@ export async function storeContacts(tx: Tx, account: AccountKey, people: readonl
         sort_name = excluded.sort_name, name_tokens = excluded.name_tokens`)
 }
 
-/** With the phone number that the platform told once, where it leaves it out now. */
+/** Adds the stored phone number where the platform leaves it out. */
 export async function withKnownPhone(db: Db, { account_id }: AccountKey, person: Person): Promise<Person> {
   if (person.phone !== null) return person
   const known = await db.maybe<{ phone: string | null }>(sql`

@@ -97,7 +97,7 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
 
 export type DemoState = 'begun' | 'done'
 
-/** This instance is a demo: its people go on writing after a restart. One that was cut off is made anew. */
+/** Marks this instance as a demo, whose people go on writing after a restart. A half-made demo is made anew. */
 export async function markDemo(app: App, state: DemoState): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb(${state}::text))

@@ -1,6 +1,6 @@
 /**
- * How far back the store goes, and how more is fetched: the API notes what is wanted, the account's host fetches
- * it, and both read the same rows. The store of a chat has no gaps after `oldest_id`.
+ * How far back the stored messages go, and how older ones are fetched: the API writes down what it wants, the account's
+ * session fetches it, and both read the same rows. After `oldest_id` a chat is stored without gaps.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findFloodWait } from '../../access/ledger/floods.ts'
@@ -21,7 +21,7 @@ export async function isHistoryComplete(db: Db, account_id: string, chat_id: Cha
 
 export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
 
-/** Asks the account's host for one more page and waits for it. Unavailable: nobody to ask, or no answer. */
+/** Asks the account's session for one more page and waits for it. `unavailable`: no live session, or no answer. */
 export async function fetchOlder(
   app: App,
   account_id: string,
@@ -81,7 +81,7 @@ export async function noteHistory(
         wanted_at = null`)
 }
 
-/** Lets those who wait go on with what is there: the platform did not give more. */
+/** The platform gave no more: requests that wait go on with what is stored. */
 export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistory): Promise<void> {
   await db.run(sql`
     update chat_sync set wanted_at = null where account_id = ${account_id} and chat_id = ${chat_id}`)

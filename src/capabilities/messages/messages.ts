@@ -32,11 +32,11 @@ interface Place {
 }
 
 interface Stored extends Place {
-  /** It was not here before. */
+  /** The row was inserted, not updated. */
   readonly fresh: boolean
 }
 
-/** Returns those that are announced now, for the first time. Each (chat, message) at most once in `seen`. */
+/** Returns those whose event has not been emitted before. Each (chat, message) at most once in `seen`. */
 export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
@@ -71,15 +71,15 @@ export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly See
   return among(seen, stored)
 }
 
-/** History comes newest first and updates oldest first: two that store the same messages must not wait in a circle. */
+/** One order for all: history comes newest first and updates oldest first, and two transactions must not deadlock. */
 const inOrder = sql`order by chat_id, id`
 
-/** A row that nobody has changed has no transaction that did. */
+/** PostgreSQL leaves xmax at 0 in a row that was inserted and not updated. */
 const isNew = sql`(m.xmax = 0)`
 
 /**
- * On the way to COMMIT, so that the count is locked no longer than it must. The total comes first: whoever counts for
- * the same account waits there, and nowhere else.
+ * Runs with COMMIT, so that the rows of counts are locked as briefly as possible. The total comes first: transactions
+ * of the same account wait for each other there, in one order, and so cannot deadlock.
  */
 function countFresh(
   tx: Tx,

@@ -19,7 +19,7 @@ export interface Identity {
   readonly phone?: string | null
 }
 
-/** Whether any of what is known of this person is on the list. A list that cannot be read says yes to nobody. */
+/** Whether any known identity of this person is on the list. If the list cannot be read, nobody may be written to. */
 export async function findSuppressed(
   db: Db,
   workspace_id: string,
@@ -62,7 +62,7 @@ export async function addSuppression(
   return { ...entry, added }
 }
 
-/** Also one that somebody asked for: the audit log keeps who took it off. */
+/** Removes opt-outs as well; the audit log records who did it. */
 export async function removeSuppression(
   app: App,
   actor: Actor,
@@ -138,7 +138,7 @@ export async function listSuppressions(db: Db, workspace_id: string): Promise<Su
 
 const readAtOnce = 5_000
 
-/** Some at a time: no statement has to read them all. */
+/** In batches, so that no statement reads the whole list. */
 async function* suppressionsIn(db: Db, workspace_id: string): AsyncGenerator<Suppression[], void> {
   let last: Entry | undefined
   do {
@@ -174,17 +174,17 @@ export interface ImportReport {
 }
 
 const importedAtOnce = 1_000
-/** What is told of a file is held until its end. */
+/** The report is kept in memory until the end of the file, so it is limited. */
 const skippedMax = 1_000_000
 
-/** All or nothing: a file that breaks off on the way leaves no half of itself. */
+/** All or nothing, in one transaction: an upload that breaks off imports nothing. */
 export async function importSuppressions(
   app: App,
   actor: Actor,
   { workspace_id, file, text }: { workspace_id: string; file: string; text: Text },
 ): Promise<ImportReport> {
   return app.db.transaction(async (tx) => {
-    // The list may grow a thousandfold meanwhile: a plan that was kept from its beginning would read all of it each time.
+    // The list may grow a thousandfold meanwhile: a plan cached while it was small would scan it for each batch.
     await tx.run(sql`set local plan_cache_mode = force_custom_plan`)
     const skipped: Skipped[] = []
     let added = 0
@@ -224,8 +224,8 @@ export async function importSuppressions(
 async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]): Promise<Skipped[]> {
   if (batch.length === 0) return []
   const entries = batch.map(({ entry }) => entry)
-  // A row that this transaction wrote tells the line it came from. Each is looked up by its key: statistics know
-  // nothing yet of what is being imported.
+  // A row that this transaction wrote holds its line number. Each is looked up by its key, because the planner's
+  // statistics do not cover rows that are being imported.
   const rows = await tx.rows<Entry & { line: number | null }>(sql`
     select entry.kind, entry.value, s.line
     from unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[])
@@ -255,7 +255,7 @@ export interface Heard {
   readonly message: Message
 }
 
-/** Whoever asks to stop is on the list with the message that asked, and the first one is kept. */
+/** Adds everybody who asks to stop, with the message as evidence. A second request keeps the first evidence. */
 export function noteOptOuts(
   app: App,
   tx: Tx,

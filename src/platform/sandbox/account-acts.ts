@@ -1,4 +1,4 @@
-/** What an account can ask of the platform. Each answers at once; `World.durable` says when it may be told. */
+/** What an account can ask of the platform. Each returns at once; its answer is sent once `World.durable` resolves. */
 import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {
   Chat,
@@ -33,7 +33,7 @@ export function resolve(world: World, account: Account, { kind, value }: Identif
   const { state } = world
   const found = find(state, kind, value)
   if (found === undefined) return refused('username_not_found')
-  // A public group answers to a username too, and is nobody.
+  // A public group has a username too, but is not a person.
   if (found < 0) return refused('identity_ineligible')
   return accepted(viewPerson(state, account, found))
 }

@@ -119,7 +119,7 @@ class LinkSocket implements Peer {
     )
   }
 
-  /** Nobody who speaks the language sends this. Only this socket pays for it. */
+  /** A violation of the protocol closes this socket and no other. */
   #refuse(): void {
     this.#socket.destroy()
   }
