@@ -87,7 +87,7 @@ export interface Waiting {
   close(): void
 }
 
-export type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
+type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
 
 /** One row of the ledger as far as its caller is concerned. */
 export interface Settled {

@@ -25,7 +25,7 @@ export type Gate = (typeof gates)[number]
 export const scopes = ['read', 'write', 'send', 'campaigns'] as const
 export type Scope = (typeof scopes)[number]
 
-export const allowlists = ['campaign_user', 'campaign_workspace'] as const
+const allowlists = ['campaign_user', 'campaign_workspace'] as const
 export type Allowlist = (typeof allowlists)[number]
 
 /** On whose behalf something happens: an API key, or a person at the dashboard. */

@@ -159,7 +159,7 @@ interface OnPlatform<P, Q, B, C> {
   }
 }
 
-export type Spec<P, Q, B, C> = Described &
+type Spec<P, Q, B, C> = Described &
   Input<P, Q, B, C> &
   (Read<P, Q, B, C> | Local<P, Q, B, C> | OnPlatform<P, Q, B, C>)
 

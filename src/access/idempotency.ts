@@ -25,7 +25,7 @@ export function fingerprintOf(route: Route, { params, body }: { params: unknown;
   return sha256(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
 }
 
-export interface Keyed {
+interface Keyed {
   readonly key: string
   readonly fingerprint: Buffer
 }

@@ -21,7 +21,7 @@ interface Hits {
   first: number
 }
 
-export interface Log {
+interface Log {
   take(caller: string, rule: Rule): Window
 }
 

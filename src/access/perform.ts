@@ -12,7 +12,7 @@ import { requireReachable } from './ledger/liveness.ts'
 import { submit } from './ledger/submit.ts'
 
 /** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
-export interface Incoming {
+interface Incoming {
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: (route: Route) => Promise<unknown>
@@ -21,7 +21,7 @@ export interface Incoming {
   readonly channel: 'rest' | 'mcp' | 'dashboard'
 }
 
-export interface Admitted {
+interface Admitted {
   readonly caller: Caller
   readonly window: Window
 }

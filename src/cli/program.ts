@@ -5,7 +5,7 @@ import { ApiError, Refusal } from '../lib/errors.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
 
-export type AddVerbs = (program: Command, parts: Parts) => void
+type AddVerbs = (program: Command, parts: Parts) => void
 
 /** Runs the verb of the command line and ends the process with its exit code. */
 export async function runProgram(parts: Parts, verbs: readonly AddVerbs[]): Promise<never> {

@@ -30,7 +30,7 @@ export interface Parts {
 
 export type Role = 'start' | 'serve' | 'work'
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly role: Role
   readonly config: Config
   readonly log: Logger

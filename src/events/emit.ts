@@ -12,7 +12,7 @@ export const eventTypes = [
   'pipeline.moved',
   'campaign.replied',
 ] as const
-export type EventType = (typeof eventTypes)[number]
+type EventType = (typeof eventTypes)[number]
 
 export interface NewEvent {
   readonly type: EventType

@@ -114,7 +114,7 @@ function decodeKey(literal: string): string {
   }
 }
 
-export type Path = readonly (string | number | symbol)[]
+type Path = readonly (string | number | symbol)[]
 
 /** Throws unless every string and key of the value is well-formed and every number finite. */
 export function requireWellFormed(value: unknown): void {

@@ -39,7 +39,7 @@ export interface AccountSession {
   stop(): Promise<void>
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly worker_id: string
   readonly lease: Lease
   readonly platform: Platform

@@ -13,7 +13,7 @@ const stuckMsMax = 10_000
 const lookMs = 5
 
 /** Whatever acts at due times: the platforms whose time can be moved, and this process's loops. */
-export interface Timed {
+interface Timed {
   readonly platforms: readonly PlatformClock[]
   readonly loops: readonly Loop[]
 }

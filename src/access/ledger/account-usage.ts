@@ -25,7 +25,7 @@ export async function countLookup(db: Db, { account_id, workspace_id }: AccountK
     on conflict (account_id, day) do update set lookups = d.lookups + 1`)
 }
 
-export interface Strike {
+interface Strike {
   readonly kind: string
   readonly seconds: number | null
   readonly operation_id: string | null

@@ -45,7 +45,7 @@ export async function claimAccounts(
     returning h.account_id, h.workspace_id, a.platform, a.name, h.lease_epoch as epoch, h.position`)
 }
 
-export interface Renewal {
+interface Renewal {
   readonly account_id: string
   readonly epoch: string
   /** When the platform was last heard of, in milliseconds before now; null: never. */
@@ -116,7 +116,7 @@ export async function holdsLease(
   return row !== undefined
 }
 
-export interface Share {
+interface Share {
   /** How many accounts there are to drive, and how many workers to do it. */
   readonly accounts: number
   readonly workers: number

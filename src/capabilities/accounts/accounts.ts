@@ -14,7 +14,7 @@ import { requireWorkspace } from '../workspaces/workspaces.ts'
 export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
 export type Status = (typeof statuses)[number]
 
-export interface AccountRow {
+interface AccountRow {
   readonly id: string
   readonly workspace_id: string
   readonly platform: string
@@ -24,7 +24,7 @@ export interface AccountRow {
   readonly created_at: Date
 }
 
-export interface NewAccount {
+interface NewAccount {
   readonly workspace_id: string
   readonly platform: string
   readonly name: string
@@ -52,7 +52,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   return account
 }
 
-export interface AccountState extends AccountRow {
+interface AccountState extends AccountRow {
   /** The session answered or delivered something in the last minute and a half. */
   readonly live: boolean
   /** How far the first sync of the account's past has come: `chats`, `contacts`, `history 37/40`, `done`. */
@@ -60,7 +60,7 @@ export interface AccountState extends AccountRow {
 }
 
 /** With what the platform may hold against the account: flood wait, messages, look-ups, strikes. */
-export type AccountDetail = AccountState & Omit<AccountUsage, 'account_id'>
+type AccountDetail = AccountState & Omit<AccountUsage, 'account_id'>
 
 export async function listAccounts(db: Db, workspace_id: string): Promise<AccountDetail[]> {
   await requireWorkspace(db, workspace_id)

@@ -4,7 +4,7 @@ import type { Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 
 export const periods = ['7d', '30d', 'all'] as const
-export type Period = (typeof periods)[number]
+type Period = (typeof periods)[number]
 
 /** How many days, today included; null: everything. */
 const days: Record<Period, number | null> = { '7d': 7, '30d': 30, all: null }
@@ -20,7 +20,7 @@ export async function readAnalytics(app: App, caller: Caller, period: Period): P
  * Days begin at midnight in the workspace's time zone. Counts are kept per quarter of an hour and per UTC day, and in
  * every time zone midnight is on a quarter: from there to the next UTC midnight quarters are added up, then UTC days.
  */
-export function analytics(workspace_id: string, period: Period): Sql {
+function analytics(workspace_id: string, period: Period): Sql {
   const back = days[period]
   const since =
     back === null

@@ -7,7 +7,7 @@ import type { Secrets } from '../../lib/secrets.ts'
 /** Who made a change: `cli:<login>`, `user:<id>` or `system`. */
 export type Actor = `cli:${string}` | `user:${string}` | 'system'
 
-export interface Change {
+interface Change {
   readonly action: string
   readonly target: string
   readonly workspace_id?: string
@@ -67,7 +67,7 @@ function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffe
   )
 }
 
-export interface Verdict {
+interface Verdict {
   readonly ok: boolean
   readonly rows: number
   /** The first row that does not fit, and why. */

@@ -9,13 +9,13 @@ import { notFound } from '../../lib/names.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 
-export interface ChatFilters {
+interface ChatFilters {
   readonly stage_key?: string | undefined
   readonly column_id?: string | undefined
   readonly column_value?: string | undefined
 }
 
-export interface ChatQuery extends ChatFilters {
+interface ChatQuery extends ChatFilters {
   readonly account_id?: string | undefined
   readonly cursor?: string | undefined
   readonly limit: number
@@ -105,7 +105,7 @@ async function requireFilters(app: App, caller: Caller, filters: ChatFilters): P
 }
 
 /** What the CRM knows of one chat, as far as its gates are open. */
-export interface ChatExtras {
+interface ChatExtras {
   readonly stage: boolean
   readonly columns: boolean
 }

@@ -105,7 +105,7 @@ export async function refreshLastMessages(
       last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at`)
 }
 
-export interface ReadMark {
+interface ReadMark {
   readonly chat_id: ChatNumber
   readonly up_to_message_id: string
   readonly at: string

@@ -20,7 +20,7 @@ import { storeContacts, withKnownPhone } from '../contacts/contacts.ts'
 import { findSuppressed } from '../suppressions/suppressions.ts'
 import { storeChats } from './chats.ts'
 
-export interface StartRequest {
+interface StartRequest {
   readonly account_id: string
   readonly identifier: string
   readonly provider?: string | undefined

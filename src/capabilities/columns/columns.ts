@@ -21,12 +21,12 @@ export interface NewColumn {
   readonly options?: readonly Option[]
 }
 
-export interface Option {
+interface Option {
   readonly value: string
   readonly color?: string | null
 }
 
-export interface Column {
+interface Column {
   readonly id: string
   readonly name: string
   readonly type: ColumnType
@@ -35,7 +35,7 @@ export interface Column {
 
 const columnsMax = 100
 
-export interface NewValue {
+interface NewValue {
   readonly chat_id: ChatId
   readonly column_id: string
   readonly value: readonly string[]
@@ -130,7 +130,7 @@ export async function createColumn(
   })
 }
 
-export interface ColumnChange {
+interface ColumnChange {
   readonly workspace_id: string
   readonly id: string
   readonly name?: string | undefined

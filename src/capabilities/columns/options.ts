@@ -21,7 +21,7 @@ interface Row {
 }
 
 /** Which column, of which workspace. */
-export interface ColumnRef {
+interface ColumnRef {
   readonly workspace_id: string
   readonly column_id: string
 }
@@ -82,7 +82,7 @@ export async function addOption(
   })
 }
 
-export interface OptionChange extends ColumnRef {
+interface OptionChange extends ColumnRef {
   readonly value: string
   readonly name?: string | undefined
   readonly color?: string | undefined

@@ -5,7 +5,7 @@ import { isBlank, lengthOf, quote } from '../../lib/text.ts'
 export const columnTypes = ['select', 'multi_select', 'text', 'number', 'date', 'checkbox', 'url'] as const
 export type ColumnType = (typeof columnTypes)[number]
 
-export const textMax = 2_000
+const textMax = 2_000
 const urlMax = 2_048
 
 /** What is wrong with the value, continuing "value …"; undefined when nothing is. An empty one clears. */

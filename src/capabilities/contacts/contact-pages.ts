@@ -6,7 +6,7 @@ import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import { prefixTerms, toTsquery } from '../../lib/tokens.ts'
 
-export interface ContactQuery {
+interface ContactQuery {
   readonly account_id?: string | undefined
   readonly cursor?: string | undefined
   readonly limit: number

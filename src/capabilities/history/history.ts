@@ -87,9 +87,9 @@ export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistor
     update chat_sync set wanted_at = null where account_id = ${account_id} and chat_id = ${chat_id}`)
 }
 
-export type Phase = 'chats' | 'contacts' | 'history' | 'done'
+type Phase = 'chats' | 'contacts' | 'history' | 'done'
 
-export interface AccountSync {
+interface AccountSync {
   readonly phase: Phase
   readonly cursor: string | null
 }
@@ -142,7 +142,7 @@ export function readSyncProgress(db: Db): Promise<{ total: number; synced: numbe
     from account_sync`)
 }
 
-export interface Completeness {
+interface Completeness {
   readonly account_id: string
   readonly history_complete: boolean
   readonly oldest_at: Date | null

@@ -8,7 +8,7 @@ import { type ChatId, type ChatNumber, chatNumber, parseTime } from '../../lib/s
 import { requireChat } from '../chats/chats.ts'
 import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.ts'
 
-export interface MessageQuery {
+interface MessageQuery {
   readonly before?: string | undefined
   readonly limit: number
 }

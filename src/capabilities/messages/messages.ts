@@ -12,7 +12,7 @@ export interface Seen {
 }
 
 /** The message as the API and the events show it. */
-export interface WireMessage {
+interface WireMessage {
   readonly id: string
   readonly text: string
   readonly is_sender: boolean
@@ -155,7 +155,7 @@ export async function findDeleted(
 export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
 
 /** A deletion that names no chat is about the chats that share one count. */
-export type Deletion =
+type Deletion =
   | { readonly chat_id: ChatNumber; readonly message_ids: readonly string[] }
   | ({ readonly chat_id: null; readonly message_ids: readonly string[] } & Counting)
 

@@ -17,7 +17,7 @@ export interface NewStage {
   readonly hidden?: boolean
 }
 
-export interface Stage {
+interface Stage {
   readonly key: string
   readonly label: string
   readonly terminal: boolean
@@ -128,7 +128,7 @@ export async function createStage(
   })
 }
 
-export interface StageChange {
+interface StageChange {
   readonly workspace_id: string
   readonly key: string
   readonly label?: string | undefined

@@ -7,7 +7,7 @@ import { type LongList, streamOrPage } from '../../long-list.ts'
 import type { Json, Stream } from '../../route.ts'
 import { listStages } from './pipeline.ts'
 
-export interface PipelineQuery {
+interface PipelineQuery {
   readonly cursor?: string | undefined
   readonly limit?: number | undefined
 }

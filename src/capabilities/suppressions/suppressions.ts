@@ -13,7 +13,7 @@ import { type Found, readTable, type Skipped, type Text } from './import-table.t
 import { isOptOut } from './opt-out.ts'
 
 /** As much of a person as is known. */
-export interface Identity {
+interface Identity {
   readonly id?: string | null
   readonly username?: string | null
   readonly phone?: string | null
@@ -38,7 +38,7 @@ export async function findSuppressed(
   }
 }
 
-export interface Suppression extends Entry {
+interface Suppression extends Entry {
   readonly source: 'operator' | 'import' | 'opt_out'
   /** For an opt-out the message that asked, for an import where in which file. */
   readonly evidence: Readonly<Record<string, unknown>>
@@ -46,7 +46,7 @@ export interface Suppression extends Entry {
 }
 
 /** One of the kinds, named by its property. */
-export type Given = { readonly [K in Kind]?: string | undefined }
+type Given = { readonly [K in Kind]?: string | undefined }
 
 export async function addSuppression(
   app: App,
@@ -250,7 +250,7 @@ async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]
 const onTheList = 'It is on the list already.'
 
 /** A live message of the other side of a private chat. */
-export interface Heard {
+interface Heard {
   readonly chat_id: ChatNumber
   readonly message: Message
 }

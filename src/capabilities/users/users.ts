@@ -12,7 +12,7 @@ import { requireWorkspace } from '../workspaces/workspaces.ts'
 export const roles = ['owner', 'admin', 'member'] as const
 export type Role = (typeof roles)[number]
 
-export interface User {
+interface User {
   readonly id: string
   readonly email: string
   readonly operator: boolean
@@ -20,7 +20,7 @@ export interface User {
   readonly memberships: readonly { readonly workspace_id: string; readonly role: Role }[]
 }
 
-export interface NewUser {
+interface NewUser {
   readonly email: string
   readonly workspace_id: string
   readonly role?: Role | undefined

@@ -8,7 +8,7 @@ import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { addStages, defaultStage } from '../pipeline/pipeline.ts'
 
-export interface Workspace {
+interface Workspace {
   readonly id: string
   readonly name: string
   readonly timezone: string
