@@ -42,7 +42,7 @@ describe('length', () => {
   })
 })
 
-describe('soundness', () => {
+describe('isWellFormed', () => {
   test('refuses NUL and lone surrogates, wherever they are', () => {
     for (const bad of ['\0', 'a\0b', '\ud800', '\udc00', 'a\ud83d', '\udc00\ud800']) {
       expect(isWellFormed(bad)).toBe(false)
@@ -61,7 +61,7 @@ describe('soundness', () => {
 })
 
 describe('JSON', () => {
-  test('is what JSON.parse makes of it, whenever it is sound', () => {
+  test('is what JSON.parse makes of it, whenever it is well-formed', () => {
     const value = fc
       .jsonValue({ maxDepth: 6 })
       .filter((each) => codeOf(() => requireWellFormed(each)) === undefined)
@@ -151,7 +151,7 @@ describe('JSON', () => {
 })
 
 describe('a quoted name', () => {
-  test('is short, one line, and itself sound', () => {
+  test('is short, one line, and well-formed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (name) => {
         const quoted = quote(name)

@@ -210,7 +210,7 @@ const ownerDies: Story = async (scene, bug) => {
 }
 const sweptTo = (state: string): Patch => ({ marker: 'guard: swept is ambiguous', replace: state })
 
-describeStory('the owner of an attempt dies', ownerDies, [
+describeStory('the worker of an attempt dies', ownerDies, [
   {
     bug: 'an expired lease runs again, by the way of a false proof',
     patches: [sweptTo("state = 'released', reason = 'never_written'")],
@@ -405,7 +405,7 @@ describe('a worker sleeps between the boundary and the call for longer than the 
   }
 
   test(
-    'as shipped: nothing is sent, and the owner proves it',
+    'as shipped: nothing is sent, and its worker proves it',
     async () => {
       const { violations, row, accepted, output } = await tellStory(sleeps)
       expect(output).toContain('concluded not_written')

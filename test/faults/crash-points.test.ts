@@ -126,7 +126,7 @@ describe('3: the worker dies before the boundary is committed', () => {
 })
 
 describe("4: the answer to the boundary's COMMIT is lost, the process lives", () => {
-  test('it was done: nothing is sent, its owner says so, the repeat runs', async () => {
+  test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
     const wanted = scene.send()
     fate = 'after'
     expect(told(await scene.ask(wanted))).toEqual([503, 'session_unavailable'])

@@ -36,7 +36,7 @@ afterAll(async () => {
 })
 
 describe('12: paused longer than the lease, before the deadline check', () => {
-  test('given up by another process; the owner proves that it wrote nothing, and the repeat runs', async () => {
+  test('given up by another process; its worker proves that it wrote nothing, and the repeat runs', async () => {
     const wanted = scene.send()
     await scene.arm(stopAt('crash point 12'), briefDeadline)
     const first = scene.ask(wanted)

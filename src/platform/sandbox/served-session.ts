@@ -81,7 +81,7 @@ function sleep(seconds: number): Promise<void> {
   })
 }
 
-export class Door {
+export class ServedSession {
   readonly #world: World
   readonly #peer: Peer
   #session: { readonly account: Account; readonly handlers: Handlers; readonly release: () => void } | null =
