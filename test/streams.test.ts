@@ -99,7 +99,7 @@ describe('GET /pipeline without limit', () => {
       for (const socket of sockets) socket.destroy()
     }
     await sleep(300)
-    expect(service.log.filter((line) => line.includes('nobody foresaw'))).toEqual([])
+    expect(service.log.filter((line) => line.includes('a request failed unexpectedly'))).toEqual([])
     expect(await alive()).toBe(403)
   })
 

@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../lib/errors.ts'
-import { makeControlOpenApi } from '../openapi.ts'
 import type { Control, UpgradeHandler } from '../platform/module.ts'
 import { makeBase, type Server, toServer } from './base.ts'
 import { readBody } from './body.ts'
+import { makeControlOpenApi } from './control-openapi.ts'
 import { mountDocs, type Source } from './docs.ts'
 import { isFromHere } from './health.ts'
 

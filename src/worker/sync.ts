@@ -116,7 +116,7 @@ export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHist
       counts: first,
     })
   } else {
-    app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history was not to be had')
+    app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history could not be fetched')
     if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
     await giveUpWanted(app.db, wanted)
   }
@@ -165,7 +165,10 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
     if (paceMs > 0) await pause(paceMs, signal)
     return outcome.value
   }
-  app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'syncing was held up')
+  app.log.warn(
+    { account_id: held.account_id, outcome: outcome.kind },
+    'the sync of older history was held up',
+  )
   if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
   await pause(outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
   return undefined
