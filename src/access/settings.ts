@@ -65,7 +65,7 @@ async function readState(db: Database): Promise<State> {
       domain_now() as now,
       exists (select from manual_clock) as manual
     from settings where name = 'version'`)
-  // What cannot be read counts as off.
+  // Settings that cannot be read are never guessed: the request is refused.
   if (!state || !/^\d+$/.test(state.version)) {
     throw new ApiError('schema_unavailable', { detail: 'The settings of this instance cannot be read.' })
   }

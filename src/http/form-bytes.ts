@@ -101,7 +101,7 @@ export class FormBytes {
     return this.#collect(this.#delimiter, max, refusal)
   }
 
-  /** The part's content up to the next boundary, as it arrives. A piece is overwritten when the next one is asked for. */
+  /** The part's content up to the next boundary, as it arrives. A piece is freed when the next one is asked for. */
   stream(): AsyncGenerator<Buffer> {
     return this.#upTo(this.#delimiter)
   }

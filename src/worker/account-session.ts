@@ -23,7 +23,7 @@ const drainMsMax = 8_000
 const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
 /** A session that ended sooner counts as one more failure. */
 const stableMs = 10_000
-/** The most between two tries to store a batch: the database is usually back soon. */
+/** The longest rest after a failure of our own database, which is usually back soon. */
 const storeMsMost = 5_000
 
 export interface AccountSession {

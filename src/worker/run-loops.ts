@@ -5,7 +5,7 @@ import type { Loop } from '../loop.ts'
 export interface Running {
   /** Undefined while every loop gets through its steps. */
   problem(): string | undefined
-  /** Resolves when the current steps have finished; the signal asks them to hurry. */
+  /** Resolves when the current steps have ended; the signal lets long ones end unfinished. */
   stop(): Promise<void>
 }
 

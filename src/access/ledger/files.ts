@@ -58,7 +58,7 @@ async function oneOf<T>(most: number, work: () => Promise<T>): Promise<T> {
 /** Of a row with one field: how many fields, and the field's length. */
 const fieldHeadBytes = 6
 
-/** The file's bytes, one chunk in memory at a time. A chunk is overwritten when the next one is asked for. */
+/** The file's bytes, one chunk in memory at a time. A chunk's memory is freed when the next one is asked for. */
 export async function* readChunks(db: Database, file_id: string): AsyncGenerator<Buffer> {
   for (let n = 0; ; n++) {
     const copied = Buffer.allocUnsafeSlow(copyHead.length + fieldHeadBytes + chunkBytes + copyTail.length)

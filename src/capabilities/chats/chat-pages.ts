@@ -51,7 +51,7 @@ export function readChatPaging(
  *
  * One statement serves every page, the first included, with one generic plan. The values stand in sub-selects to hide
  * them from the planner: if it saw them it would plan anew for each page, which costs as much as the page itself. The
- * fixed limit of 100 tells it how few rows to expect.
+ * inner limit of 101, one more than the largest page, tells it how few rows to expect.
  */
 export function chatPage(
   accounts: readonly Account[],

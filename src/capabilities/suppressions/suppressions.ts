@@ -19,7 +19,7 @@ interface Identity {
   readonly phone?: string | null
 }
 
-/** Whether any known identity of this person is on the list. If the list cannot be read, nobody may be written to. */
+/** Whether any known identity of this person is on the list. Throws where the list cannot be read, so nobody is written to. */
 export async function findSuppressed(
   db: Db,
   workspace_id: string,
