@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { timed } from '../../test/harness/timed.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -149,17 +151,20 @@ describe('a failure', () => {
 
   const silent = 'a server that has fallen silent is store_unavailable, and its connection is replaced'
   test(silent, { ...timed, timeout: 60_000 }, async () => {
-    const other = openDatabase({ connectionString: copy.url }, { pool_size: 1 })
-    const { pid } = await other.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)
-    process.kill(pid, 'SIGSTOP')
+    const line = await openLine()
+    const { pathname, username, password } = new URL(copy.url)
+    const connectionString = `postgres://${username}:${password}@127.0.0.1:${line.port}${pathname}`
+    const other = openDatabase({ connectionString }, { pool_size: 1 })
     try {
+      await other.one(sql`select 1`)
+      line.mute()
       const begun = performance.now()
       await expect(other.run(sql`select 1`)).rejects.toMatchObject({ code: 'store_unavailable' })
       expect(performance.now() - begun).toBeLessThan(9_000)
       expect(await other.one(sql`select 1 as up`)).toEqual({ up: 1 })
     } finally {
-      process.kill(pid, 'SIGCONT')
       await other.close()
+      line.close()
     }
   })
 
@@ -173,3 +178,28 @@ describe('a failure', () => {
     expect(await db.one(sql`select 1 as up`)).toEqual({ up: 1 })
   })
 })
+
+/** A way to the server on which what is connected now can fall silent. (A stopped server process would stop the others.) */
+async function openLine() {
+  const lines = new Map<Socket, Socket>()
+  const server = createServer((client) => {
+    const upstream = connect(`${inject('cluster').host}/.s.PGSQL.5432`)
+    lines.set(client, upstream)
+    for (const socket of [client, upstream]) socket.on('error', () => {})
+    client.pipe(upstream).pipe(client)
+    client.on('close', () => upstream.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    mute() {
+      for (const [client, upstream] of lines) client.unpipe(upstream)
+    },
+    close() {
+      for (const socket of [...lines.keys(), ...lines.values()]) socket.destroy()
+      server.close()
+    },
+  }
+}
