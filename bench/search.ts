@@ -98,7 +98,7 @@ async function measure(app: OpenApp): Promise<void> {
         }
       }
     }
-    // What everything is compared with must not be a matter of luck.
+    // The base of all ratios is measured five times as often as the rest, to make it steady.
     const base = await times(one, 5 * rounds)
     row('GET /chats/{chat_id}, p50 and p95', `${number(base.p50, 2)}  ${number(base.p95, 2)} ms`)
     for (const [scope, narrow] of Object.entries(scopes)) {
