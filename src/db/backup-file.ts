@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import { z } from 'zod'
 import { Refusal } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
 
@@ -25,32 +26,24 @@ const gzipLevel = 3
 
 const kinds = { header: 0x48, table: 0x54, rows: 0x52, end: 0x45 } as const
 
-export interface BackupHeader {
-  readonly parley_version: string
-  readonly made_at: string
-  readonly instance_id: string
-  readonly migrations: readonly { readonly name: string; readonly checksum: string }[]
-  /** Of the data directory; null when it was given by the environment, which keeps it elsewhere. */
-  readonly secret: string | null
+const header = z.object({
+  parley_version: z.string(),
+  made_at: z.string(),
+  migrations: z.array(z.object({ name: z.string(), checksum: z.string() })),
+  /** Of the data directory; null when the environment has given it, which keeps it elsewhere. */
+  secret: z.string().min(32).nullable(),
   /** Tells whether a secret is the one, and nothing else. */
-  readonly secret_id: string
-}
+  secret_id: z.string(),
+})
+const table = z.object({ name: z.string(), columns: z.array(z.string()) })
+const end = z.object({
+  tables: z.array(z.object({ name: z.string(), rows: z.int() })),
+  sequences: z.array(z.object({ name: z.string(), last_value: z.string(), is_called: z.boolean() })),
+})
 
-export interface BackupTable {
-  readonly name: string
-  readonly columns: readonly string[]
-}
-
-export interface BackupEnd {
-  readonly tables: readonly { readonly name: string; readonly rows: number }[]
-  readonly sequences: readonly Sequence[]
-}
-
-export interface Sequence {
-  readonly name: string
-  readonly last_value: string
-  readonly is_called: boolean
-}
+export type BackupHeader = Readonly<z.infer<typeof header>>
+export type BackupTable = Readonly<z.infer<typeof table>>
+export type BackupEnd = Readonly<z.infer<typeof end>>
 
 /** Writes frames into a file that is open and empty. */
 export class BackupWriter {
@@ -183,14 +176,15 @@ function damaged(path: string): Refusal {
 
 /** Where its frames end. Reads all of it once. */
 async function requireWhole(file: FileHandle, path: string): Promise<number> {
-  const { size } = await file.stat()
+  const found = await file.stat()
+  if (!found.isFile()) throw new Refusal(`${path} is not a backup of Parley.`)
   const head = await readAt(file, 0, firstLine.length)
   const format = /^parley-backup (\d+)\n/.exec(head.toString('latin1'))
   if (!head.toString('latin1').startsWith(magic)) throw new Refusal(`${path} is not a backup of Parley.`)
   if (format && Number(format[1]) > backupFormat) {
     throw new Refusal(`The backup ${path} was made by a newer Parley. Restore it with that one.`)
   }
-  const end = size - lastLineBytes
+  const end = found.size - lastLineBytes
   if (!format || end < firstLine.length) throw damaged(path)
   const hash = createHash('sha256')
   for await (const bytes of file.createReadStream({ start: 0, end: end - 1, autoClose: false }))
@@ -217,10 +211,9 @@ async function* readParts(
     yield* parseFrames(gunzip)
   } catch (error) {
     // Only a file that somebody has made by hand comes this far with something wrong in it.
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code?.startsWith('Z_')) {
-      throw damaged(path)
-    }
-    throw error
+    const { code } = error as NodeJS.ErrnoException
+    const ours = error instanceof SyntaxError || error instanceof z.ZodError || code?.startsWith('Z_')
+    throw ours ? damaged(path) : error
   } finally {
     gunzip.destroy()
     await done.catch(() => {})
@@ -259,8 +252,8 @@ async function* parseFrames(stream: AsyncIterable<Buffer>): AsyncGenerator<Backu
 
 function parseContent(kind: number | undefined, content: Buffer): BackupPart {
   const value = JSON.parse(content.toString('utf8'))
-  if (kind === kinds.header) return { kind: 'header', header: value }
-  if (kind === kinds.table) return { kind: 'table', table: value }
-  if (kind === kinds.end) return { kind: 'end', end: value }
+  if (kind === kinds.header) return { kind: 'header', header: header.parse(value) }
+  if (kind === kinds.table) return { kind: 'table', table: table.parse(value) }
+  if (kind === kinds.end) return { kind: 'end', end: end.parse(value) }
   throw new SyntaxError('A frame is of no known kind.')
 }

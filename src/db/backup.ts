@@ -112,11 +112,9 @@ function refusalOf(error: unknown): unknown {
   return error
 }
 
-async function readState(
-  client: pg.Client,
-): Promise<Pick<BackupHeader, 'made_at' | 'instance_id' | 'migrations'>> {
+async function readState(client: pg.Client): Promise<Pick<BackupHeader, 'made_at' | 'migrations'>> {
   const { rows } = await client.query(`
-    select clock_timestamp() as made_at, (select id from instance) as instance_id,
+    select clock_timestamp() as made_at,
       (select json_agg(json_build_object('name', name, 'checksum', checksum) order by version)
        from schema_migrations) as migrations`)
   return { ...rows[0], made_at: rows[0].made_at.toISOString() }

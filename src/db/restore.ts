@@ -1,5 +1,5 @@
 /** Makes a database out of a backup: all of it in one transaction, into one that is empty. */
-import type pg from 'pg'
+import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
 import { listOf, listSequences, listTables, patience } from './backup.ts'
 import type { BackupEnd, BackupPart, BackupTable, OpenBackup } from './backup-file.ts'
@@ -59,7 +59,7 @@ export async function restoreBackup(
       for (const migration of steps.before) await applyMigration(client, migration)
       const end = await load(client, backup)
       for (const migration of steps.after) await applyMigration(client, migration)
-      // crash point: restored, not committed
+      // crash point 15: everything is loaded, nothing is committed
       await finish(tx, end)
       await client.query('analyze')
       return end
@@ -79,7 +79,8 @@ async function requireEmpty(client: pg.Client): Promise<void> {
   )
   if (found[0].used) {
     throw new Refusal(
-      'The database of this data directory is not empty, and a restore overwrites nothing. Name another --data-dir.',
+      'The database of this data directory is not empty, and a restore overwrites nothing. Move its folder postgres away, ' +
+        'but keep ledger: it knows what was sent since the backup was made.',
     )
   }
 }
@@ -120,10 +121,7 @@ async function loadTables(
       const table = requireTable(tables, next.value.table)
       if (loaded.has(table.name)) throw unfit(`the table ${table.name} is there twice`)
       const rest: { part?: IteratorResult<BackupPart, void> } = {}
-      loaded.set(
-        table.name,
-        await copyStream(client, `copy ${listOf(table)} from stdin`, rowsOf(parts, rest)),
-      )
+      loaded.set(table.name, await loadRows(client, table, rowsOf(parts, rest)))
       next = rest.part ?? { done: true, value: undefined }
     }
     if (next.done || next.value.kind !== 'end') throw unfit('its end is missing')
@@ -135,6 +133,16 @@ async function loadTables(
     return end
   } finally {
     await parts.return()
+  }
+}
+
+async function loadRows(client: pg.Client, table: BackupTable, rows: AsyncIterable<Buffer>): Promise<number> {
+  try {
+    return await copyStream(client, `copy ${listOf(table)} from stdin`, rows)
+  } catch (error) {
+    // A value that is none, a broken constraint, a foreign key that leads nowhere.
+    const refused = error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
+    throw refused ? unfit(`the rows of ${table.name}`) : error
   }
 }
 
