@@ -80,7 +80,6 @@ test('the process grows by less than 64 MB', { timeout: 300_000 }, async () => {
     expect(await backUp(source, 'large')).toBeGreaterThan(chunks * chunkBytes),
   )
   const restoring = await growth(() => restore(target, 'large'))
-  console.info(`grew by ${backing >> 20} MB while backing up, by ${restoring >> 20} MB while restoring`)
   expect(backing).toBeLessThan(growthMax)
   expect(restoring).toBeLessThan(growthMax)
   expect(

@@ -86,14 +86,18 @@ const actionsOf = async (data_dir: string) =>
 async function ask<T>(base: string, key: string, path: string, body?: object) {
   const response = await fetch(`${base}/api/v1${path}`, {
     method: body ? 'POST' : 'GET',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      ...(path === '/messages' && { 'idempotency-key': 'once' }),
+    },
     ...(body && { body: JSON.stringify(body) }),
   })
   return { status: response.status, body: (await response.json()) as T }
 }
 
 interface Found {
-  readonly matches: readonly unknown[]
+  readonly matches: readonly { readonly account_id: string; readonly chat_id: string }[]
   readonly match_count: number
   readonly completeness?: { readonly complete: boolean }
 }
@@ -207,6 +211,9 @@ describe('parley backup and restore', () => {
     expect(found.body.matches).toEqual(wanted.body.matches)
     expect(found.body.match_count).toBe(wanted.body.match_count)
     expect(found.body.matches.length).toBeGreaterThan(0)
+    const { account_id, chat_id } = found.body.matches[0] ?? {}
+    const sent = await ask(base, key, '/messages', { account_id, chat_id, text: 'Hello' })
+    expect(sent).toMatchObject({ status: 503, body: { detail: 'Sending is switched off on this instance.' } })
     await stop(service)
   })
 })

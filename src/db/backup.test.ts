@@ -223,7 +223,14 @@ describe('a file that is there already', () => {
     const name = `taken-${kind}`
     if (kind === 'file') await writeFile(path(name), 'mine')
     else await symlink(path('nowhere'), path(name))
-    await expect(backUp(await database(), name)).rejects.toThrow('overwrites nothing')
+    let made = false
+    const note = async () => {
+      made = true
+    }
+    const refused = writeBackup(await database(), path(name), { header: given, made: note })
+    await expect(refused).rejects.toThrow('overwrites nothing')
+    // At once, not after everything was copied.
+    expect(made).toBe(false)
     if (kind === 'file') expect(await readFile(path(name), 'utf8')).toBe('mine')
   })
 
