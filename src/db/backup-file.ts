@@ -52,6 +52,7 @@ export class BackupWriter {
   #block = Buffer.allocUnsafeSlow(blockBytes)
   #used = frameHeadBytes
   #drained: Promise<void> | undefined
+  #failure: Error | undefined
 
   constructor(file: FileHandle) {
     const hash = createHash('sha256').update(firstLine)
@@ -64,7 +65,14 @@ export class BackupWriter {
       await file.writeFile(`sha256 ${hash.digest('hex')}\n`)
       await file.sync()
     })
-    this.#done.catch(() => {})
+    this.#done.catch((error) => {
+      this.#failure = error
+    })
+  }
+
+  /** Why it cannot go on, if so. A connection that is cut because of it says less. */
+  get failure(): Error | undefined {
+    return this.#failure
   }
 
   header(header: BackupHeader): void {
@@ -115,8 +123,10 @@ export class BackupWriter {
   }
 
   #write(bytes: Buffer, written?: () => void): void {
-    if (this.#gzip.write(bytes, written)) return
-    this.#drained ??= this.#untilDrained()
+    if (this.#gzip.write(bytes, written) || this.#drained) return
+    this.#drained = this.#untilDrained()
+    // Whoever waits is told; if nobody does, the end of the file tells it.
+    this.#drained.catch(() => {})
   }
 
   async #untilDrained(): Promise<void> {

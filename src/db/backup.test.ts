@@ -28,6 +28,7 @@ import {
   BackupWriter,
   openBackup,
 } from './backup-file.ts'
+import { copyRows } from './copy-stream.ts'
 import { isMigrated, migrate, migrationsDirectory } from './migrate.ts'
 import { openDatabase } from './pool.ts'
 import { requireSteps, restoreBackup } from './restore.ts'
@@ -260,6 +261,19 @@ describe('a file that is there already', () => {
     )
     expect((await readdir(directory)).filter((name) => name.includes('unnoted'))).toEqual([])
   })
+})
+
+test('a file that cannot be written fails with what the disk says, and holds nobody up', async () => {
+  const source = await database()
+  await fill(source)
+  const client = await source.client()
+  await writeFile(path('read-only'), '')
+  const file = await open(path('read-only'), 'r')
+  const writer = new BackupWriter(file)
+  const copied = copyRows(client, 'copy file_chunks to stdout', (row) => writer.rows(row))
+  await expect(copied.then(() => writer.end({ tables: [], sequences: [] }))).rejects.toThrow('EBADF')
+  await file.close()
+  await client.end()
 })
 
 describe('a file that is not whole', () => {

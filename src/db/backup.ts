@@ -96,7 +96,7 @@ async function fill(db: Database, file: FileHandle, header: HeaderOfCaller): Pro
     await writer.end(end)
     return end
   } catch (error) {
-    throw refusalOf(error)
+    throw refusalOf(writer.failure ?? error)
   } finally {
     await writer.abandon()
     await client.end()
