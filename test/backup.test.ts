@@ -213,7 +213,7 @@ describe('parley backup and restore', () => {
     expect(found.body.matches.length).toBeGreaterThan(0)
     const { account_id, chat_id } = found.body.matches[0] ?? {}
     const sent = await ask(base, key, '/messages', { account_id, chat_id, text: 'Hello' })
-    expect(sent).toMatchObject({ status: 503, body: { detail: 'Sending is switched off on this instance.' } })
+    expect([sent.status, JSON.stringify(sent.body)]).toEqual([503, expect.stringContaining('switched off')])
     await stop(service)
   })
 })
