@@ -3,15 +3,15 @@
 import { forgiveWorker, listOwing } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { quote } from '../../lib/text.ts'
-import { type Actor, record } from '../audit/audit.ts'
+import { type Actor, type Recorder, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
-export interface GateState {
+interface GateState {
   readonly name: Gate
   readonly enabled: boolean
   readonly changed_at: Date | null
@@ -56,7 +56,7 @@ export async function setGates(
   return listGates(app.db)
 }
 
-export interface AllowlistEntry {
+interface AllowlistEntry {
   readonly list: Allowlist
   readonly id: string
   readonly created_at: Date
@@ -87,15 +87,18 @@ export async function setAllowed(
 
 /** The switch that stops all sending, on every path and every process. */
 export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<{ dispatch: boolean }> {
-  await app.db.transaction(async (tx) => {
-    const changed = await tx.run(sql`
-      update settings set value = to_jsonb(${on}::boolean)
-      where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
-    if (changed > 0)
-      await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
-  })
+  await app.db.transaction((tx) => switchDispatch(app, tx, actor, on))
   await app.settings.refresh()
   return { dispatch: on }
+}
+
+/** The same together with something else. */
+export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: boolean): Promise<void> {
+  const changed = await tx.run(sql`
+    update settings set value = to_jsonb(${on}::boolean)
+    where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
+  if (changed > 0)
+    await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
 }
 
 export interface DispatchStatus {
@@ -120,9 +123,9 @@ export async function dispatchWithout(app: App, actor: Actor, worker_id: string)
   await app.db.transaction((tx) => record(app, tx, actor, { action: 'dispatch.without', target: worker_id }))
 }
 
-export type DemoState = 'begun' | 'done'
+type DemoState = 'begun' | 'done'
 
-/** This instance is a demo: its people go on writing after a restart. One that was cut off is made anew. */
+/** Marks this instance as a demo, whose people go on writing after a restart. A half-made demo is made anew. */
 export async function markDemo(app: App, state: DemoState): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb(${state}::text))

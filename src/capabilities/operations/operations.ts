@@ -1,4 +1,4 @@
-/** The ledger as a person sees it: what nobody knows, and their note on it. */
+/** The ledger for callers and operators: what became of operations, and notes on ambiguous ones. */
 import { type AmbiguousRow, findShown, listOperations } from '../../access/ledger/proofs.ts'
 import { closeByPerson } from '../../access/ledger/settle.ts'
 import type { App } from '../../app.ts'
@@ -13,7 +13,7 @@ import { type Actor, record } from '../audit/audit.ts'
 
 export type ClosedAs = 'sent' | 'not_sent'
 
-/** The newest first. `ambiguous`: those that nobody knows of and nobody has noted anything on. */
+/** The newest first. `ambiguous`: those whose outcome is unknown and that nobody has closed. */
 export async function listLedger(
   db: Db,
   wanted: { workspace_id?: string | undefined; ambiguous: boolean },
@@ -25,7 +25,7 @@ export async function listLedger(
   return listOperations(db, { workspace_id, ambiguous })
 }
 
-/** A note for people: the operation stays unknown, and its key is never used again. */
+/** Records what a person found out. The operation stays ambiguous, and its key never runs again. */
 export async function closeOperation(
   app: App,
   actor: Actor,
