@@ -48,7 +48,7 @@ export async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promis
   )
 }
 
-/** Interrupted, it still leaves no server behind; what was not committed did not happen. */
+/** If it is interrupted it still stops the server it started; what was not committed is rolled back. */
 export async function closing<T>(close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   let closed: Promise<void> | undefined
   const closeOnce = () => {
@@ -66,7 +66,7 @@ export async function closing<T>(close: () => Promise<void>, work: () => Promise
     return await work()
   } finally {
     await closeOnce()
-    // What the interrupted work makes of it is nobody's concern: the process is on its way out.
+    // The interrupted work may fail in any way by now. It is not reported, because the process is ending.
     if (interrupted) await new Promise(() => {})
   }
 }
