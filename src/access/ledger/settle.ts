@@ -104,8 +104,7 @@ function columnsOf(ending: Ending): Columns {
         body: JSON.stringify(body),
       }
     }
-    case 'released':
-    case 'ambiguous':
+    default:
       return { ...none, state: ending.to, reason: ending.reason, detail: ending.detail ?? null }
   }
 }
