@@ -9,12 +9,11 @@ import type { App } from '../app.ts'
 import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
-import type { Control } from '../platform/module.ts'
 import { Form, Json, type Reply, type Route, Stream } from '../route.ts'
+import { mountAsset } from './assets.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs, readBody } from './body.ts'
-import { mountControl } from './control.ts'
-import { mountDocs } from './docs.ts'
+import { mountDocs, type Source } from './docs.ts'
 import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { makeMetrics } from './metrics.ts'
@@ -22,8 +21,8 @@ import { isForm, readForm } from './multipart.ts'
 
 export interface ServerOptions {
   readonly readiness: Readiness
-  /** The control addresses of platforms that this process answers. */
-  readonly controls?: readonly Control[]
+  /** What the reference page shows besides the API. */
+  readonly sources?: readonly Source[]
   /** How long a client may take for its headers, and for a JSON body. */
   readonly headersMs?: number
   readonly bodyMs?: number
@@ -34,28 +33,22 @@ export async function buildServer(
   routes: readonly Route[],
   options: ServerOptions,
 ): Promise<Server> {
-  const { controls = [] } = options
   const metrics = makeMetrics(app)
   const server = makeBase({
     log: app.log,
     rate_limit: app.config.rate_limit,
     headersMs: options.headersMs,
     answered: metrics.observe,
+    dropped: metrics.drop,
   })
   const enter = makeEnter(app, server)
   mountRoutes(app, server, { routes, enter, bodyMs: options.bodyMs ?? bodyMs })
   mountMissing(server, { routes, enter })
-  const document = makeOpenApi(routes)
-  server.get(`${apiPrefix}/openapi.json`, async (request) => {
-    request.operation = 'get_openapi'
-    return document
-  })
+  const url = `${apiPrefix}/openapi.json`
+  const make = () => JSON.stringify(makeOpenApi(routes))
+  mountAsset(server, url, { operation: 'get_openapi', type: json, make })
   mountHealth(app, server, options.readiness)
-  const sources = [
-    { title: 'API', url: `${apiPrefix}/openapi.json` },
-    ...controls.map((control) => mountControl(server, control)),
-  ]
-  if (routes.length > 0) await mountDocs(server, sources)
+  if (routes.length > 0) await mountDocs(server, [{ title: 'API', url }, ...(options.sources ?? [])])
   return toServer(server)
 }
 
