@@ -18,6 +18,7 @@ import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { makeMetrics } from './metrics.ts'
 import { isForm, readForm } from './multipart.ts'
+import type { Drop } from './sockets.ts'
 
 export interface ServerOptions {
   readonly readiness: Readiness
@@ -42,7 +43,7 @@ export async function buildServer(
     dropped: metrics.drop,
   })
   const enter = makeEnter(app, server)
-  mountRoutes(app, server, { routes, enter, bodyMs: options.bodyMs ?? bodyMs })
+  mountRoutes(app, server, { routes, enter, bodyMs: options.bodyMs ?? bodyMs, drop: metrics.drop })
   mountMissing(server, { routes, enter })
   const url = `${apiPrefix}/openapi.json`
   const make = () => JSON.stringify(makeOpenApi(routes))
@@ -78,7 +79,7 @@ interface Mounted {
 function mountRoutes(
   app: App,
   server: FastifyInstance,
-  { routes, enter, bodyMs }: Mounted & { readonly bodyMs: number },
+  { routes, enter, bodyMs, drop }: Mounted & { readonly bodyMs: number; readonly drop: Drop },
 ): void {
   async function read(raw: IncomingMessage, route: Route, { workspace_id }: Caller): Promise<unknown> {
     if (!route.form || !isForm(raw)) return readBody(raw, route, bodyMs)
@@ -93,6 +94,11 @@ function mountRoutes(
       handler: async (request, reply) => {
         request.operation = route.name
         const caller = await enter(request)
+        // Nobody would hear the answer, and nothing has been done yet.
+        if (request.raw.socket.destroyed) {
+          drop('closed')
+          return reply.hijack()
+        }
         const answer = await perform(app, route, caller, {
           params: request.params as Record<string, string>,
           query: request.query as Record<string, unknown>,
