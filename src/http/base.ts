@@ -148,7 +148,7 @@ function factsOf(request: FastifyRequest, reply: FastifyReply) {
   return {
     request_id: request.id,
     method: request.method,
-    path: loggedPath(request),
+    path: hideSecrets(pathOf(request)),
     operation,
     status: reply.statusCode,
     code: refusal,
@@ -206,8 +206,7 @@ export function headerValues(request: FastifyRequest, name: string): string[] {
 }
 
 /** Chat ids help at night; a key or a phone number that was typed into an address does not belong in a log. */
-function loggedPath(request: FastifyRequest): string {
-  const path = pathOf(request)
+export function hideSecrets(path: string): string {
   if (!suspicious.test(path)) return path
   return path
     .replaceAll(keys, `${keyPrefix}…`)
