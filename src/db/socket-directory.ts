@@ -3,6 +3,7 @@
  * so the folder is one that only we can enter, or the start is refused.
  */
 import { randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
 import { chown, lstat, mkdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,15 +17,12 @@ const lengthMax = 85
 export async function openSocketDirectory(data_dir: string, owner: number | undefined): Promise<string> {
   const inside = join(data_dir, 'socket')
   const directory = inside.length <= lengthMax ? inside : await rememberOutside(data_dir)
-  const made = await mkdir(directory, { mode: 0o700 }).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-      return false
-    },
-  )
-  if (made && owner !== undefined && owner !== process.getuid?.()) await chown(directory, owner, owner)
-  await requireOurs(directory, owner)
+  await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  const { uid } = await requireOurs(directory, owner)
+  // Also one that a process made and was killed before it could give it away.
+  if (owner !== undefined && uid !== owner) await chown(directory, owner, owner)
   return directory
 }
 
@@ -39,18 +37,18 @@ async function rememberOutside(data_dir: string): Promise<string> {
   }
 }
 
-async function requireOurs(directory: string, owner: number | undefined): Promise<void> {
+async function requireOurs(directory: string, owner: number | undefined): Promise<Stats> {
   const found = await lstat(directory)
   const wrong = found.isSymbolicLink()
     ? 'it is a link'
     : !found.isDirectory()
       ? 'it is no folder'
-      : owner !== undefined && found.uid !== owner
+      : owner !== undefined && found.uid !== owner && found.uid !== process.getuid?.()
         ? 'it belongs to somebody else'
         : (found.mode & 0o777) !== 0o700
           ? 'others may enter it'
           : undefined
-  if (!wrong) return
+  if (!wrong) return found
   throw new Refusal(
     `The folder ${directory} is for the socket of the embedded PostgreSQL, and ${wrong}. Find out who made it, and remove it.`,
   )
