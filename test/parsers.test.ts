@@ -10,6 +10,7 @@ import { looksLikeKey } from '../src/access/keys.ts'
 import { findProblem } from '../src/capabilities/columns/value-rules.ts'
 import { readBefore } from '../src/capabilities/messages/message-pages.ts'
 import { excerptOf } from '../src/capabilities/search/excerpt.ts'
+import { parseQuery } from '../src/capabilities/search/query-words.ts'
 import { toEntry } from '../src/capabilities/suppressions/entries.ts'
 import { isOptOut } from '../src/capabilities/suppressions/opt-out.ts'
 import { hideSecrets } from '../src/http/base.ts'
@@ -22,9 +23,8 @@ import { readCursor } from '../src/lib/cursor.ts'
 import { isUuid } from '../src/lib/ids.ts'
 import { Secrets } from '../src/lib/secrets.ts'
 import { chatId, parseTime } from '../src/lib/shapes.ts'
-import { parseJson, quote, toSound } from '../src/lib/text.ts'
+import { parseJson, quote, toWellFormed } from '../src/lib/text.ts'
 import { prefixTerms, termOf, tokenise } from '../src/lib/tokens.ts'
-import { parseQuery } from '../src/lib/tokens-query.ts'
 import { parseIdentifier, phoneDigits } from '../src/platform/identifier.ts'
 
 const secrets = new Secrets('a secret for tests that is long enough')
@@ -66,7 +66,7 @@ const parsers: Readonly<Record<string, Parser>> = {
   'an address in a column': (text) => findProblem('url', [text], []),
   'a number in a column': (text) => findProblem('number', [text], []),
   'a quoted name': quote,
-  'sound text': toSound,
+  'sound text': toWellFormed,
   'a JSON body': (text) => parseJson(Buffer.from(text)),
   'a JSON string': (text) => parseJson(Buffer.from(JSON.stringify({ text }))),
   'a table': async (text) => {

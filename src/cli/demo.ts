@@ -59,7 +59,7 @@ export async function isDemo(app: App): Promise<boolean> {
   return (await readDemo(app.db)) !== undefined || (await listWorkspaces(app.db)).length === 0
 }
 
-/** Undefined when somebody was here before. */
+/** Undefined when the database is not empty. */
 export async function makeDemo(
   app: App,
   { platform, demo }: { platform: string; demo: DemoPeople },

@@ -22,7 +22,7 @@ import { type Demo, isDemo, makeDemo } from './demo.ts'
 import { type OpenApp, openApp } from './open.ts'
 import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.ts'
 
-/** What there is: a new slice is a folder that adds to these lists. */
+/** What the service consists of. A new slice is a folder that adds to these lists. */
 export interface Parts {
   readonly routes: readonly Route[]
   readonly operations: readonly OperationKind[]
@@ -34,7 +34,7 @@ export interface Parts {
 
 export type Role = 'start' | 'serve' | 'work'
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly role: Role
   readonly config: Config
   readonly log: Logger
@@ -164,7 +164,7 @@ export class Service {
       .filter(({ calls }) => calls.length > 0)
   }
 
-  /** The first start on an empty embedded database makes the demo; later ones let it go on living. */
+  /** The first start on an empty embedded database makes the demo; on later ones its people go on writing. */
   async #beginDemo(): Promise<Demo | undefined> {
     const { app } = this
     const stage = [...this.#platforms.values()].find((open) => open.demo)

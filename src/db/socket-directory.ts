@@ -3,12 +3,12 @@
  * so the folder is one that only we can enter, or the start is refused.
  */
 import { randomBytes } from 'node:crypto'
-import type { Stats } from 'node:fs'
-import { chown, lstat, mkdir, rm } from 'node:fs/promises'
+import { existsSync, type Stats } from 'node:fs'
+import { chown, lstat, mkdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
-import { keepText } from './secret-file.ts'
+import { writeSecret } from './secret-file.ts'
 
 /** A socket's path has room for about a hundred bytes. */
 const lengthMax = 85
@@ -31,7 +31,8 @@ async function rememberOutside(data_dir: string): Promise<string> {
   const file = join(data_dir, 'socket.path')
   const chosen = join(tmpdir(), `parley-${randomBytes(16).toString('hex')}`)
   for (;;) {
-    const [owner, directory] = (await keepText(file, `${data_dir}\n${chosen}\n`)).split('\n')
+    if (!existsSync(file)) await writeSecret(file, `${data_dir}\n${chosen}\n`)
+    const [owner, directory] = (await readFile(file, 'utf8').catch(() => '')).split('\n')
     if (owner === data_dir && directory) return directory
     await rm(file, { force: true })
   }

@@ -1,8 +1,8 @@
 /** Control addresses of platforms, for an admin port: how a person or a test acts on what is behind a platform. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { makeControlOpenApi } from '../openapi.ts'
 import type { Control } from '../platform/module.ts'
 import { readBody } from './body.ts'
+import { makeControlOpenApi } from './control-openapi.ts'
 import { findForeignHost } from './direct.ts'
 import type { Source } from './docs.ts'
 

@@ -1,6 +1,6 @@
 /** What the headers of a form's part say. Read strictly: what is not understood is refused, never passed over. */
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
-import { isSound, lengthOf, quote } from '../lib/text.ts'
+import { isWellFormed, lengthOf, quote } from '../lib/text.ts'
 
 const fileNameMax = 255
 
@@ -12,8 +12,8 @@ export interface Head {
 }
 
 /**
- * Header names and parameters are tokens; a value is bytes, each a character until it is known what they mean. In all of these
- * there is one way only to read a text, so that a long one costs its length and no more (`test/parsers.test.ts`).
+ * Names and parameters are tokens; a value is kept as bytes, one character each, until its encoding is known. No expression
+ * here can backtrack, so that a long text costs no more than its length (`test/parsers.test.ts`).
  */
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 const parameter = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t;"]*)))?/y
@@ -73,7 +73,7 @@ export function parseParameters(value: string): Map<string, string> | undefined 
     const [, name, quoted, bare] = match
     if (name === undefined) continue
     if (parameters.has(name.toLowerCase())) return undefined
-    // A backslash that escapes nothing is itself, as in `C:\x`.
+    // A backslash before any other character stays, as in `C:\x`.
     parameters.set(name.toLowerCase(), quoted?.replaceAll(/\\(["\\])/g, '$1') ?? bare ?? '')
   }
   return parameters
@@ -99,7 +99,7 @@ export function decodeText(bytes: string | Buffer, where: string): string {
   } catch {
     throw invalid(`${where} is not valid UTF-8.`, 'invalid_text')
   }
-  if (!isSound(text)) throw invalid(`${where} contains a NUL character.`, 'invalid_text')
+  if (!isWellFormed(text)) throw invalid(`${where} contains a NUL character.`, 'invalid_text')
   return text
 }
 

@@ -1,4 +1,4 @@
-/** What a supervisor and an operator at night ask first. */
+/** Health, readiness and metrics, for supervisors and operators. */
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
