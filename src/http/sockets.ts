@@ -58,12 +58,8 @@ export function createBoundedServer(handle: RequestListener, timeouts: Timeouts,
   server.maxConnections = connectionsMax
   server.on('drop', () => drop('connections'))
   server.on('connection', (socket: Socket) => {
-    const connection = { responses: [], taken: 0, takenAt: 0 }
-    open.set(socket, connection)
-    socket.once('close', () => {
-      open.delete(socket)
-      closeWaiting(connection)
-    })
+    open.set(socket, { responses: [], taken: 0, takenAt: 0 })
+    socket.once('close', () => open.delete(socket))
   })
   const look = setInterval(() => cutStalled(open, drop), lookMs).unref()
   server.once('close', () => clearInterval(look))
@@ -86,15 +82,6 @@ function noteWaiting(responses: ServerResponse[], response: ServerResponse): voi
     const at = responses.indexOf(response)
     if (at >= 0) responses.splice(at, 1)
   })
-}
-
-/** Node tells only the answer whose turn it was; whoever waits for the others would wait for ever. */
-function closeWaiting({ responses }: Connection): void {
-  for (const response of [...responses]) {
-    if (response.socket) continue
-    response.destroyed = true
-    response.emit('close')
-  }
 }
 
 function cutStalled(open: ReadonlyMap<Socket, Connection>, drop: Drop): void {
