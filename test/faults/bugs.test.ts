@@ -113,7 +113,13 @@ class Scene {
 
   /** As if every other worker had been silent for long: this one drives the account. */
   async takeOver(worker: Member): Promise<void> {
-    await plant.db.run(sql`select faults.expire_leases(${[worker.name]}::text[], false)`)
+    // A worker that was stopped in the middle of a transaction holds its locks until the database gives up on it.
+    await until('the other leases are over', 30_000, () =>
+      plant.db.run(sql`select faults.expire_leases(${[worker.name]}::text[], false)`).then(
+        () => true,
+        () => undefined,
+      ),
+    )
     await until(`${worker.name} drives the account`, 30_000, () =>
       plant.db.maybe(sql`
         select 1 from account_hosts h join faults.workers w on w.id = h.lease_owner
