@@ -104,16 +104,18 @@ describe('does not cross', () => {
     const crossing = await rows.crossing(await rows.account())
     await withdraw(rows.app, { id: crossing.id, queued_no: 1 })
     expect(await crossOne(crossing)).toBe('no')
-    expect(await rows.row(crossing.id)).toMatchObject({ state: 'released', reason: 'withdrawn', attempt_no: 0 })
+    expect(await rows.row(crossing.id)).toMatchObject({
+      state: 'released',
+      reason: 'withdrawn',
+      attempt_no: 0,
+    })
   })
 
   test('another transaction holds the account: busy, and it crosses afterwards', async () => {
     const held = await rows.account()
     const crossing = await rows.crossing(held)
     await rows.db.transaction(async (tx) => {
-      await tx.run(
-        sql`select 1 from account_hosts where account_id = ${held.account_id} for no key update`,
-      )
+      await tx.run(sql`select 1 from account_hosts where account_id = ${held.account_id} for no key update`)
       expect(await crossOne(crossing)).toBe('busy')
     })
     expect(await rows.row(crossing.id)).toMatchObject(untouched)
