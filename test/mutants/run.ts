@@ -43,7 +43,7 @@ let runs = 0
 
 async function runTests(directory: string, { files, tests, env }: Run): Promise<Results> {
   const report = join(directory, `${runs++}.json`)
-  const pattern = `(${tests.map((test) => test.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})$`
+  const pattern = `(${tests.map(patternOf).join('|')})$`
   const vitest = join(repository, 'node_modules', 'vitest', 'vitest.mjs')
   const args = ['run', ...files, '-t', pattern, '--reporter=json', `--outputFile=${report}`, '--maxWorkers=1']
   const options = { cwd: repository, env: { ...process.env, ...env }, timeout: runMsMax, maxBuffer: 1 << 26 }
@@ -58,6 +58,11 @@ async function runTests(directory: string, { files, tests, env }: Run): Promise<
       .filter(({ status }) => status === 'passed' || status === 'failed')
       .map(({ fullName, status }) => [fullName, status]),
   )
+}
+
+/** Between the titles of a test there is a sign that reports leave out. */
+function patternOf(test: string): string {
+  return test.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll(' ', ' (?:> )?')
 }
 
 interface Report {
@@ -123,6 +128,12 @@ async function main(): Promise<number> {
   const directory = await makeScratch('parley-mutants-')
   const { cluster, close } = await openCluster()
   const env = { TEST_CLUSTER: JSON.stringify(cluster) }
+  const end = async () => {
+    await close()
+    await rm(directory, { recursive: true, force: true })
+  }
+  const interrupted = () => void end().finally(() => process.exit(130))
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   try {
     const failing = await listFailing(directory, wanted, env)
     for (const line of failing) say(`DOES NOT PASS AS SHIPPED ${line}`)
@@ -136,8 +147,7 @@ async function main(): Promise<number> {
     say(`${caught} of ${wanted.length} mutants caught (${mutants.length} in all), ${seconds} s`)
     return caught === wanted.length && failing.length === 0 && wanted.length > 0 ? 0 : 1
   } finally {
-    await close()
-    await rm(directory, { recursive: true, force: true })
+    await end()
   }
 }
 
