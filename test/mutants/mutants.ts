@@ -61,7 +61,7 @@ const journalling = {
 export const mutants: readonly Mutant[] = [
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
-  crosses('guard: restore_counter', 'the restore counter is lower than was seen'),
+  crosses('guard: restore_counter', 'the restore counter is lower'),
   crosses('guard: generation', 'the generation is another'),
   crosses('guard: owes', 'a worker owes'),
   crosses('guard: writes', 'the database knows fewer writes'),

@@ -50,7 +50,7 @@ const wrongs: readonly Wrong[] = [
   { what: 'the session was last heard of long ago', set: sql`observed_at = real_now() - interval '1 hour'` },
   { what: 'the session is not caught up', set: sql`observed_at = null` },
   { what: 'the database knows fewer writes', held: { writes: { seen: '1' } }, status: 'behind' },
-  { what: 'the restore counter is lower than was seen', instance: { restore_counter: '1000000' } },
+  { what: 'the restore counter is lower', instance: { restore_counter: '1000000' } },
   { what: 'the generation is another', instance: { generation: newId() } },
   { what: 'the row has another token than was read', crossing: { seen_token: newId() } },
 ]
