@@ -46,7 +46,7 @@ const claiming = {
 const sweeping = { file: ledger('sweep'), still: 'sweep an attempt whose lease lasts stays as it is' }
 const puttingBack = {
   file: ledger('put-back'),
-  still: 'putBack a forgotten row is there again as unknown, with its key and its token',
+  still: 'putBack an account that is not of this database leaves nothing',
 }
 const attempting = { file: worker('attempt'), still: 'what is queued is sent once and completed' }
 const restoring = {
