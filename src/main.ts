@@ -1,5 +1,6 @@
 /** Everything there is, listed, and handed to the command line. */
 import { addAdminVerbs } from './cli/admin.ts'
+import { addBackupVerbs } from './cli/backup.ts'
 import { addCrmVerbs } from './cli/crm.ts'
 import { addGenerateVerb } from './cli/generate.ts'
 import { addMigrateVerb } from './cli/migrate.ts'
@@ -24,6 +25,7 @@ await runProgram(parts, [
   addRunVerbs,
   addSandboxVerb,
   addMigrateVerb,
+  addBackupVerbs,
   addAdminVerbs,
   addCrmVerbs,
   addGenerateVerb,

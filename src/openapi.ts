@@ -2,14 +2,12 @@
 import { z } from 'zod'
 import { apiPrefix, contractVersion } from './contract.ts'
 import { type ErrorCode, errors, operatorCodes } from './lib/errors.ts'
-import type { ControlCall } from './platform/control-operation.ts'
-import type { Control } from './platform/module.ts'
 import type { Route } from './route.ts'
 
-type Json = Record<string, unknown>
+export type Json = Record<string, unknown>
 
-/** Any code of the table may be answered, one that only operators meet where a route lists it. */
-function errorSchema(routes: readonly Route[]): Json {
+/** Every code of the table, except those of operators that no route lists. */
+export function errorSchema(routes: readonly Route[]): Json {
   const listed = new Set(routes.flatMap(errorsOf).map(([code]) => code))
   const codes = (Object.keys(errors) as ErrorCode[]).filter(
     (code) => listed.has(code) || !operatorCodes.includes(code),
@@ -59,54 +57,6 @@ export function makeOpenApi(routes: readonly Route[]): Json {
       headers: rateHeaders,
       schemas: {
         Error: errorSchema(routes),
-      },
-    },
-  }
-}
-
-/** The control address of a platform, for the same reference page. */
-export function makeControlOpenApi({ name, summary, calls }: Control, prefix: string): Json {
-  const paths: Record<string, Json> = {}
-  for (const call of calls) {
-    paths[call.path] = { ...paths[call.path], [call.method.toLowerCase()]: controlCall(name, call) }
-  }
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: `Parley ${name}`,
-      version: contractVersion,
-      summary,
-    },
-    servers: [{ url: prefix }],
-    paths,
-    security: [],
-    components: { schemas: { Error: errorSchema([]) } },
-  }
-}
-
-function controlCall(platform: string, call: ControlCall): Json {
-  const { name, summary, description, body, query, response, example } = call
-  const refusal = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
-  return {
-    operationId: name,
-    summary,
-    description,
-    parameters: fieldsOf(query ?? undefined, 'query'),
-    ...(body && {
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: schemaOf(body, 'input'), example: example.request } },
-      },
-    }),
-    responses: {
-      200: {
-        description: summary,
-        content: { 'application/json': { schema: schemaOf(response, 'output'), example: example.response } },
-      },
-      400: { description: 'The request is invalid.', ...refusal },
-      404: {
-        description: `There is no such thing in the ${platform}, or the caller is not on this machine.`,
-        ...refusal,
       },
     },
   }
@@ -214,7 +164,11 @@ function parametersOf(route: Route): Json[] {
   ]
 }
 
-function fieldsOf(schema: z.ZodType | undefined, where: 'path' | 'query', examples: Json = {}): Json[] {
+export function fieldsOf(
+  schema: z.ZodType | undefined,
+  where: 'path' | 'query',
+  examples: Json = {},
+): Json[] {
   if (!schema) return []
   const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
     properties?: Record<string, Json>
@@ -230,7 +184,7 @@ function fieldsOf(schema: z.ZodType | undefined, where: 'path' | 'query', exampl
 }
 
 /** Where a schema transforms, its `openapi` says what goes over the wire. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const made = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',

@@ -38,7 +38,7 @@ export interface NewOperation {
   readonly file_id?: string | undefined
 }
 
-/** Our own rules say no: nothing is asked of the platform. */
+/** Our own rules refuse it before the platform is asked. */
 export interface Forbidden {
   readonly kind: 'forbidden'
   readonly detail: string
@@ -69,7 +69,7 @@ interface KindSpec<P, R, V> extends KindInfo {
   readonly answer: z.ZodType<V>
   /** Whether preparing it asks the platform for anything. */
   readonly asks: (operation: Operation<P>) => boolean
-  /** Before the boundary: dying here costs nothing. */
+  /** Before the boundary: if the process dies here, the operation is simply prepared again. */
   readonly prepare: (target: Target, operation: Operation<P>) => Promise<Outcome<R> | Forbidden>
   /** The one call. Nothing is awaited before it. */
   readonly submit: (session: Session, operation: Operation<P>, prepared: R) => Promise<Outcome<V>>

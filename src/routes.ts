@@ -1,4 +1,4 @@
-/** The contract, listed: every operation under /api/v1. */
+/** Every route under /api/v1. */
 import { routes as analytics } from './capabilities/analytics/routes.ts'
 import { routes as chats } from './capabilities/chats/routes.ts'
 import { routes as columns } from './capabilities/columns/routes.ts'
@@ -6,6 +6,7 @@ import { routes as contacts } from './capabilities/contacts/routes.ts'
 import { routes as events } from './capabilities/events/routes.ts'
 import { routes as me } from './capabilities/me/routes.ts'
 import { routes as messages } from './capabilities/messages/routes.ts'
+import { routes as operations } from './capabilities/operations/routes.ts'
 import { routes as pipeline } from './capabilities/pipeline/routes.ts'
 import { routes as search } from './capabilities/search/routes.ts'
 import type { Route } from './route.ts'
@@ -20,4 +21,5 @@ export const routes: readonly Route[] = [
   ...columns,
   ...analytics,
   ...events,
+  ...operations,
 ]

@@ -150,6 +150,15 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'none',
     foreign: 'own',
   },
+  get_operation: {
+    method: 'GET',
+    path: '/operations/{operation_id}',
+    scopes: ['read'],
+    gates: [],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: [404, 'not_found'],
+  },
   // Operations of the tests' own (harness/probes.ts), which have what the contract's do not have yet.
   probe_note: {
     method: 'POST',

@@ -86,4 +86,5 @@ await Promise.all(Array.from({ length: Number(values.callers) }, (_, at) => call
 const seconds = (performance.now() - startedAt) / 1000
 times.sort((a, b) => a - b)
 const p99 = times[Math.floor(times.length * 0.99)] ?? 0
-console.log(JSON.stringify({ seconds, p99, accepted: statuses['200'] ?? 0, statuses }))
+const p50 = times[Math.floor(times.length * 0.5)] ?? 0
+console.log(JSON.stringify({ seconds, p50, p99, accepted: statuses['200'] ?? 0, statuses }))

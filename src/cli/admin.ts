@@ -2,7 +2,15 @@
 import { type Command, Option } from 'commander'
 import { createAccount, listAccounts, setAccountEnabled } from '../capabilities/accounts/accounts.ts'
 import { verifyAudit } from '../capabilities/audit/audit.ts'
-import { listAllowed, listGates, setAllowed, setDispatch, setGates } from '../capabilities/gates/gates.ts'
+import {
+  dispatchWithout,
+  listAllowed,
+  listGates,
+  readDispatch,
+  setAllowed,
+  setDispatch,
+  setGates,
+} from '../capabilities/gates/gates.ts'
 import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
 import { type ClosedAs, closeOperation, listLedger } from '../capabilities/operations/operations.ts'
 import { createUser, listUsers, type Role, roles } from '../capabilities/users/users.ts'
@@ -101,7 +109,7 @@ function addAccounts(account: Command): void {
   verb<{ workspace: string; platform: string; name: string }>(
     account,
     'create',
-    'make an account; its host connects it',
+    'make an account; a worker connects it',
     (app, actor, { workspace, platform, name }) =>
       createAccount(app, actor, { workspace_id: workspace, platform, name }),
   )
@@ -114,7 +122,7 @@ function addAccounts(account: Command): void {
   verb(account, 'disable <id>', 'take it out of every path at once', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: false }),
   )
-  verb(account, 'enable <id>', 'let its host connect it again', (app, actor, _, id = '') =>
+  verb(account, 'enable <id>', 'let a worker connect it again', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: true }),
   )
 }
@@ -164,7 +172,11 @@ function addAllowlists(allow: Command): void {
 }
 
 function addDispatch(dispatch: Command): void {
-  verb(dispatch, 'on', 'let messages go out again', (app, actor) => setDispatch(app, actor, true))
+  verb<{ without?: string }>(dispatch, 'on', 'let messages go out again', async (app, actor, { without }) => {
+    if (without !== undefined) await dispatchWithout(app, actor, without)
+    return setDispatch(app, actor, true)
+  }).option('--without <worker>', 'do not wait for what the journals of this worker would put back')
+  verb(dispatch, 'status', 'whether messages go out, and what keeps them', (app) => readDispatch(app.db))
   verb(dispatch, 'off', 'stop all sending, everywhere, within a second', (app, actor) =>
     setDispatch(app, actor, false),
   )

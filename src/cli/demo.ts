@@ -54,7 +54,7 @@ const columns: readonly NewColumn[] = [
   { name: 'Notes', type: 'text' },
 ]
 
-/** Undefined when somebody was here before. */
+/** Undefined when the database is not empty. */
 export async function makeDemo(
   app: App,
   { platform, demo }: { platform: string; demo: DemoPeople },

@@ -27,7 +27,7 @@ describe('a statement', () => {
     expect(sql`select 1`.values).toEqual([])
   })
 
-  test('nests, and counts its parameters through', () => {
+  test('nests, and numbers its parameters across fragments', () => {
     const inner = sql`workspace_id = ${'w'} and kind = ${'k'}`
     const middle = sql`where ${inner} and id > ${3}`
     const outer = sql`select ${1} from t ${middle} limit ${4}`
@@ -83,7 +83,7 @@ describe('a transaction', () => {
     expect(await db.rows(sql`select from notes`)).toEqual([])
   })
 
-  test('takes along to COMMIT what was left for it, or comes to nothing with it', async () => {
+  test('runs what was left for COMMIT together with it, or not at all', async () => {
     await db.run(sql`create table if not exists asides (id int primary key check (id > 0))`)
     const write = (...ids: number[]) =>
       db.transaction(async (tx) => {
@@ -96,7 +96,7 @@ describe('a transaction', () => {
     expect(await db.rows(sql`select id from asides order by id`)).toEqual([{ id: 1 }, { id: 2 }, { id: 5 }])
   })
 
-  test('in great number waits its turn', async () => {
+  test('waits for a connection while the pool is busy', async () => {
     const many = Array.from({ length: 50 }, (_, at) =>
       db.transaction((tx) => tx.run(sql`insert into notes values (${100 + at})`)),
     )

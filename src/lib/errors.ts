@@ -77,15 +77,18 @@ export const errors = {
   provider_unavailable: [503, 'The platform is not available.'],
   session_unavailable: [503, "The account's session is not live right now."],
   suppression_unavailable: [503, 'The suppression list cannot be read, so nothing is sent.'],
-  outcome_ambiguous: [503, 'Nobody can know whether this happened. Do not repeat it.'],
+  outcome_ambiguous: [
+    503,
+    'Nobody can know yet whether this happened. Ask again with the same Idempotency-Key, or look at GET /operations/{operation_id}; a new key may do it twice.',
+  ],
 } as const satisfies Record<string, readonly [status: number, sentence: string]>
 
 export type ErrorCode = keyof typeof errors
 
-/** Answered only by what operators do at the terminal so far: the document names one once a route lists it. */
+/** So far only operators at the terminal meet these; the OpenAPI document names one once a route lists it. */
 export const operatorCodes: readonly ErrorCode[] = ['conflict']
 
-export interface ErrorOptions {
+interface ErrorOptions {
   /** A sentence for the caller, in place of the table's. */
   readonly detail?: string
   /** One code may be 400 here and 409 there. */

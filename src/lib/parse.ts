@@ -1,11 +1,11 @@
 /** Input against a schema; what does not fit is told in a sentence that names the place. */
 import type { z } from 'zod'
 import { ApiError, type ErrorCode } from './errors.ts'
-import { nameOf, quote, requireSound } from './text.ts'
+import { nameOf, quote, requireWellFormed } from './text.ts'
 
 /** Refuses what the schema does. `malformed` replaces the usual 400. */
 export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: ErrorCode): T {
-  requireSound(value)
+  requireWellFormed(value)
   if (!schema) return undefined as T
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return parsed.data

@@ -8,7 +8,7 @@ import { type QueuedOperation, settleQueued, settleUncrossed } from '../access/l
 import type { Ending } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
-import { toSound } from '../lib/text.ts'
+import { toWellFormed } from '../lib/text.ts'
 import type { Forbidden, OperationKind, Submit } from '../operation.ts'
 import type { Outcome, Sent, Session } from '../platform/port.ts'
 import type { Boundary } from './boundary.ts'
@@ -175,7 +175,7 @@ async function conclude(
   { token, outcome, echo }: Conclusion,
 ): Promise<void> {
   const { id } = operation
-  const sound = toSound(outcome)
+  const sound = toWellFormed(outcome)
   // crash point 10: the outcome is read, the journal does not know it
   await journal.conclude({ id, token, outcome: sound }).catch((err) => {
     app.log.warn({ err, operation_id: id }, 'an outcome could not be written to the journal')

@@ -35,7 +35,7 @@ afterAll(async () => {
   await endProcesses()
 })
 
-describe('1: the API dies before the wish is committed', () => {
+describe('1: the API dies before the operation is committed', () => {
   test('there is no row, nothing was sent, the repeat runs', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([dieAt('crash point 1')])
@@ -47,10 +47,10 @@ describe('1: the API dies before the wish is committed', () => {
   })
 })
 
-describe('2: the API dies after the wish is committed', () => {
+describe('2: the API dies after the operation is committed', () => {
   const afterWish = dieAt('crash point 2')
 
-  test('it waits for its host: the repeat is told so, and later the success', async () => {
+  test('it waits for a worker: the repeat is told so, and later the success', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterWish])
@@ -78,7 +78,7 @@ describe('2: the API dies after the wish is committed', () => {
   })
 })
 
-describe('3: the host dies before the boundary is committed', () => {
+describe('3: the worker dies before the boundary is committed', () => {
   test('in preparation: the next one executes it, for the first caller, too', async () => {
     const wanted = await scene.start()
     await scene.arm(dieAt('crash point 3'))
@@ -120,13 +120,13 @@ describe('3: the host dies before the boundary is committed', () => {
   async function waitingBoundaries(): Promise<number> {
     const { count } = await plant.db.one<{ count: number }>(sql`
       select count(*)::int as count from pg_stat_activity
-      where wait_event_type = 'Lock' and query like '%submitting%' and pid <> pg_backend_pid()`)
+      where wait_event_type = 'Lock' and query like '%seen_token%' and pid <> pg_backend_pid()`)
     return count
   }
 })
 
 describe("4: the answer to the boundary's COMMIT is lost, the process lives", () => {
-  test('it was done: nothing is sent, its owner says so, the repeat runs', async () => {
+  test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
     const wanted = scene.send()
     fate = 'after'
     expect(told(await scene.ask(wanted))).toEqual([503, 'session_unavailable'])
@@ -136,7 +136,7 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('it was not done: the wish is still there and runs', async () => {
+  test('it was not done: the operation is still queued and runs', async () => {
     const wanted = scene.send()
     fate = 'before'
     expect(told(await scene.ask(wanted))).toEqual([200])
@@ -285,14 +285,14 @@ describe('10: the refusal is read, the row does not know it', () => {
   test('for now, in the journal: the repeat waits, then runs', async () => {
     const wanted = scene.send()
     await scene.arm(dieAt('crash point 8'))
-    await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 3, account_id: wanted.account_id })
+    await plant.fault({ on: 'send', fault: 'flood_wait', seconds: 25, account_id: wanted.account_id })
     const first = scene.ask(wanted)
     await plant.work(0).ended()
     await scene.recover({ attempts: false })
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'platform_refused', accepted: 0 })
     expect((await first).code).toBe('flood_wait')
     expect((await scene.ask(wanted)).code).toBe('flood_wait')
-    await until('it runs', 30_000, async () => (await scene.ask(wanted)).status === 200)
+    await until('it runs', 60_000, async () => (await scene.ask(wanted)).status === 200)
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 

@@ -33,7 +33,8 @@ export interface Lossy {
 /** The statement that makes an operation `submitting`, however it is spelt. */
 const boundaryStatement =
   /set\s+state\s*=\s*'submitting'|insert\s+into\s+operations\b[^;]*\bvalues?\b[^;]*'submitting'/i
-const completionStatement = /set\s+state\s*=\s*'completed'/i
+/** The statement that settles operations. Only a completion is what these tests cut. */
+const completionStatement = /update\s+operations\s+o\s+set\s+state\s*=\s*case\s+when\s+t\.from_state/i
 
 export async function openLossy(options: LossyOptions): Promise<Lossy> {
   const sockets = new Set<Socket>()
@@ -201,7 +202,7 @@ class Conversation {
   }
 }
 
-/** The first two texts of a message. Bound values that follow are nobody's business. */
+/** The first two texts of a message. The bound values that follow are not read. */
 function textsOf(message: Buffer): string[] {
   const first = message.indexOf(0, 5)
   const second = message.indexOf(0, first + 1)

@@ -32,11 +32,11 @@ const pauseSeconds = { least: 16, most: 20 }
 /** Of every twenty hits one is PostgreSQL's, and one a pause longer than a lease. */
 const crashShare = 0.05
 const pauseShare = 0.03
-/** So many hits strike a process that is still starting: it may be in the middle of its predecessor's journal. */
+/** This share of the hits strikes a process that is still starting: it may be reading its predecessor's journal. */
 const startingShare = 0.15
-/** So many may strike the last process of its role. */
+/** This share may strike the last process of its role. */
 const lastShare = 0.1
-/** After so many kills the leases of the dead end at once. The others run out in their own time. */
+/** After this share of the kills the leases of the dead process end at once. After the others they run out in time. */
 const hastenShare = 0.8
 /** So many kills come with something else that goes wrong (`disturbances.ts`), each kind in its turn. */
 const disturbedShare = 0.35

@@ -1,4 +1,4 @@
-/** The background work in this process: a world of its own, and hosts that drive accounts in it. */
+/** The background work in this process: a sandbox world of its own, and a worker that drives accounts in it. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -69,9 +69,9 @@ export class Workplace {
   }
 
   /** Starts the background work in the given process; the first one is the service's own. */
-  async work(app: OpenApp = this.service.app): Promise<Running> {
+  async work(app: OpenApp = this.service.app, directory = this.directory): Promise<Running> {
     const platforms = new Map([['sandbox' as const, this.sandbox.platform]])
-    const parts = { platforms, directory: this.directory, loops }
+    const parts = { platforms, directory, loops }
     const worker = runWorker(app, await assembleWorker(app, parts))
     this.#workers.add(worker)
     return { ...worker, stop: () => this.#stop(worker) }

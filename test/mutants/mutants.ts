@@ -90,8 +90,18 @@ export const mutants: readonly Mutant[] = [
     'a crossing whose answer was lost it is still queued: the crossing that comes late does nothing, and whoever reads it anew crosses',
   ),
 
+  {
+    what: 'a release that asks for no token, anywhere',
+    patches: [
+      { marker: 'guard: token of a release', replace: 'const ours = row !== undefined' },
+      { marker: 'guard: settle token', replace: '' },
+    ],
+    test: 'a crossing whose answer was lost the token is of another attempt: nothing changes',
+    ...crossing,
+  },
+
   // The one way to end.
-  mutant(settling, 'guard: settle token', 'another attempt speaks submitting: nothing changes', 'or (true'),
+  mutant(settling, 'guard: settle token', 'another attempt speaks submitting: nothing changes'),
   mutant(
     settling,
     'guard: settle queued_no',

@@ -61,7 +61,8 @@ export function settleStatement(settlements: readonly Settlement[]): Sql {
             and o.state = 'queued' -- guard: settle queued rows only
             and (g.queued_no is null or o.queued_no = g.queued_no) -- guard: settle queued_no
           )
-          or (o.attempt_token = g.token -- guard: settle token
+          or (true
+            and o.attempt_token = g.token -- guard: settle token
             and o.state in ('submitting', 'ambiguous') -- guard: settle crossed rows only
             and (g.state <> 'ambiguous' or o.state = 'submitting') -- guard: settle unknown once
           ))
@@ -106,8 +107,7 @@ function columnsOf(ending: Ending): Columns {
         body: JSON.stringify(body),
       }
     }
-    case 'released':
-    case 'ambiguous':
+    default:
       return { ...none, state: ending.to, reason: ending.reason, detail: ending.detail ?? null }
   }
 }

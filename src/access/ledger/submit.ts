@@ -53,9 +53,6 @@ function requireSame(
   }
 }
 
-const unknown =
-  'Nobody can know yet whether this happened. Ask again with the same Idempotency-Key, or look at GET /operations/{operation_id}; a new key may do it twice.'
-
 async function claim(
   app: App,
   caller: Caller,
@@ -67,7 +64,7 @@ async function claim(
     // Two callers of one key in the same instant: the index of random ids may be the first to notice.
     if (isTaken(cause)) return undefined
     // The row may be there, and a host may take it.
-    if (isLost(cause)) throw new ApiError('outcome_ambiguous', { detail: unknown, cause })
+    if (isLost(cause)) throw new ApiError('outcome_ambiguous', { cause })
     throw cause
   }
 }
@@ -91,7 +88,7 @@ async function giveUp(app: App, queued: Queued): Promise<Settled> {
   } catch (cause) {
     if (cause instanceof ApiError && cause.code === 'store_unavailable' && cause.cause === undefined)
       throw cause
-    throw new ApiError('outcome_ambiguous', { detail: unknown, cause })
+    throw new ApiError('outcome_ambiguous', { cause })
   }
 }
 

@@ -1,14 +1,17 @@
 /** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
+
+import { forgiveWorker, listOwing } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
 import { quote } from '../../lib/text.ts'
-import { type Actor, record } from '../audit/audit.ts'
+import { type Actor, type Recorder, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
-export interface GateState {
+interface GateState {
   readonly name: Gate
   readonly enabled: boolean
   readonly changed_at: Date | null
@@ -53,7 +56,7 @@ export async function setGates(
   return listGates(app.db)
 }
 
-export interface AllowlistEntry {
+interface AllowlistEntry {
   readonly list: Allowlist
   readonly id: string
   readonly created_at: Date
@@ -84,20 +87,45 @@ export async function setAllowed(
 
 /** The switch that stops all sending, on every path and every process. */
 export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<{ dispatch: boolean }> {
-  await app.db.transaction(async (tx) => {
-    const changed = await tx.run(sql`
-      update settings set value = to_jsonb(${on}::boolean)
-      where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
-    if (changed > 0)
-      await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
-  })
+  await app.db.transaction((tx) => switchDispatch(app, tx, actor, on))
   await app.settings.refresh()
   return { dispatch: on }
 }
 
-export type DemoState = 'begun' | 'done'
+/** The same together with something else. */
+export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: boolean): Promise<void> {
+  const changed = await tx.run(sql`
+    update settings set value = to_jsonb(${on}::boolean)
+    where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
+  if (changed > 0)
+    await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
+}
 
-/** This instance is a demo: its people go on writing after a restart. One that was cut off is made anew. */
+export interface DispatchStatus {
+  readonly dispatch: boolean
+  /** Workers that found the database restored and have not put back what their journals know. Nothing is sent meanwhile. */
+  readonly owing: readonly { readonly id: string; readonly beat_at: Date }[]
+}
+
+export async function readDispatch(db: Db): Promise<DispatchStatus> {
+  const { on } = await db.one<{ on: boolean }>(
+    sql`select coalesce(bool_or(value = 'true'::jsonb), false) as on from settings where name = 'dispatch'`,
+  )
+  return { dispatch: on, owing: await listOwing(db) }
+}
+
+/** A worker whose disk is lost for good is not waited for any more. What its journals knew stays unknown. */
+export async function dispatchWithout(app: App, actor: Actor, worker_id: string): Promise<void> {
+  const forgiven = isUuid(worker_id) && (await forgiveWorker(app.db, worker_id))
+  if (!forgiven) {
+    throw new ApiError('not_found', { detail: `The worker ${quote(worker_id)} is not waited for.` })
+  }
+  await app.db.transaction((tx) => record(app, tx, actor, { action: 'dispatch.without', target: worker_id }))
+}
+
+type DemoState = 'begun' | 'done'
+
+/** Marks this instance as a demo, whose people go on writing after a restart. A half-made demo is made anew. */
 export async function markDemo(app: App, state: DemoState): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb(${state}::text))

@@ -8,7 +8,7 @@ import { type ChatId, type ChatNumber, chatNumber, parseTime } from '../../lib/s
 import { requireChat } from '../chats/chats.ts'
 import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.ts'
 
-export interface MessageQuery {
+interface MessageQuery {
   readonly before?: string | undefined
   readonly limit: number
 }
@@ -50,7 +50,7 @@ export async function listMessages(
     const left = deadline - performance.now()
     const fetched = left > 0 ? await fetchOlder(app, account.id, chat, left) : 'late'
     if (fetched !== 'fetched' && fetched !== 'complete') {
-      // What the store can begin is answered from it; what it cannot needs the platform.
+      // A page that begins with stored messages is answered, however short; an empty one needs the platform.
       if (rows.length === 0 && fetched !== 'late') throw refusalOf(fetched)
       break
     }
@@ -71,7 +71,7 @@ function refusalOf(fetched: Exclude<Fetched, 'fetched' | 'complete'>): ApiError 
   return new ApiError('flood_wait', { status: 503, retry_after: fetched.flood_seconds })
 }
 
-/** An empty page that is not the end leads back to itself: the past is still on its way. */
+/** An empty page that is not the end has a cursor to itself: older messages are still being fetched. */
 function pageText(
   rows: readonly Row[],
   { source, limit, more, asked }: { source: string; limit: number; more: boolean; asked: string | null },
@@ -102,7 +102,7 @@ export function messagePage(
     order by m.sent_at desc, m.id desc limit ${limit}`
 }
 
-/** A timestamp whose digits below the millisecond are the message's id: a cursor to one, a time to another. */
+/** A timestamp whose digits below the millisecond are the message's id, so that it is a time and an exact cursor. */
 function makeBefore([, at = '', id = '']: Row): string {
   return `${at.slice(0, -1)}${id.padStart(idDigits, '0')}Z`
 }

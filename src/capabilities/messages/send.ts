@@ -92,7 +92,7 @@ export const sendMessage = sendKind('send_message')
 export const startChatText = sendKind('start_chat_text', requireUnsuppressed)
 export const operations: readonly OperationKind[] = [sendMessage, startChatText]
 
-/** A file that is not all there is not sent. */
+/** Throws if chunks are missing, so that no partial file is sent. */
 async function* requireWhole(chunks: AsyncIterable<Buffer>, size: number): AsyncGenerator<Buffer> {
   let seen = 0
   for await (const chunk of chunks) {

@@ -1,17 +1,19 @@
-/** The ledger as a person sees it: what nobody knows, and their note on it. */
+/** The ledger for callers and operators: what became of operations, and notes on ambiguous ones. */
 import { type AmbiguousRow, findShown, listOperations } from '../../access/ledger/proofs.ts'
 import { closeByPerson } from '../../access/ledger/settle.ts'
 import type { App } from '../../app.ts'
-import type { Db } from '../../db/sql.ts'
+import type { Caller } from '../../contract.ts'
+import { type Db, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'
 import { quote } from '../../lib/text.ts'
+import type { State } from '../../operation.ts'
 import { type Actor, record } from '../audit/audit.ts'
 
 export type ClosedAs = 'sent' | 'not_sent'
 
-/** The newest first. `ambiguous`: those that nobody knows of and nobody has noted anything on. */
+/** The newest first. `ambiguous`: those whose outcome is unknown and that nobody has closed. */
 export async function listLedger(
   db: Db,
   wanted: { workspace_id?: string | undefined; ambiguous: boolean },
@@ -23,7 +25,7 @@ export async function listLedger(
   return listOperations(db, { workspace_id, ambiguous })
 }
 
-/** A note for people: the operation stays unknown, and its key is never used again. */
+/** Records what a person found out. The operation stays ambiguous, and its key never runs again. */
 export async function closeOperation(
   app: App,
   actor: Actor,
@@ -52,4 +54,85 @@ export async function closeOperation(
 
 function malformed(what: string, id: string, missing: string): ApiError {
   return new ApiError('not_found', { detail: `${quote(id)} is not ${what}.`, missing })
+}
+
+interface LedgerRow {
+  readonly id: string
+  readonly kind: string
+  readonly state: State
+  readonly account_id: string | null
+  readonly chat_id: string | null
+  readonly created_at: Date
+  readonly crossed_at: Date | null
+  readonly finished_at: Date | null
+  readonly reconciled: boolean
+  readonly reason: string | null
+  readonly message_id: string | null
+}
+
+/** One operation of the caller's workspace, with a sentence on what is known of it. */
+export async function describeOperation(
+  db: Db,
+  { workspace_id }: Caller,
+  id: string,
+): Promise<LedgerRow & { readonly detail: string }> {
+  const row = await db.maybe<LedgerRow & { cause: string | null; closed_as: ClosedAs | null }>(sql`
+    select coalesce(public_id, id) as id, kind, state, account_id, 'platform:chat:' || chat_id as chat_id, created_at,
+      crossed_at, finished_at, reconciled, reason, detail as cause, closed_as, coalesce(reply_body ->> 'message_id', proof_message_id::text) as message_id
+    from operations where workspace_id = ${workspace_id} and (id = ${id} or public_id = ${id})`)
+  if (!row) throw new ApiError('not_found', { detail: 'There is no such operation in this workspace.' })
+  const { cause, closed_as, ...shown } = row
+  return { ...shown, detail: sentenceOn(row) }
+}
+
+function sentenceOn({
+  state,
+  reason,
+  cause,
+  closed_as,
+  reconciled,
+}: {
+  readonly state: State
+  readonly reason: string | null
+  readonly cause: string | null
+  readonly closed_as: ClosedAs | null
+  readonly reconciled: boolean
+}): string {
+  switch (state) {
+    case 'queued':
+      return 'It waits for the worker that drives the account. Nothing was sent yet.'
+    case 'submitting':
+      return 'It is being submitted: its answer is awaited.'
+    case 'completed':
+      return reconciled
+        ? 'The platform accepted it. Its answer was lost, and a message that carries our random id proved it later.'
+        : 'The platform accepted it.'
+    case 'refused':
+      return `The platform refused it for good (${cause ?? reason}). Nothing was sent.`
+    case 'released':
+      return `Nothing was sent (${cause ?? reason}). The same Idempotency-Key may be used again.`
+    case 'ambiguous':
+      return `${unknownBecause(reason)} ${closed_as ? noteOf(closed_as) : watched}`
+  }
+}
+
+const watched =
+  "It is not sent again. The platform's updates and history are watched for its random id; a person may note it with `parley operation close`."
+
+function noteOf(closed_as: ClosedAs): string {
+  const what = closed_as === 'sent' ? 'sent' : 'not sent'
+  return `It is not sent again. A person has noted it as ${what}.`
+}
+
+function unknownBecause(reason: string | null): string {
+  switch (reason) {
+    case 'timeout':
+      return 'The platform did not answer in time, so nobody can know whether it was accepted.'
+    case 'lease':
+      return 'The process that submitted it ended or fell silent before it could say what became of it.'
+    case 'restored':
+      return 'The database was restored from an older copy, and a journal knows that it may have been submitted.'
+    default:
+      return 'The connection to the platform broke before its answer came.'
+  }
 }
