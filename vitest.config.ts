@@ -1,5 +1,9 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import type { Patch } from './test/faults/patch.ts'
 import { briefSessions, patientStore, withPatches } from './test/limits/patched.ts'
+
+/** One deliberate edit of the shipped source (`test/mutants`): the tests are expected to fail. */
+const mutant: readonly Patch[] = JSON.parse(process.env.TEST_MUTANT ?? '[]')
 
 /** The whole contract, the structure, and what needs no service: `npm run test:quick`. */
 const quick = [
@@ -52,7 +56,7 @@ function project(
 ): TestProjectInlineConfiguration {
   return {
     extends: true,
-    plugins: [withPatches(patches)],
+    plugins: [withPatches([...patches, ...mutant])],
     // How long a hang may take, not how fast a machine must be.
     test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, ...more },
   }

@@ -1,11 +1,20 @@
 /** The journal on its own: what was flushed can be read, whatever went wrong before it. */
-import { appendFile, mkdtemp, rm } from 'node:fs/promises'
+import {
+  appendFile,
+  type FileHandle,
+  mkdtemp,
+  open,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Remembered } from '../access/ledger/put-back.ts'
 import { newId } from '../lib/ids.ts'
-import { listJournals, openJournal, readJournal } from './journal.ts'
+import { listJournals, markReplayed, openJournal, readJournal } from './journal.ts'
 
 let directory: string
 beforeAll(async () => {
@@ -41,4 +50,70 @@ test('a line that a full disk cut off does not swallow the next one', async () =
     ['intent', 'second'],
     ['outcome', 'second'],
   ])
+})
+
+test('an intent resolves only when the disk has it', async () => {
+  const worker_id = newId()
+  const journal = await openJournal(directory, worker_id)
+  const probe = await open(join(directory, 'probe'), 'a')
+  const handles = Object.getPrototypeOf(probe) as FileHandle
+  await probe.close()
+  const flush = Promise.withResolvers<void>()
+  const flushed = vi.spyOn(handles, 'datasync').mockImplementation(() => flush.promise)
+  try {
+    let resolved = false
+    const intended = journal.intend(intent('flushed')).then(() => {
+      resolved = true
+    })
+    // An outcome needs no flush, and is written after the intent has been.
+    await vi.waitFor(async () => {
+      expect(await readFile(join(directory, `${worker_id}.0.jsonl`), 'utf8')).toContain('flushed')
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(resolved).toBe(false)
+    flush.resolve()
+    await intended
+    expect(flushed).toHaveBeenCalledTimes(1)
+  } finally {
+    flushed.mockRestore()
+    await journal.close()
+  }
+})
+
+test('a line whose bytes have changed is skipped and counted, the others are read', async () => {
+  const worker_id = newId()
+  const journal = await openJournal(directory, worker_id)
+  for (const id of ['before', 'flipped', 'after']) await journal.intend(intent(id))
+  await journal.close()
+  const path = join(directory, `${worker_id}.0.jsonl`)
+  await writeFile(path, (await readFile(path, 'utf8')).replace('flipped', 'fl1pped'))
+  const file = (await listJournals(directory)).find((one) => one.worker_id === worker_id)
+  if (!file) throw new Error('The journal is not there.')
+  const { entries, damaged } = await readJournal(directory, file)
+  expect([entries.map(({ id }) => id), damaged]).toEqual([['before', 'after'], 1])
+})
+
+test('a journal that was set aside and has grown since is not done', async () => {
+  const worker_id = newId()
+  const find = async () => (await listJournals(directory)).find((one) => one.worker_id === worker_id)
+  const journal = await openJournal(directory, worker_id)
+  await journal.intend(intent('one'))
+  const before = await find()
+  if (!before) throw new Error('The journal is not there.')
+  await markReplayed(directory, before)
+  expect(await find()).toMatchObject({ done: true })
+  await journal.intend(intent('two'))
+  expect(await find()).toMatchObject({ done: false })
+  await journal.close()
+})
+
+test('a journal that could not be written says so until it can be', async () => {
+  const worker_id = newId()
+  // A device that is always full, and the file in its place afterwards.
+  await symlink('/dev/full', join(directory, `${worker_id}.0.jsonl`))
+  const journal = await openJournal(directory, worker_id)
+  expect(await journal.isWritable()).toBe(true)
+  await expect(journal.intend(intent('lost'))).rejects.toThrow('ENOSPC')
+  expect(await journal.isWritable()).toBe(false)
+  await journal.close()
 })

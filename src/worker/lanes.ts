@@ -24,6 +24,7 @@ export class Lanes {
     const busy = this.#busy.get(account_id) ?? new Set()
     if (this.#running.has(id) || busy.has(lane) || busy.size >= lanesMax) return undefined
     const file = file_id !== null
+    // guard: files are fair
     if (file && (this.#files.size >= filesMax || this.#files.has(account_id))) return undefined
     this.#busy.set(account_id, busy.add(lane))
     this.#running.add(id)

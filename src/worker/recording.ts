@@ -136,7 +136,7 @@ const strikes: ReadonlySet<string> = new Set(['needs_login', 'restricted', 'bloc
 /** What is left of a wait that a journal tells of. */
 function secondsLeft(seconds: number, at: string | undefined): number {
   if (at === undefined) return seconds
-  return Math.max(0, seconds - (Date.now() - Date.parse(at)) / 1000) // guard: flood wait from its own time
+  return Math.max(0, Math.ceil(seconds - (Date.now() - Date.parse(at)) / 1000)) // guard: flood wait from its own time
 }
 
 function byAccount({ operation: one }: Learnt, { operation: other }: Learnt): number {

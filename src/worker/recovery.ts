@@ -138,6 +138,7 @@ export function replayLoop({ directory, worker_id, recorder }: Replay): Loop {
         const { name, size } = file
         if (told.get(name) !== size && (await replay(app, { directory, recorder }, file)))
           told.set(name, size)
+        // guard: a living journal is not set aside
         if (told.get(name) === size && ended.has(file.worker_id)) await markReplayed(directory, file)
       }
       return false

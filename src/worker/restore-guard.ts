@@ -153,7 +153,7 @@ export class RestoreGuard {
 
   async #keep(): Promise<void> {
     const { id, restore_counter, generation } = this.#seen
-    const owes = this.#owing ? this.#options.worker_id : null
+    const owes = this.#owing ? this.#options.worker_id : null // guard: a debt is kept on the disk
     const path = join(this.#options.directory, fileName)
     await writeFile(`${path}.new`, JSON.stringify({ id, restore_counter, generation, owes }), { mode: 0o600 })
     await rename(`${path}.new`, path)
@@ -167,7 +167,8 @@ function whyAtStart(
   instance: InstanceState & { readonly fresh: boolean },
 ): 'older' | 'generation' | 'unknown' | undefined {
   if (known?.id === instance.id) {
-    if (BigInt(instance.restore_counter) < BigInt(known.restore_counter)) return 'older'
+    if (BigInt(instance.restore_counter) < BigInt(known.restore_counter)) return 'older' // guard: an older copy is noticed
+    // guard: another generation is noticed
     return known.generation !== instance.generation ? 'generation' : undefined
   }
   return instance.fresh || config.instance_id === instance.id ? undefined : 'unknown'
@@ -202,6 +203,7 @@ function listPossible(entries: readonly Entry[]): Intent[] {
   for (const entry of entries) {
     if (entry.entry !== 'outcome') continue
     const { kind } = entry.outcome
+    // guard: what came to nothing is not put back
     if (kind === 'refused' || kind === 'flood_wait' || kind === 'not_written') nothing.add(entry.token)
     else if (kind === 'accepted') nothing.delete(entry.token)
   }

@@ -162,6 +162,7 @@ class Scene {
       ...all,
       journal: all.journal.filter(here),
       operations: all.operations.filter(here),
+      counters: all.counters?.filter(here) ?? [],
       restored: this.restored,
     }
     const [row] = evidence.operations

@@ -21,6 +21,7 @@ const attemptsMax = 80
 const crowdShare = 0.15
 const crowdMax = 5
 const repeatsAtOnce = 12
+const hangUpMsMax = 400
 
 /** What goes on the wire, and what the oracle is told of it. */
 export interface Wanted extends Pick<Asked, 'key' | 'kind' | 'account_id' | 'chat_id' | 'payload'> {
@@ -49,8 +50,18 @@ export function readStateOf({ unread, ...place }: Place & { unread: boolean }): 
   }
 }
 
-/** Asks once, the given process or the first that is there. No answer is an answer, too. */
-export async function ask(plant: Plant, wanted: Wanted, url = plant.urls[0]): Promise<Asked> {
+export interface How {
+  /** The process that is asked; the first that is there unless told. */
+  readonly url?: string | undefined
+  /** An API key of the workspace; its first one unless told. */
+  readonly api_key?: string
+  /** After so long the caller hangs up. */
+  readonly msMax?: number
+}
+
+/** Asks once. No answer is an answer, too. */
+export async function ask(plant: Plant, wanted: Wanted, how: How = {}): Promise<Asked> {
+  const { url = plant.urls[0], api_key = plant.tenant.key, msMax = answerMsMax } = how
   const { path, ...request } = wanted
   const asked = { ...request, asked_at: Date.now() }
   const silence = { answered_at: null, status: null, code: null, replayed: false, body: null }
@@ -59,12 +70,12 @@ export async function ask(plant: Plant, wanted: Wanted, url = plant.urls[0]): Pr
     const response = await fetch(`${url}/api/v1${path}`, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${plant.tenant.key}`,
+        authorization: `Bearer ${api_key}`,
         'content-type': 'application/json',
         'idempotency-key': wanted.key,
       },
       body: JSON.stringify(wanted.payload),
-      signal: AbortSignal.timeout(answerMsMax),
+      signal: AbortSignal.timeout(msMax),
     })
     const body = (await response.json()) as Record<string, unknown>
     return {
@@ -94,6 +105,10 @@ export interface ClientsOptions {
   readonly count: number
   /** How its keys begin; `c` unless told. */
   readonly prefix?: string
+  /** In this share of requests the caller hangs up before long. */
+  readonly hangUpShare?: number
+  /** The same key is asked for with several API keys of the workspace. */
+  readonly apiKeys?: boolean
   readonly kinds?: readonly (readonly [Kind, number])[]
   /** Before a key is tried for the first time: the moment to arrange a fault for its account. */
   readonly before?: (wanted: Wanted, random: Random) => Promise<void>
@@ -140,11 +155,8 @@ export function startClients(plant: Plant, options: ClientsOptions): Clients {
   async function persist(wanted: Wanted, random: Random): Promise<void> {
     for (let attempt = 1; attempt <= attemptsMax && !over; attempt++) {
       const crowd = random.chance(crowdShare) ? 2 + random.whole(crowdMax - 1) : 1
-      const urls = plant.urls
       const answers = await Promise.all(
-        Array.from({ length: crowd }, () =>
-          ask(plant, wanted, urls.length > 0 ? random.pick(urls) : undefined),
-        ),
+        Array.from({ length: crowd }, () => ask(plant, wanted, howOf(plant, random, options))),
       )
       history.push(...answers)
       const verdicts = answers.map(verdictOn)
@@ -172,6 +184,18 @@ export function startClients(plant: Plant, options: ClientsOptions): Clients {
       }
       await Promise.all(Array.from({ length: repeatsAtOnce }, repeatAll))
     },
+  }
+}
+
+function howOf(
+  { urls, tenant }: Plant,
+  random: Random,
+  { hangUpShare = 0, apiKeys = false }: ClientsOptions,
+): How {
+  return {
+    url: urls.length > 0 ? random.pick(urls) : undefined,
+    ...(apiKeys && { api_key: random.pick(tenant.keys) }),
+    ...(random.chance(hangUpShare) && { msMax: random.between(1, hangUpMsMax) }),
   }
 }
 

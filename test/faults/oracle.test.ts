@@ -262,6 +262,55 @@ const lies: readonly Lie[] = [
       () => ({ key: 'unheard of', status: 409, code: 'outcome_ambiguous' }),
     ),
   },
+  {
+    what: 'ambiguous, and its owner lived and never wrote',
+    promise: 'P4',
+    tell: (evidence) => {
+      const row = evidence.operations.find(({ state }) => state === 'ambiguous')
+      if (!row) return undefined
+      const { alive = [], transitions = [], intended: all = [] } = evidence
+      const by = transitions.findLast(({ operation_id }) => operation_id === row.id)?.by
+      const intended = all.filter((token) => token !== row.attempt_token)
+      return { ...evidence, intended, alive: by === undefined ? alive : [...alive, by] }
+    },
+  },
+  ...(['session_unavailable', 'provider_unavailable'] as const).map(
+    (code): Lie => ({
+      what: `503 ${code}, and then the same attempt was accepted`,
+      promise: 'P4',
+      tell: (evidence) => {
+        // The only answer, given before the platform accepted.
+        const keys = Map.groupBy(evidence.history, ({ kind, key }) => `${kind} ${key}`)
+        const asked = evidence.history.find(
+          (one) => isGoodSend(one) && keys.get(`${one.kind} ${one.key}`)?.length === 1,
+        )
+        const row = evidence.operations.find((one) => isSend(one) && one.idempotency_key === asked?.key)
+        const at = evidence.journal.find((entry) => entry.random_id === row?.random_id)?.at
+        if (!asked || !at) return undefined
+        const times = { asked_at: Date.parse(at) - 5, answered_at: Date.parse(at) - 1 }
+        const told = { ...asked, ...times, status: 503, code, body: null }
+        return { ...evidence, history: evidence.history.map((one) => (one === asked ? told : one)) }
+      },
+    }),
+  ),
+  ...([1, -1] as const).map(
+    (more): Lie => ({
+      what: `${more > 0 ? 'one more' : 'one less'} counted than was completed`,
+      promise: 'P6',
+      tell: (evidence) => {
+        const [first, ...others] = evidence.counters ?? []
+        return first && { ...evidence, counters: [{ ...first, sent: first.sent + more }, ...others] }
+      },
+    }),
+  ),
+  {
+    what: 'completed, and counted nowhere',
+    promise: 'P6',
+    tell: (evidence) => {
+      const some = evidence.counters?.length
+      return some ? { ...evidence, counters: evidence.counters?.slice(1) ?? [] } : undefined
+    },
+  },
   ...(['queued', 'submitting'] as const).map(
     (state): Lie => ({
       what: `${state} for ever`,
@@ -306,6 +355,7 @@ test('a restored database may forget an answer, but not undo what happened', () 
     ...evidence,
     operations: [{ ...row, state: 'ambiguous', reply_status: null, reply_body: null } as const],
     history: [asked, late],
+    counters: [],
     restored: true,
   }
   expect(judge(restored)).toEqual([])

@@ -2,7 +2,7 @@
  * The one oracle of every run: what the platform accepted, what the ledger says, and what the callers were told,
  * held against the promises of the ledger. Pure: it looks at evidence that others have gathered.
  *
- *   P1 never twice · P2 never forgotten · P3 never invented · P4 unknown is said · P7 every operation ends
+ *   P1 never twice · P2 never forgotten · P3 never invented · P4 unknown is said · P6 counts are true · P7 every operation ends
  *
  * Sends are exact: the random id ties a submission to its operation. Starts and read states carry none, so they are
  * counted for each account and chat: as many as are completed, at most as many as are completed or ambiguous.
@@ -30,6 +30,8 @@ export interface OperationRow {
   readonly reply_status: number | null
   readonly reply_body: unknown
   readonly reconciled: boolean
+  /** The day of its workspace on which it ended, as 2026-11-02. */
+  readonly finished_on?: string | null
 }
 
 /** One request as its caller saw it. Times are milliseconds of the caller's clock. */
@@ -64,14 +66,25 @@ export interface Evidence {
   readonly journal: readonly JournalEntry[]
   readonly operations: readonly OperationRow[]
   readonly history: readonly Asked[]
-  /** What only `rare.ts` counts. */
   readonly transitions?: readonly Transition[]
+  /** The processes that live at the end, by the names that `transitions` knows them by. */
+  readonly alive?: readonly string[]
+  /** The tokens of all attempts that any journal of any disk intended. */
+  readonly intended?: readonly string[]
+  readonly counters?: readonly Counter[]
   /** The database went back to an older copy: what was known may have become unknown, but never undone. */
   readonly restored?: boolean
 }
 
+/** How many messages an account has sent on a day, as limits and reports count them. */
+export interface Counter {
+  readonly account_id: string
+  readonly day: string
+  readonly sent: number
+}
+
 export interface Violation {
-  readonly promise: 'P1' | 'P2' | 'P3' | 'P4' | 'P7'
+  readonly promise: 'P1' | 'P2' | 'P3' | 'P4' | 'P6' | 'P7'
   readonly what: string
   readonly operation_id?: string
   readonly key?: string
@@ -92,6 +105,8 @@ export function judge(evidence: Evidence): Violation[] {
     ...checkSends(index),
     ...checkTexts(index),
     ...checkCounts(index),
+    ...checkNeverWritten(evidence),
+    ...checkCounters(evidence),
     ...evidence.operations.flatMap((row) => [...checkRow(row, index)]),
     ...[...index.asked.values()].flatMap((asked) => [...checkAnswers(asked, index)]),
   ]
@@ -231,6 +246,35 @@ function* checkRow(row: OperationRow, { sends, evidence }: Index): Generator<Vio
   }
 }
 
+/** P4: a process that lives and never wrote the attempt down knows that nothing was sent, and has to say so. */
+function* checkNeverWritten(evidence: Evidence): Generator<Violation> {
+  const { operations, transitions = [], alive = [], intended, restored } = evidence
+  if (!intended || restored) return
+  const written = new Set(intended)
+  const crossedBy = new Map<string, string>()
+  for (const { operation_id, to, by } of transitions) if (to === 'submitting') crossedBy.set(operation_id, by)
+  for (const row of operations) {
+    const by = crossedBy.get(row.id)
+    if (row.state !== 'ambiguous' || by === undefined || !alive.includes(by)) continue
+    if (row.attempt_token === null || written.has(row.attempt_token)) continue
+    yield { promise: 'P4', what: `ambiguous, and ${by} lives and never wrote it`, ...named(row) }
+  }
+}
+
+/** P6: what is counted as sent is what was completed, for each account and day. */
+function* checkCounters({ operations, counters }: Evidence): Generator<Violation> {
+  if (!counters) return
+  const sends = operations.filter((row) => kindOf(row) === 'send' && row.state === 'completed')
+  const completed = groupBy(sends, ({ account_id, finished_on }) => `${account_id} ${finished_on}`)
+  const counted = new Map(counters.map(({ account_id, day, sent }) => [`${account_id} ${day}`, sent]))
+  for (const place of new Set([...completed.keys(), ...counted.keys()])) {
+    const own = completed.get(place) ?? []
+    const sent = counted.get(place) ?? 0
+    if (sent === own.length) continue
+    yield { promise: 'P6', what: `${place}: counted ${sent}, completed ${own.length}`, ...named(own[0]) }
+  }
+}
+
 /** What the callers of one key were told, in the order in which they asked. */
 function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violation> {
   const [first] = asked
@@ -268,9 +312,36 @@ function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violati
     yield { promise: 'P3', what: `a success was followed by ${undone.status} ${undone.code}`, ...at }
 
   const acceptedAt = row && kind === 'send' ? index.sends.get(sendOf(row))?.[0]?.at : undefined
+  if (acceptedAt && !evidence.restored) yield* checkNothingSent(asked, Date.parse(acceptedAt), at)
   const denied = acceptedAt && asked.find((one) => one.asked_at > Date.parse(acceptedAt) && isNo(one))
   if (denied) {
     yield { promise: 'P2', what: `accepted, and then denied with ${denied.status} ${denied.code}`, ...at }
+  }
+}
+
+/** Answers that promise: nothing was sent, and nothing will be unless somebody asks again. */
+const nothingSent = new Set(['session_unavailable', 'provider_unavailable', 'flood_wait'])
+
+/**
+ * P4: a caller was told that nothing was sent, and then it was, although nobody had asked again. A request without an
+ * answer, or with one that leaves it open, may always be the one that was executed.
+ */
+function* checkNothingSent(
+  asked: readonly Asked[],
+  acceptedAt: number,
+  at: Partial<Violation>,
+): Generator<Violation> {
+  const before = asked.filter(({ asked_at }) => asked_at <= acceptedAt)
+  const isOver = ({ status, code, answered_at }: Asked) =>
+    status !== null && answered_at !== null && answered_at < acceptedAt && nothingSent.has(code ?? '')
+  const stands = (one: Asked) =>
+    isOver(one) || (one.code === 'operation_in_progress' && (one.answered_at ?? acceptedAt) < acceptedAt)
+  const told = before.find(isOver)
+  if (!told || !before.every(stands)) return
+  yield {
+    promise: 'P4',
+    what: `${told.status} ${told.code} said that nothing was sent, and then it was`,
+    ...at,
   }
 }
 

@@ -21,11 +21,12 @@ import { openDatabase } from '../../src/db/pool.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
+import { listJournals, readJournal } from '../../src/worker/journal.ts'
 import { until } from '../harness/process.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
 import { Member } from './member.ts'
-import type { Asked, Evidence, OperationRow, Transition } from './oracle.ts'
+import type { Asked, Counter, Evidence, OperationRow, Transition } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { Postgres } from './postgres.ts'
 import { prepareDatabase, type Tenant } from './tenant.ts'
@@ -183,7 +184,9 @@ export class Plant {
   operations(): Promise<OperationRow[]> {
     return this.db.rows<OperationRow>(sql`
       select id, kind, idempotency_key, state, reason, account_id, chat_id, random_id, attempt_no, attempt_token,
-        reply_status, reply_body, reconciled
+        reply_status, reply_body, reconciled,
+        to_char(finished_at at time zone (select timezone from workspaces w where w.id = workspace_id), 'YYYY-MM-DD')
+          as finished_on
       from operations where effect = 'platform' order by created_at, id`)
   }
 
@@ -199,12 +202,28 @@ export class Plant {
   }
 
   async evidence(history: readonly Asked[]): Promise<Evidence> {
-    const [journal, operations, transitions] = await Promise.all([
+    const [journal, operations, transitions, intended, counters] = await Promise.all([
       this.journal(),
       this.operations(),
       this.transitions(),
+      this.#intended(),
+      this.db.rows<Counter>(sql`select account_id, day::text, sent from account_days where sent > 0`),
     ])
-    return { journal, operations, history, transitions }
+    const alive = this.members.filter((member) => member.alive).map(({ name }) => name)
+    return { journal, operations, history, transitions, alive, intended, counters }
+  }
+
+  /** What the journals of all disks say that somebody was about to send. */
+  async #intended(): Promise<string[]> {
+    const tokens: string[] = []
+    for (const { verb, number } of this.members) {
+      const directory = join(this.directory, `${verb}-${number}`, 'ledger')
+      for (const file of await listJournals(directory)) {
+        const { entries } = await readJournal(directory, file)
+        tokens.push(...entries.filter(({ entry }) => entry === 'intent').map(({ token }) => token))
+      }
+    }
+    return tokens
   }
 
   /**

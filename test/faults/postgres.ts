@@ -12,6 +12,10 @@ import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
 import type { Connection } from '../../src/db/pool.ts'
 
 const startAttemptsMax = 100
+/** More than any server of a plant has. */
+const connectionsMax = 300
+const yes = () => true
+const no = () => false
 
 export class Postgres {
   readonly #data_dir: string
@@ -76,6 +80,43 @@ export class Postgres {
     const pid = await this.#pid()
     const children = signal === 'SIGKILL' ? await childrenOf(pid) : []
     for (const each of [pid, ...children]) kill(each, signal)
+  }
+
+  /** All of it stands still, with every connection open. */
+  async freeze(ms: number): Promise<void> {
+    const pid = await this.#pid()
+    // The first of them first: it makes no new ones meanwhile.
+    kill(pid, 'SIGSTOP')
+    await this.freezeProcesses([pid, ...(await childrenOf(pid))], ms)
+  }
+
+  async freezeProcesses(pids: readonly number[], ms: number): Promise<void> {
+    for (const pid of pids) kill(pid, 'SIGSTOP')
+    try {
+      await sleep(ms)
+    } finally {
+      for (const pid of pids) kill(pid, 'SIGCONT')
+    }
+  }
+
+  /** Every connection there is is taken, so that nobody else gets a new one. */
+  async exhaust(database: string, ms: number): Promise<void> {
+    const clients: pg.Client[] = []
+    const take = async () => {
+      const client = new pg.Client({ ...this.#connection, database, connectionTimeoutMillis: 2_000 })
+      client.on('error', () => {})
+      clients.push(client)
+      await client.connect()
+    }
+    try {
+      // Those that end meanwhile are taken as well.
+      const until = performance.now() + ms
+      while (performance.now() < until) {
+        if (clients.length >= connectionsMax || !(await take().then(yes, no))) await sleep(50)
+      }
+    } finally {
+      await Promise.all(clients.map((client) => client.end().catch(no)))
+    }
   }
 
   /** Resolves once the database answers. */

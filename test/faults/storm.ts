@@ -1,12 +1,13 @@
 /**
- * The ledger in a storm: real processes are killed, paused and started again under load while PostgreSQL crashes,
- * connections break at COMMIT and the platform misbehaves at every third call. In the end every operation must have
- * ended, and the oracle must find nothing.
+ * The ledger in a storm: real processes are killed, paused and started again under load while PostgreSQL crashes, stands
+ * still, lets nobody in and ends connections, commits are lost, the platform misbehaves at every third call, callers hang
+ * up or ask with several API keys, and people switch accounts and sending off and on. In the end every operation must
+ * have ended, and the oracle must find nothing.
  *
  *   npm run test:storm -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep] [--patch JSON]
  *
  * The seed decides who is hit and how; when it hits is up to the machine. Exit 1: a promise was broken, or a state
- * that the run was meant to reach was never reached (that only for 100 kills and more). `--keep` leaves the data
+ * that the run was meant to reach was never reached (that only for 80 kills and more). `--keep` leaves the data
  * directories, and writes the evidence beside them. `--patch` gives every process a deliberate bug (`patch.ts`): then
  * the storm is expected to fail.
  */
@@ -16,6 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { endProcesses } from '../harness/process.ts'
 import { type Clients, startClients } from './clients.ts'
+import { type Disturbance, disturb, disturbances } from './disturbances.ts'
 import type { Fate } from './lossy.ts'
 import type { Member } from './member.ts'
 import { judge } from './oracle.ts'
@@ -36,9 +38,12 @@ const startingShare = 0.15
 const lastShare = 0.1
 /** After this share of the kills the leases of the dead process end at once. After the others they run out in time. */
 const hastenShare = 0.8
+/** So many kills come with something else that goes wrong (`disturbances.ts`), each kind in its turn. */
+const disturbedShare = 0.35
+const hangUpShare = 0.05
 const startAttemptsMax = 200
 /** Below this many kills a rare state may be missed by chance. */
-const enoughKills = 100
+const enoughKills = 80
 
 const mustReach: readonly (keyof Rare)[] = [
   'ambiguous_by_timeout',
@@ -72,6 +77,14 @@ const seed = Number(values.seed)
 /** What the processes complained of, and what happened to them. */
 const errors: Record<string, number> = {}
 const hits = { serve: 0, work: 0, sandbox: 0, starting: 0, postgres: 0, pause: 0, died: 0 }
+const disturbed: Record<Disturbance, number> = {
+  freeze_postgres: 0,
+  freeze_backend: 0,
+  exhaust_connections: 0,
+  terminate_backends: 0,
+  flip_account: 0,
+  flip_dispatch: 0,
+}
 
 class Storm {
   readonly #plant: Plant
@@ -79,6 +92,8 @@ class Storm {
   /** What goes on in the background: restarts and pauses. */
   readonly #pending = new Set<Promise<void>>()
   readonly #raising = new Set<Member>()
+  #disturbing = false
+  #disturbances = 0
 
   constructor(plant: Plant, random: Random) {
     this.#plant = plant
@@ -90,6 +105,7 @@ class Storm {
     const begun = performance.now()
     let told = begun
     for (let n = 1; n <= kills; n++) {
+      if (!this.#disturbing && this.#random.chance(disturbedShare)) this.#do(this.#disturb())
       await this.#strike()
       if (performance.now() - told > 10_000 || n === kills) {
         told = performance.now()
@@ -123,6 +139,18 @@ class Storm {
       this.#do(this.#kill(member))
     }
     await sleep(random.between(0, 500))
+  }
+
+  /** One at a time, so that each shows what it does. */
+  async #disturb(): Promise<void> {
+    const what = disturbances[this.#disturbances++ % disturbances.length] ?? 'flip_account'
+    this.#disturbing = true
+    try {
+      await disturb(this.#plant, this.#random.fork(this.#disturbances), what)
+      disturbed[what]++
+    } finally {
+      this.#disturbing = false
+    }
   }
 
   /** Somebody who runs; mostly not the last one of its role, so that the load goes on. */
@@ -228,6 +256,8 @@ async function main(): Promise<number> {
     const clients = startClients(plant, {
       random,
       count: Number(values.clients),
+      hangUpShare,
+      apiKeys: true,
       before: async ({ account_id, kind }, chance) => {
         if (raging && chance.chance(faultShare)) await plant.fault(drawFault(chance, account_id, kind))
       },
@@ -262,16 +292,21 @@ async function conclude(plant: Plant, clients: Clients): Promise<number> {
   const rare = countRare(evidence, plant.lossy?.boundaries)
   tellTable('hits', { ...hits, other_commits_lost: sum(plant.lossy?.others) })
   for (const member of plant.members) countErrors(errors, member.output())
+  tellTable('disturbances', disturbed)
   tellTable('errors in logs', errors)
   tellOutcomes(evidence)
   tellTable('reached', { ...rare })
-  const missing = kills >= enoughKills ? listMissing(rare, mustReach) : []
+  const missing = kills >= enoughKills ? [...listMissing(rare, mustReach), ...listUndisturbed()] : []
   for (const violation of violations.slice(0, 50)) say(`VIOLATION ${JSON.stringify(violation)}`)
   if (late) say(late)
   for (const name of missing) say(`NEVER REACHED ${name}`)
   say(`seed ${seed}: ${violations.length} violations, ${missing.length} states never reached`)
   if (values.keep) await writeFile(join(plant.directory, 'evidence.json'), JSON.stringify(evidence))
   return violations.length > 0 || missing.length > 0 || late ? 1 : 0
+}
+
+function listUndisturbed(): Disturbance[] {
+  return disturbances.filter((what) => disturbed[what] === 0)
 }
 
 function sum(cuts: { before: number; after: number } | undefined): number {

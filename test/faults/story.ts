@@ -1,6 +1,6 @@
 /** Evidence of runs in which nothing went wrong, made up: what the oracle is tested with. */
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
-import type { Asked, Evidence, Kind, OperationRow, State } from './oracle.ts'
+import type { Asked, Counter, Evidence, Kind, OperationRow, State, Transition } from './oracle.ts'
 
 /** Each is one way in which an operation may honestly end. */
 export const plots = [
@@ -27,6 +27,10 @@ export interface Scene {
   readonly chat: number
 }
 
+const alive = 'work-0.2'
+const dead = 'work-0.1'
+const day = '2026-11-02'
+
 const names: Record<Kind, string> = {
   send: 'send_message',
   start: 'start_chat',
@@ -36,13 +40,16 @@ const names: Record<Kind, string> = {
 export function tell(scenes: readonly Scene[]): Evidence {
   const story = new Story()
   for (const [n, scene] of scenes.entries()) story.add(n, scene)
-  return { journal: story.journal, operations: story.operations, history: story.history }
+  const { journal, operations, history, transitions, intended } = story
+  return { journal, operations, history, transitions, intended, alive: [alive], counters: story.counters() }
 }
 
 class Story {
   readonly journal: JournalEntry[] = []
   readonly operations: OperationRow[] = []
   readonly history: Asked[] = []
+  readonly transitions: Transition[] = []
+  readonly intended: string[] = []
   #now = Date.UTC(2026, 10, 2, 9)
 
   add(n: number, { kind, plot, account, chat }: Scene): void {
@@ -85,8 +92,15 @@ class Story {
         at,
       })
     }
-    const keep = (state: State, reason: string | null, attempt_no = 1, reconciled = false) =>
-      void this.operations.push({
+    const keep = (
+      state: State,
+      reason: string | null,
+      attempt_no = 1,
+      { reconciled = false, by = alive, written = true } = {},
+    ) => {
+      if (attempt_no > 0) this.#cross(id, by)
+      if (attempt_no > 0 && written) this.intended.push(`token-${n}-${attempt_no}`)
+      this.operations.push({
         id,
         kind: names[kind],
         idempotency_key: request.key,
@@ -100,7 +114,9 @@ class Story {
         reply_status: state === 'completed' ? 200 : null,
         reply_body: state === 'completed' ? body : null,
         reconciled,
+        finished_on: day,
       })
+    }
     const acts: Record<Plot, () => void> = {
       completed: () => {
         accept()
@@ -149,7 +165,7 @@ class Story {
         accept()
         ask(503, 'outcome_ambiguous')
         ask(200, null, true)
-        keep('completed', null, 1, true)
+        keep('completed', null, 1, { reconciled: true })
       },
       ambiguous_sent: () => {
         accept()
@@ -159,7 +175,7 @@ class Story {
       },
       ambiguous_not_sent: () => {
         ask(503, 'outcome_ambiguous')
-        keep('ambiguous', 'lease_expired')
+        keep('ambiguous', 'lease_expired', 1, { by: dead, written: false })
       },
       refused: () => {
         ask(403, 'chat_unavailable')
@@ -177,6 +193,20 @@ class Story {
       never_reached: () => ask(null),
     }
     acts[plot]()
+  }
+
+  #cross(operation_id: string, by: string): void {
+    const at = this.#tick()
+    const change = { from: 'queued', to: 'submitting', reason: null, reconciled: false } as const
+    this.transitions.push({ operation_id, ...change, by, at })
+  }
+
+  /** What is counted of all this. */
+  counters(): Counter[] {
+    const sends = this.operations.filter(({ kind, state }) => kind === names.send && state === 'completed')
+    return [...Map.groupBy(sends, ({ account_id }) => account_id ?? '')].map(([account_id, own]) => {
+      return { account_id, day, sent: own.length }
+    })
   }
 
   #tick(): number {

@@ -17,6 +17,8 @@ export interface Tenant {
   readonly workspace_id: string
   readonly user_id: string
   readonly key: string
+  /** The same key, and others of the same workspace. */
+  readonly keys: readonly string[]
   readonly accounts: readonly string[]
 }
 
@@ -82,13 +84,17 @@ export async function prepareDatabase(
     await setGates(app, 'system', { names: ['all'], enabled: true })
     const { id: workspace_id } = await createWorkspace(app, 'system', { name: 'Plant' })
     const { id: user_id } = await createUser(app, 'system', { email: 'ana@plant.example', workspace_id })
-    const { key } = await createKey(app, 'system', { workspace_id, user_id, name: 'plant', scopes })
+    const keys: string[] = []
+    for (const name of ['plant', 'second', 'third']) {
+      keys.push((await createKey(app, 'system', { workspace_id, user_id, name, scopes })).key)
+    }
+    const [key = ''] = keys
     const accounts: string[] = []
     for (let n = 0; n < wanted.accounts; n++) {
       const account = { workspace_id, platform: 'sandbox', name: `Account ${n}` } as const
       accounts.push((await createAccount(app, 'system', account)).id)
     }
-    return { workspace_id, user_id, key, accounts }
+    return { workspace_id, user_id, key, keys, accounts }
   } finally {
     await app.close()
   }

@@ -1,5 +1,6 @@
 /** One PostgreSQL for the whole run: a migrated template that every test file copies in 30 ms. */
 import { rm } from 'node:fs/promises'
+import type { ProvidedContext } from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -14,22 +15,34 @@ declare module 'vitest' {
 
 export const template = 'parley_template'
 
-export async function setup(project: TestProject): Promise<() => Promise<void>> {
+export type Cluster = ProvidedContext['cluster']
+
+export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  // Whoever runs many small runs of tests brings one for all of them.
+  if (process.env.TEST_CLUSTER) {
+    project.provide('cluster', JSON.parse(process.env.TEST_CLUSTER))
+    return undefined
+  }
+  const { cluster, close } = await openCluster()
+  project.provide('cluster', cluster)
+  return close
+}
+
+export async function openCluster(): Promise<{ cluster: Cluster; close: () => Promise<void> }> {
   const data_dir = await makeScratch('parley-test-')
   const embedded = await openEmbedded({ data_dir, claim: 'service' })
   const { host = '', user = '', password } = embedded.connection
-  const teardown = async () => {
+  const close = async () => {
     await embedded.close()
     await rm(data_dir, { recursive: true, force: true })
   }
   try {
     await makeTemplate(embedded.connection)
   } catch (error) {
-    await teardown()
+    await close()
     throw error
   }
-  project.provide('cluster', { host, user, password: String(password) })
-  return teardown
+  return { cluster: { host, user, password: String(password) }, close }
 }
 
 async function makeTemplate(connection: Connection): Promise<void> {

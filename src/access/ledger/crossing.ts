@@ -133,10 +133,13 @@ function accountFits(worker_id: string): Sql {
 export function releaseNeverSent(app: App, { id, token }: Pick<Crossing, 'id' | 'token'>): Promise<void> {
   return app.db.transaction(async (tx) => {
     const row = await tx.maybe<{ state: string; attempt_token: string | null }>(sql`
-      select state, attempt_token from operations where id = ${id} for update`)
+      select state, attempt_token from operations where id = ${id}
+      for update -- guard: the release waits for the row
+      `)
     const ours = row?.attempt_token === token // guard: token of a release
     if (row?.state === 'queued') {
       const fresh = app.sources.newToken()
+      // guard: a late crossing finds another token
       await tx.run(sql`update operations set attempt_token = ${fresh} where id = ${id} and state = 'queued'`)
     } else if (ours) {
       const ending = { to: 'released', reason: 'never_written', detail: 'lost_commit' } as const

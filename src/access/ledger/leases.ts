@@ -74,7 +74,8 @@ interface Renewal {
 export async function renewLeases(db: Db, worker_id: string, renewals: readonly Renewal[]): Promise<void> {
   await db.run(sql`
     update account_hosts h set lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
-      observed_at = case when h.observed_at is not null
+      observed_at = case
+        when h.observed_at is not null -- guard: renewing makes nothing live
         then greatest(h.observed_at, real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
     from unnest(${renewals.map(({ account_id }) => account_id)}::text[],
       ${renewals.map(({ epoch }) => epoch)}::bigint[],

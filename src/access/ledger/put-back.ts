@@ -25,7 +25,7 @@ export interface Remembered {
 export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered): Promise<boolean> {
   const known = await tx.maybe<{ id: string; state: string; attempt_token: string | null }>(sql`
     select id, state, attempt_token from operations where id = ${entry.id}
-      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key})
+      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
     order by id for update`)
   const kind = kinds.get(entry.kind)
   const row = known
@@ -42,6 +42,7 @@ async function reopen(
   { id, state, attempt_token }: { id: string; state: string; attempt_token: string | null },
 ): Promise<SettledOperation | undefined> {
   if (state === 'completed' || state === 'refused') return undefined
+  // guard: a known attempt is not put back
   if ((state === 'submitting' || state === 'ambiguous') && attempt_token === entry.token) return undefined
   // The guard knows no shorter way.
   await tx.run(sql`

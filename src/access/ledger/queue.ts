@@ -22,7 +22,8 @@ export function listQueued(db: Db, account_ids: readonly string[]): Promise<Queu
     select q.* from unnest(${account_ids}::text[]) as a (id) cross join lateral (
       select * from (
         select * from (
-          select distinct on (o.chat_id) ${executable}, o.queued_no, o.attempt_token, o.created_at
+          select distinct on (o.chat_id) -- guard: a chat hides no other
+            ${executable}, o.queued_no, o.attempt_token, o.created_at
           from operations o where o.account_id = a.id and o.state = 'queued' and o.chat_id is not null
           order by o.chat_id, o.created_at, o.id) chats
         union all

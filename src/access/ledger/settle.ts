@@ -36,6 +36,7 @@ export async function settle(
 ): Promise<SettledOperation[]> {
   if (settlements.length === 0) return []
   const rows = await tx.rows<SettledOperation>(settleStatement(settlements))
+  // guard: the kind is told in the same transaction
   for (const [kind, own] of Map.groupBy(rows, (row) => row.kind)) await kinds.get(kind)?.settled(tx, own)
   return rows
 }
@@ -56,12 +57,14 @@ export function settleStatement(settlements: readonly Settlement[]): Sql {
       select g.*, o.from_state from given g cross join lateral (
         select o.state as from_state from operations o
         where o.id = g.id and o.effect = 'platform' and (
-          (g.token is null and o.state = 'queued'
+          (g.token is null
+            and o.state = 'queued' -- guard: settle queued rows only
             and (g.queued_no is null or o.queued_no = g.queued_no) -- guard: settle queued_no
           )
-          or (o.state in ('submitting', 'ambiguous')
+          or (true
             and o.attempt_token = g.token -- guard: settle token
-            and (g.state <> 'ambiguous' or o.state = 'submitting')
+            and o.state in ('submitting', 'ambiguous') -- guard: settle crossed rows only
+            and (g.state <> 'ambiguous' or o.state = 'submitting') -- guard: settle unknown once
           ))
         for update) o)
     update operations o set
@@ -146,10 +149,8 @@ export async function complete(
   ])
   const changed = new Set(rows.map(({ id }) => id))
   for (const { kind, own } of byKind) {
-    kind.count(
-      tx,
-      own.filter(({ operation }) => changed.has(operation.id)),
-    ) // guard: counted once
+    const fresh = own.filter(({ operation }) => changed.has(operation.id)) // guard: counted once
+    kind.count(tx, fresh)
   }
   return rows
 }

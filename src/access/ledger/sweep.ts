@@ -15,8 +15,11 @@ export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
       select o.id, o.attempt_token as token from operations o
       where o.effect = 'platform' and o.state = 'submitting' and (o.lease_until < real_now()
         or o.lease_until > real_now() + make_interval(secs => ${leaseSecondsMax}) -- guard: lease too far ahead
-        or exists (select from workers w where w.id = o.owner and w.stopped_at is not null))
-      order by o.id limit ${sweptMax} for update of o skip locked`)
+        or exists (select from workers w where w.id = o.owner and w.stopped_at is not null) -- guard: swept with its worker
+        )
+      order by o.id limit ${sweptMax}
+      for update of o skip locked -- guard: sweep waits for nobody
+      `)
     const expired = await tx.rows<{ id: string; queued_no: number }>(sql`
       select o.id, o.queued_no from operations o
       where o.state = 'queued' and o.effect = 'platform' and o.expires_at < real_now()

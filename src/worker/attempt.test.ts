@@ -1,0 +1,249 @@
+/** One attempt from the boundary to what was learnt, with everything real but the one thing that goes wrong. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LedgerRows } from '../../test/harness/ledger-rows.ts'
+import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
+import type { Held } from '../access/ledger/leases.ts'
+import type { App } from '../app.ts'
+import { type Database, sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import type { Session } from '../platform/port.ts'
+import { attempt, type Driven, type Ways } from './attempt.ts'
+import { Boundary } from './boundary.ts'
+import { Echoes } from './echoes.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { Ledger } from './ledger.ts'
+import { Recorder } from './recording.ts'
+
+let place: Workplace
+let rows: LedgerRows
+let person: number
+const journals: Journal[] = []
+beforeAll(async () => {
+  place = await openWorkplace()
+  rows = new LedgerRows(place.service, await place.service.tenant())
+  person = place.person()
+})
+afterAll(async () => {
+  await Promise.all(journals.map((journal) => journal.close()))
+  await place.close()
+})
+
+interface Stage {
+  readonly held: Held
+  readonly id: string
+  readonly ways: Ways
+  readonly account: Driven
+  readonly session: Session
+  /** The worker's own journal. */
+  readonly journal_id: string
+}
+
+/** An account with a session, and one message that waits for it. */
+async function stage(app: App = rows.app): Promise<Stage> {
+  const held = await rows.account()
+  const listener = { updates: async () => {}, closed: () => {} }
+  const { account_id } = held
+  const connected = await place.sandbox.platform.connect(
+    { account_id, name: 'Sales', position: null },
+    listener,
+  )
+  if (connected.kind !== 'accepted') throw new Error('The sandbox did not connect.')
+  place.write(account_id, person, 'hello')
+  const id = await rows.operation(held, { chat_id: String(person) })
+  const instance = await rows.instance()
+  const journal_id = newId()
+  const journal = await openJournal(place.directory, journal_id)
+  journals.push(journal)
+  const ways: Ways = {
+    boundary: new Boundary(app, { instance: () => instance, behind: () => {} }),
+    journal,
+    recorder: new Recorder(app, { count: () => {} }),
+    echoes: new Echoes(app),
+  }
+  const account = { held, session: connected.value, awaits: () => {} }
+  return { held, id, ways, account, session: connected.value, journal_id }
+}
+
+async function run(app: App, { id, ways, account }: Stage): Promise<void> {
+  await attempt(app, ways, await rows.queued(id), account)
+}
+
+/** What the platform accepted of the account. */
+function accepted({ held }: Stage): number {
+  return place.sandbox.world.state.journal.filter(({ account_id }) => account_id === held.account_id).length
+}
+
+/** The database, with one of its ways changed. */
+function changed(change: Partial<Database>): App {
+  const { app } = rows
+  const db = new Proxy(app.db, {
+    get(target, name) {
+      if (name in change) return change[name as keyof Database]
+      const value = target[name as keyof Database]
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return { ...app, db }
+}
+
+test('what is queued is sent once and completed', async () => {
+  const one = await stage()
+  await run(rows.app, one)
+  expect(await rows.row(one.id)).toMatchObject({ state: 'completed', attempt_no: 1 })
+  expect(accepted(one)).toBe(1)
+})
+
+test('a journal that cannot be written: nothing is sent', async () => {
+  const one = await stage()
+  await one.ways.journal.close()
+  await run(rows.app, one)
+  expect(await rows.row(one.id)).toMatchObject({
+    state: 'released',
+    reason: 'never_written',
+    detail: 'journal',
+  })
+  expect(accepted(one)).toBe(0)
+})
+
+test('the journal knows of it before the platform does', async () => {
+  const one = await stage()
+  const send = one.session.send.bind(one.session)
+  let written = ''
+  Object.assign(one.session, {
+    send: async (message: Parameters<Session['send']>[0]) => {
+      written = await readFile(join(place.directory, `${one.journal_id}.0.jsonl`), 'utf8')
+      return send(message)
+    },
+  })
+  await run(rows.app, one)
+  expect(written).toContain(one.id)
+  expect(accepted(one)).toBe(1)
+})
+
+/** A process that is held up for long at the moment when the boundary is asked. */
+function heldUp(): App {
+  const { sources } = rows.app
+  let late = 0
+  const slow = {
+    ...sources,
+    now: () => sources.now() + late,
+    newToken: () => {
+      late = 60_000
+      return sources.newToken()
+    },
+  }
+  return { ...rows.app, sources: slow }
+}
+
+test('a process that was held up since before the boundary sends nothing, and says so', async () => {
+  const app = heldUp()
+  const one = await stage(app)
+  await run(app, one)
+  expect(await rows.row(one.id)).toMatchObject({
+    state: 'released',
+    reason: 'never_written',
+    detail: 'deadline',
+  })
+  expect(accepted(one)).toBe(0)
+})
+
+test('a stored message carries the random id: it is not sent again, and completed', async () => {
+  const one = await stage()
+  await rows.message(one.held, one.id, '900')
+  await run(rows.app, one)
+  const row = await rows.row(one.id)
+  expect(row).toMatchObject({ state: 'completed', reply_body: { message_id: '900', operation_id: one.id } })
+  expect(accepted(one)).toBe(0)
+})
+
+describe('the answer to the crossing is lost', () => {
+  /** The statement is done, and its connection breaks. */
+  function losing(more: Partial<Database> = {}): App {
+    const { db } = rows.app
+    return changed({
+      async rows<T>(statement: Parameters<Database['rows']>[0]) {
+        const found = await db.rows<T>(statement)
+        if (!statement.text.includes('accounts_given')) return found
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      },
+      ...more,
+    })
+  }
+
+  test('nothing is sent, and the row is released', async () => {
+    const app = losing()
+    const one = await stage(app)
+    await run(app, one)
+    expect(accepted(one)).toBe(0)
+    expect(await rows.row(one.id)).toMatchObject({ state: 'released', reason: 'never_written' })
+  })
+
+  test('and the release fails at first: it is said again until it is heard', async () => {
+    let failures = 2
+    const app = losing({ transaction: (work) => (failures-- > 0 ? away() : rows.db.transaction(work)) })
+    const one = await stage(app)
+    await run(app, one)
+    expect(await rows.row(one.id)).toMatchObject({ state: 'released', reason: 'never_written' })
+  })
+})
+
+function away(): Promise<never> {
+  return Promise.reject(new ApiError('store_unavailable'))
+}
+
+test('an outcome that the database does not take is told again until it does', async () => {
+  let failures = 2
+  const app = changed({ transaction: (work) => (failures-- > 0 ? away() : rows.db.transaction(work)) })
+  const one = await stage(app)
+  await run(app, one)
+  expect(await rows.row(one.id)).toMatchObject({ state: 'completed' })
+  expect(accepted(one)).toBe(1)
+})
+
+test('a worker that stops waits for what it has submitted', async () => {
+  const one = await stage()
+  const send = one.session.send.bind(one.session)
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  Object.assign(one.session, {
+    send: async (message: Parameters<Session['send']>[0]) => {
+      asked.resolve()
+      await answer.promise
+      return send(message)
+    },
+  })
+  const ledger = new Ledger(rows.app, one.ways, () => new Map([[one.held.account_id, one.account]]))
+  await ledger.loop.step(rows.app, new AbortController().signal)
+  await asked.promise
+  const stopped = ledger.stop()
+  setTimeout(answer.resolve, 50)
+  await stopped
+  expect(await rows.row(one.id)).toMatchObject({ state: 'completed' })
+})
+
+describe('a flood wait', () => {
+  async function floodOf({ account_id }: Held): Promise<boolean> {
+    const { flooded } = await rows.db.one<{ flooded: boolean }>(sql`
+      select coalesce(flood_until > domain_now(), false) as flooded from account_hosts
+      where account_id = ${account_id}`)
+    return flooded
+  }
+
+  test.each([
+    ['that a journal tells of counts from its own time', 100, false],
+    ['of this moment lasts', 0, true],
+  ])('%s', async (_, age, flooded) => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const at = new Date(Date.now() - age * 1000).toISOString()
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
+    expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'platform_refused' })
+    expect(await floodOf(held)).toBe(flooded)
+  })
+})

@@ -1,0 +1,167 @@
+/** A database that went back in time, and what the journals of this disk still know. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
+import { readInstance, renewGeneration } from '../access/ledger/restore-counter.ts'
+import { listOwing, noteHeartbeat } from '../access/ledger/workers.ts'
+import { setDispatch } from '../capabilities/gates/gates.ts'
+import { sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import type { Outcome } from '../platform/port.ts'
+import { listJournals, openJournal } from './journal.ts'
+import { Recorder } from './recording.ts'
+import { replayLoop } from './recovery.ts'
+import { RestoreGuard } from './restore-guard.ts'
+
+let rows: LedgerRows
+let directory: string
+beforeAll(async () => {
+  rows = await openLedgerRows()
+})
+afterAll(() => rows.close())
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'parley-guard-'))
+})
+afterEach(async () => {
+  await rm(directory, { recursive: true, force: true })
+  await rows.db.run(sql`update workers set owes = false`)
+  await setDispatch(rows.app, 'system', true)
+})
+
+const open = (replay: () => Promise<void> = async () => {}, worker_id = newId()) =>
+  RestoreGuard.open(rows.app, { worker_id, directory, replay })
+
+/** As if a process of this disk had seen the database further than it is, or with another past. */
+async function remember(change: { ahead?: number; generation?: string } = {}): Promise<void> {
+  const { id, restore_counter, generation } = await readInstance(rows.db)
+  const counter = String(BigInt(restore_counter) + BigInt(change.ahead ?? 0))
+  const seen = { id, restore_counter: counter, generation: change.generation ?? generation }
+  await writeFile(join(directory, 'instance.json'), JSON.stringify(seen))
+}
+
+async function dispatch(): Promise<boolean> {
+  return (await rows.app.settings.refresh()).dispatch
+}
+
+/** A journal of an earlier process: an intent, and how it ended. */
+async function intended(outcome?: Outcome<unknown>): Promise<string> {
+  const { account_id, workspace_id } = await rows.account()
+  const [id, token] = [newId(), newId()]
+  const journal = await openJournal(directory, newId())
+  const random_id = String(Math.floor(Math.random() * 1e15))
+  const what = {
+    kind: 'send_message',
+    account_id,
+    workspace_id,
+    chat_id: '42',
+    random_id,
+    key: newId(),
+  } as const
+  await journal.intend({ id, token, ...what, fingerprint: '00'.repeat(32) })
+  if (outcome) await journal.conclude({ id, token, outcome })
+  await journal.close()
+  return id
+}
+
+const state = (id: string) =>
+  rows.db.maybe<{ state: string }>(sql`select state from operations where id = ${id}`)
+
+describe('at the start', () => {
+  test('the database is the one this disk knows: it may cross', async () => {
+    await remember()
+    const guard = await open()
+    expect(guard.instance()).toBeDefined()
+    expect([await dispatch(), await listOwing(rows.db)]).toEqual([true, []])
+  })
+
+  test('it is an older copy: the journals are put back, and a person switches on', async () => {
+    const id = await intended()
+    await remember({ ahead: 5 })
+    await open()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect(await dispatch()).toBe(false)
+  })
+
+  test('it has another generation: the journals are put back first', async () => {
+    const id = await intended()
+    await remember({ generation: newId() })
+    await open()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+  })
+
+  test.each<Outcome<unknown>>([
+    { kind: 'refused', reason: 'chat_unavailable' },
+    { kind: 'flood_wait', retry_after_seconds: 5 },
+    { kind: 'not_written', reason: 'deadline' },
+  ])('what provably came to nothing is not put back: $kind', async (outcome) => {
+    const id = await intended(outcome)
+    await remember({ ahead: 5 })
+    await open()
+    expect(await state(id)).toBeUndefined()
+  })
+})
+
+describe('a put-back that fails', () => {
+  const failing = async () => {
+    throw new Error('not now')
+  }
+
+  test('nothing crosses, here or elsewhere, until it is complete', async () => {
+    let replay: () => Promise<void> = failing
+    await remember({ ahead: 5 })
+    const worker_id = newId()
+    const guard = await open(() => replay(), worker_id)
+    expect(guard.instance()).toBeUndefined()
+    expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([worker_id])
+    replay = async () => {}
+    await guard.raise()
+    expect(guard.instance()).toBeDefined()
+    expect(await listOwing(rows.db)).toEqual([])
+  })
+
+  test('is remembered on the disk: the next process of it goes on', async () => {
+    await remember({ ahead: 5 })
+    const worker_id = newId()
+    await open(failing, worker_id)
+    expect(JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))).toMatchObject({
+      owes: worker_id,
+    })
+    const id = await intended()
+    const next = await open()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect(next.instance()).toBeDefined()
+    expect(await listOwing(rows.db)).toEqual([])
+  })
+})
+
+test('a generation that is renewed under a running process: its journals are put back', async () => {
+  await remember()
+  const guard = await open()
+  const id = await intended()
+  await renewGeneration(rows.db)
+  await guard.raise()
+  expect(await state(id)).toEqual({ state: 'ambiguous' })
+})
+
+describe('journals of others', () => {
+  async function replayed(living: boolean): Promise<boolean> {
+    const worker_id = newId()
+    const journal = await openJournal(directory, worker_id)
+    await journal.close()
+    if (living) await noteHeartbeat(rows.db, worker_id)
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const loop = replayLoop({ directory, worker_id: newId(), recorder })
+    await loop.step(rows.app, new AbortController().signal)
+    return (await listJournals(directory)).some((file) => file.worker_id === worker_id && file.done)
+  }
+
+  test('that of a process that lives is not set aside', async () => {
+    expect(await replayed(true)).toBe(false)
+  })
+
+  test('that of a process that has ended is', async () => {
+    expect(await replayed(false)).toBe(true)
+  })
+})

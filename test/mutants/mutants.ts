@@ -1,0 +1,380 @@
+/**
+ * Single edits of the shipped source at its markers (`../faults/markers.ts`), each with the smallest test that must fail
+ * with it. `still` must pass all the same: the edit takes a guard away and breaks nothing else.
+ */
+import type { Patch } from '../faults/patch.ts'
+
+export interface Mutant {
+  readonly what: string
+  readonly patches: readonly Patch[]
+  readonly file: string
+  /** The titles of the test and of what it is described by, with spaces between. */
+  readonly test: string
+  readonly still?: string
+}
+
+const crossing = {
+  file: 'src/access/ledger/crossing.test.ts',
+  still: 'a queued row of an account that may act crosses',
+}
+
+const ledger = (name: string) => `src/access/ledger/${name}.test.ts`
+const worker = (name: string) => `src/worker/${name}.test.ts`
+
+/** A value in a template of the shipped source. */
+const value = (expression: string) => `$${'{'}${expression}}`
+
+type Place = Pick<Mutant, 'file' | 'still'>
+
+/** The line of the marker is replaced, or left out. */
+function mutant(place: Place, marker: string, test: string, replace = '', what = marker): Mutant {
+  return { what, patches: [{ marker, replace }], test, ...place }
+}
+
+/** A condition of the boundary is left out. */
+const crosses = (marker: string, test: string) => mutant(crossing, marker, `does not cross ${test}`)
+
+const settling = { file: ledger('settle'), still: 'the attempt of the row speaks submitting: completed' }
+const advancing = {
+  file: ledger('positions'),
+  still: 'advancePositions moves the position of an account that is ours, and counts the write',
+}
+const claiming = {
+  file: ledger('positions'),
+  still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
+}
+const sweeping = { file: ledger('sweep'), still: 'sweep an attempt whose lease lasts stays as it is' }
+const puttingBack = {
+  file: ledger('put-back'),
+  still: 'putBack an account that is not of this database leaves nothing',
+}
+const attempting = { file: worker('attempt'), still: 'what is queued is sent once and completed' }
+const restoring = {
+  file: worker('restore-guard'),
+  still: 'at the start the database is the one this disk knows: it may cross',
+}
+const journalling = {
+  file: worker('journal'),
+  still: 'a line that a full disk cut off does not swallow the next one',
+}
+
+export const mutants: readonly Mutant[] = [
+  // The boundary.
+  crosses('guard: dispatch', 'dispatch is off'),
+  crosses('guard: restore_counter', 'the restore counter is lower'),
+  crosses('guard: generation', 'the generation is another'),
+  crosses('guard: owes', 'a worker owes'),
+  crosses('guard: writes', 'the database knows fewer writes'),
+  crosses('guard: queued', 'its caller has withdrawn it'),
+  crosses('guard: expires_at', 'it has expired'),
+  crosses('guard: seen token', 'the row has another token than was read'),
+  crosses('guard: lease_owner', 'another worker holds the lease'),
+  crosses('guard: lease_epoch', 'the lease has a later epoch'),
+  crosses('guard: lease_until', 'the lease has run out'),
+  crosses('guard: account status', 'the account is DISABLED'),
+  crosses('guard: live', 'the session is not caught up'),
+  crosses('guard: flood_until', 'a flood wait lasts'),
+  mutant(
+    crossing,
+    'guard: proven is not sent',
+    'a stored message that carries the random id proves it: nobody may submit it',
+  ),
+  mutant(
+    crossing,
+    'guard: the release waits for the row',
+    'a crossing whose answer was lost its commit is still under way: the release waits for it and hits',
+  ),
+  mutant(
+    crossing,
+    'guard: a late crossing finds another token',
+    'a crossing whose answer was lost it is still queued: the crossing that comes late does nothing, and whoever reads it anew crosses',
+  ),
+
+  {
+    what: 'a release that asks for no token, anywhere',
+    patches: [
+      { marker: 'guard: token of a release', replace: 'const ours = row !== undefined' },
+      { marker: 'guard: settle token', replace: '' },
+    ],
+    test: 'a crossing whose answer was lost the token is of another attempt: nothing changes',
+    ...crossing,
+  },
+
+  // The one way to end.
+  mutant(settling, 'guard: settle token', 'another attempt speaks submitting: nothing changes'),
+  mutant(
+    settling,
+    'guard: settle queued_no',
+    'no attempt speaks who queued it for another time ends nothing',
+  ),
+  mutant(settling, 'guard: settle crossed rows only', 'the attempt of the row speaks queued: released'),
+  mutant(
+    settling,
+    'guard: settle queued rows only',
+    'no attempt speaks submitting: only what is queued ends',
+  ),
+  mutant(settling, 'guard: settle unknown once', 'the attempt of the row speaks ambiguous: ambiguous'),
+  mutant(
+    settling,
+    'guard: the kind is told in the same transaction',
+    'the kind is told in the same transaction what it writes commits with the row',
+  ),
+  mutant(
+    settling,
+    'guard: counted once',
+    'a completion that is told twice is counted once',
+    'const fresh = changed ? own : []',
+  ),
+
+  // Leases, positions, the sweep.
+  mutant(
+    advancing,
+    'guard: updates lease_owner',
+    'advancePositions moves nothing where another worker holds the lease',
+  ),
+  mutant(
+    advancing,
+    'guard: updates lease_epoch',
+    'advancePositions moves nothing where the lease has a later epoch',
+  ),
+  mutant(
+    advancing,
+    'guard: updates writes',
+    'advancePositions moves nothing where the database knows fewer writes',
+  ),
+  mutant(
+    advancing,
+    'guard: live once caught up',
+    'advancePositions is live from the first batch on that was read to the end, and not before',
+    'observed_at = real_now()',
+  ),
+  mutant(
+    claiming,
+    'guard: account lease too far ahead',
+    'claimAccounts takes one whose lease is further ahead than any can be: the clock was set back',
+  ),
+  mutant(
+    claiming,
+    'guard: not live until caught up',
+    'claimAccounts makes it not live, and renewing the lease does not make it so',
+    'observed_at = real_now()',
+  ),
+  mutant(
+    claiming,
+    'guard: renewing makes nothing live',
+    'claimAccounts makes it not live, and renewing the lease does not make it so',
+    'when true',
+  ),
+  mutant(
+    sweeping,
+    'guard: lease too far ahead',
+    'sweep a lease further ahead than any can be counts as over',
+  ),
+  mutant(
+    sweeping,
+    'guard: swept with its worker',
+    'sweep an attempt whose owner has stopped is unknown at once',
+  ),
+  mutant(
+    sweeping,
+    'guard: swept is ambiguous',
+    'sweep an attempt whose lease has run out is unknown, never queued',
+    "return { id, token, ending: { to: 'released', reason: 'never_written' } }",
+  ),
+  mutant(
+    sweeping,
+    'guard: sweep waits for nobody',
+    'sweep a row that somebody is at is left to them, and the others are not',
+    'for update of o',
+  ),
+  mutant(
+    sweeping,
+    'guard: a chat hides no other',
+    'listQueued many that wait in one chat do not hide another chat',
+    'select',
+  ),
+  mutant(
+    { file: worker('lanes'), still: 'one at a time in each chat, four at a time of each account' },
+    'guard: files are fair',
+    'files of one account that hang leave room for those of another, and for its own texts',
+    'if (file && this.#files.size >= filesMax) return undefined',
+  ),
+
+  // Putting back.
+  mutant(
+    puttingBack,
+    'guard: a known attempt is not put back',
+    'putBack submitting, and the very attempt is known',
+    '',
+    'put back without a look at the attempt',
+  ),
+  mutant(
+    puttingBack,
+    'guard: a repeat of the key is put back',
+    'putBack a repeat has made another row for the key: it must not run, and keeps its public name',
+  ),
+  mutant(
+    restoring,
+    'guard: journals are put back',
+    'at the start it is an older copy: the journals are put back, and a person switches on',
+  ),
+  mutant(
+    restoring,
+    'guard: an older copy is noticed',
+    'at the start it is an older copy: the journals are put back, and a person switches on',
+  ),
+  mutant(
+    restoring,
+    'guard: another generation is noticed',
+    'at the start it has another generation: the journals are put back first',
+    'return undefined',
+  ),
+  mutant(
+    restoring,
+    'guard: what came to nothing is not put back',
+    'at the start what provably came to nothing is not put back: not_written',
+    "if (kind === 'refused') nothing.add(entry.token)",
+  ),
+  mutant(
+    restoring,
+    'guard: owing worker crosses nothing',
+    'a put-back that fails nothing crosses, here or elsewhere, until it is complete',
+  ),
+  mutant(
+    restoring,
+    'guard: a debt is kept on the disk',
+    'a put-back that fails is remembered on the disk: the next process of it goes on',
+    'const owes = null',
+  ),
+  mutant(
+    restoring,
+    'guard: a living journal is not set aside',
+    'journals of others that of a process that lives is not set aside',
+    'if (told.get(name) === size && ended) await markReplayed(directory, file)',
+  ),
+
+  // The journal.
+  mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when the disk has it'),
+  mutant(
+    journalling,
+    'guard: checksum of a line',
+    'a line whose bytes have changed is skipped and counted, the others are read',
+  ),
+  mutant(
+    journalling,
+    'guard: a journal that grew is not done',
+    'a journal that was set aside and has grown since is not done',
+    'const done = done_of_old !== undefined || size_done !== undefined',
+  ),
+  mutant(
+    { file: worker('account-pool') },
+    'guard: unwritable journal gives accounts up',
+    'accounts are taken, and given up while the journal cannot be written',
+  ),
+
+  // One attempt.
+  mutant(
+    attempting,
+    'guard: unwritable journal',
+    'a journal that cannot be written: nothing is sent',
+    'return true',
+  ),
+  mutant(
+    attempting,
+    'guard: journal before call',
+    'the journal knows of it before the platform does',
+    'const intended = true',
+  ),
+  mutant(
+    attempting,
+    'guard: deadline',
+    'a process that was held up since before the boundary sends nothing, and says so',
+    'if (!intended) {',
+  ),
+  {
+    what: 'the clock starts after the boundary',
+    patches: [
+      { marker: 'guard: clock starts before the boundary', replace: '' },
+      { marker: 'crash point 5', insert: 'const startedAt = app.sources.now()' },
+    ],
+    test: 'a process that was held up since before the boundary sends nothing, and says so',
+    ...attempting,
+  },
+  mutant(
+    attempting,
+    'guard: lost commit is not sent',
+    'the answer to the crossing is lost nothing is sent, and the row is released',
+    "if (isConnectionLost(err)) return crossings.map(({ token }) => ({ token, status: 'crossed' }))",
+  ),
+  mutant(
+    attempting,
+    'guard: lost commit is released',
+    'the answer to the crossing is lost nothing is sent, and the row is released',
+  ),
+  mutant(
+    attempting,
+    'guard: lost commit is released',
+    'the answer to the crossing is lost and the release fails at first: it is said again until it is heard',
+    'await releaseNeverSent(app, { id, token }).catch(() => {})',
+    'release tried once',
+  ),
+  mutant(
+    attempting,
+    'guard: tried until stored',
+    'an outcome that the database does not take is told again until it does',
+    'throw err',
+  ),
+  mutant(attempting, 'guard: drain before the end', 'a worker that stops waits for what it has submitted'),
+  mutant(
+    attempting,
+    'guard: flood wait from its own time',
+    'a flood wait that a journal tells of counts from its own time',
+    'return seconds',
+  ),
+  mutant(
+    { file: 'test/limits/unknown.test.ts' },
+    'guard: no answer is unknown',
+    'what nobody knows is listed, noted once by a person, audited, and its key is 409 for ever',
+    "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
+  ),
+
+  // Callers.
+  mutant(
+    { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
+    'guard: waits for its attempt',
+    'who has queued a key again is not told what the attempt before came to',
+    'waiter.end(row)',
+    'the first outcome wins',
+  ),
+  mutant(
+    { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
+    'guard: poll of settled rows',
+    'an outcome whose wake-up was lost is found by the poll',
+    'const poll = setInterval(() => {}, pollMs)',
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: key is looked up',
+    'a second API key of the workspace meets the same operation',
+    `where idempotency_key = ${value('key')} and key_id is null`,
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: key is stored',
+    'a second API key of the workspace meets the same operation',
+    `${value("[caller.via.kind === 'key' ? caller.via.id : '', key].join(' ')")},`,
+    'keys are scoped by API key',
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: random id of the key',
+    'the same key has the same random id, also where its row was forgotten',
+    `${value('randomIdOf(app, caller.workspace_id, kind, id)')}::bigint,`,
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: suppression in the second half',
+    'the second part of a start is not sent to somebody who was suppressed since the first',
+    'const suppressed = known === undefined',
+  ),
+]

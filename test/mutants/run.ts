@@ -1,0 +1,154 @@
+/**
+ * Are the guards guarded? Each mutant (`mutants.ts`) is one edit of the shipped source, and the test that is named for
+ * it must fail with it and pass without.
+ *
+ *   npm run test:mutants                          all of them
+ *   npm run test:mutants -- --third 2             a third of them, as CI does with the day of the year
+ *   npm run test:mutants -- --only 'guard: live'  those of one marker
+ *
+ * Exit 1: one was missed, or a named test does not pass as shipped.
+ */
+import { execFile } from 'node:child_process'
+import { readFile, rm } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { repository } from '../faults/markers.ts'
+import { openCluster } from '../harness/cluster.ts'
+import { makeScratch } from '../harness/scratch.ts'
+import { type Mutant, mutants } from './mutants.ts'
+
+const runMsMax = 180_000
+const atOnce = Math.max(2, availableParallelism())
+
+const { values } = parseArgs({ options: { third: { type: 'string' }, only: { type: 'string' } } })
+
+function chosen(): readonly Mutant[] {
+  const { third, only } = values
+  if (only !== undefined)
+    return mutants.filter(({ patches }) => patches.some(({ marker }) => marker === only))
+  return third === undefined ? mutants : mutants.filter((_, n) => n % 3 === Number(third) % 3)
+}
+
+interface Run {
+  readonly files: readonly string[]
+  readonly tests: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** What became of each test, by its full name; empty where the tests could not even be loaded. */
+type Results = ReadonlyMap<string, string>
+
+let runs = 0
+
+async function runTests(directory: string, { files, tests, env }: Run): Promise<Results> {
+  const report = join(directory, `${runs++}.json`)
+  const pattern = `(${tests.map(patternOf).join('|')})$`
+  const vitest = join(repository, 'node_modules', 'vitest', 'vitest.mjs')
+  const args = ['run', ...files, '-t', pattern, '--reporter=json', `--outputFile=${report}`, '--maxWorkers=1']
+  const options = { cwd: repository, env: { ...process.env, ...env }, timeout: runMsMax, maxBuffer: 1 << 26 }
+  await new Promise<void>((resolve) => {
+    execFile(process.execPath, [vitest, ...args], options, () => resolve())
+  })
+  const text = await readFile(report, 'utf8').catch(() => '{"testResults":[]}')
+  const { testResults } = JSON.parse(text) as Report
+  return new Map(
+    testResults
+      .flatMap(({ assertionResults }) => assertionResults)
+      .filter(({ status }) => status === 'passed' || status === 'failed')
+      .map(({ fullName, status }) => [fullName, status]),
+  )
+}
+
+/** Between the titles of a test there is a sign that reports leave out. */
+function patternOf(test: string): string {
+  return test.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll(' ', ' (?:> )?')
+}
+
+interface Report {
+  readonly testResults: readonly {
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[]
+  }[]
+}
+
+interface Line {
+  readonly mutant: string
+  readonly test: string
+  readonly result: string
+  readonly seconds: string
+}
+
+async function judge(directory: string, mutant: Mutant, env: Run['env']): Promise<Line> {
+  const { file, test, still, what, patches } = mutant
+  const begun = performance.now()
+  const results = await runTests(directory, {
+    files: [file],
+    tests: [test, ...(still ? [still] : [])],
+    env: { ...env, TEST_MUTANT: JSON.stringify(patches) },
+  })
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+  return { mutant: what, test, result: verdictOn(results, test, still), seconds }
+}
+
+function verdictOn(results: Results, test: string, still: string | undefined): string {
+  if (!results.has(test)) return 'NOT RUN'
+  if (results.get(test) === 'passed') return 'MISSED'
+  return still === undefined || results.get(still) === 'passed' ? 'caught' : 'BROKE MORE'
+}
+
+/** The named tests as shipped: those that do not pass prove nothing. */
+async function listFailing(directory: string, wanted: readonly Mutant[], env: Run['env']): Promise<string[]> {
+  const files = Map.groupBy(wanted, ({ file }) => file)
+  const failing: string[] = []
+  await inTurn([...files], async ([file, own]) => {
+    const tests = [...new Set(own.flatMap(({ test, still }) => [test, ...(still ? [still] : [])]))]
+    const results = await runTests(directory, { files: [file], tests, env })
+    const left = tests.filter((test) => results.get(test) !== 'passed')
+    failing.push(...left.map((test) => `${file}: ${test}: ${results.get(test) ?? 'not run'}`))
+  })
+  return failing
+}
+
+/** A few at once. */
+async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items]
+  const next = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: atOnce }, next))
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+async function main(): Promise<number> {
+  const begun = performance.now()
+  const wanted = chosen()
+  const directory = await makeScratch('parley-mutants-')
+  const { cluster, close } = await openCluster()
+  const env = { TEST_CLUSTER: JSON.stringify(cluster) }
+  const end = async () => {
+    await close()
+    await rm(directory, { recursive: true, force: true })
+  }
+  const interrupted = () => void end().finally(() => process.exit(130))
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
+  try {
+    const failing = await listFailing(directory, wanted, env)
+    for (const line of failing) say(`DOES NOT PASS AS SHIPPED ${line}`)
+    let caught = 0
+    await inTurn(wanted, async (mutant) => {
+      const { result, seconds, test } = await judge(directory, mutant, env)
+      if (result === 'caught') caught++
+      say(`${result.padEnd(10)} ${seconds.padStart(5)} s  ${mutant.what.padEnd(48)} ${test}`)
+    })
+    const seconds = Math.round((performance.now() - begun) / 1000)
+    say(`${caught} of ${wanted.length} mutants caught (${mutants.length} in all), ${seconds} s`)
+    return caught === wanted.length && failing.length === 0 && wanted.length > 0 ? 0 : 1
+  } finally {
+    await end()
+  }
+}
+
+process.exitCode = await main()
