@@ -344,7 +344,7 @@ describeStory(
     await scene.fault('timeout_after')
     const asked = scene.ask()
     await untilStopped(plant.work(0))
-    await plant.work(1).start([briefAnswer])
+    await plant.work(1).start([briefAnswer, noWitness])
     await scene.takeOver(plant.work(1))
     // The first caller may have given up before the second worker came.
     const again = asked.then(() => scene.repeat())
