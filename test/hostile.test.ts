@@ -463,7 +463,7 @@ describe('a header', () => {
   test('400 for two Idempotency-Key headers, the same or not', async () => {
     for (const key of ['hostile', `hostile-${serial}`]) {
       const heard = await speak(sized(), `Idempotency-Key: ${key}\r\n\r\n${body}`)
-      refused(heard, 400, 'idempotency_key_required')
+      refused(heard, 400, 'invalid_request')
     }
   })
 

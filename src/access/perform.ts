@@ -151,6 +151,9 @@ function unmetNeed(
     }
   }
   for (const list of allowlists) {
+    if (!settings.allowlists) {
+      return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.' }
+    }
     const id = list === 'campaign_user' ? caller.user_id : caller.workspace_id
     if (!settings.allowlists[list].has(id)) {
       const who = list === 'campaign_user' ? 'user' : 'workspace'

@@ -3,7 +3,7 @@
  * knows which slices there are.
  */
 import type { Logger } from 'pino'
-import { readDemo } from '../capabilities/gates/gates.ts'
+import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
 import type { Config } from '../config.ts'
 import type { Server } from '../http/base.ts'
 import { buildServer } from '../http/server.ts'
@@ -124,11 +124,13 @@ export class Service {
   async #beginDemo(): Promise<Demo | undefined> {
     const { app } = this
     const { role, demo } = this.#options
-    const wanted = role === 'start' && demo && app.config.database.kind === 'embedded'
+    if (role !== 'start' || app.config.database.kind !== 'embedded') return undefined
+    if (!demo) await declineDemo(app)
     const stage = [...this.#platforms.values()].find((open) => open.demo)
-    if (!wanted || !stage?.demo) return undefined
+    if (!demo || !stage?.demo) return undefined
     const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo })
-    if (app.config.clock === 'system' && (await readDemo(app.db))) this.#talk = stage.demo.keepTalking()
+    if (app.config.clock === 'system' && (await readDemo(app.db)) === 'done')
+      this.#talk = stage.demo.keepTalking()
     return made
   }
 }

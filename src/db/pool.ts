@@ -1,7 +1,7 @@
 /** The connections to the database: a pool, statements on it, transactions. */
 import pg from 'pg'
 import { copyIn, divert } from './copy.ts'
-import { isConnectionLost, LostCommit, rethrow, unavailable } from './errors.ts'
+import { isAborted, isConnectionLost, LostCommit, rethrow, unavailable } from './errors.ts'
 import { watchSilence } from './silence.ts'
 import type { Database, Db, Sql, Tx } from './sql.ts'
 
@@ -136,7 +136,17 @@ interface Transaction<T> {
   readonly work: (tx: Tx) => Promise<T> | T
 }
 
-async function transaction<T>(client: pg.PoolClient, { ask, begin, work }: Transaction<T>): Promise<T> {
+/** Statements of one transaction may be under way together: after the first that fails, the others only say so. */
+async function transaction<T>(
+  client: pg.PoolClient,
+  { ask: askOne, begin, work }: Transaction<T>,
+): Promise<T> {
+  let first: unknown
+  const ask: Ask = (...asked) =>
+    askOne(...asked).catch((error) => {
+      first ??= error
+      throw error
+    })
   const begun = ask(client, begin)
   begun.catch(() => {})
   const last: Sql[] = []
@@ -152,7 +162,7 @@ async function transaction<T>(client: pg.PoolClient, { ask, begin, work }: Trans
   } catch (error) {
     // A connection that is gone has rolled back by itself.
     if (!isConnectionLost(error)) await ask(client, rollback)
-    throw error
+    throw isAborted(error) ? first : error
   }
   const before = last.map((statement) => ask(client, statement))
   const committed = ask(client, commit).catch((error) => {

@@ -30,3 +30,8 @@ export async function withKnownPhone(db: Db, { account_id }: Owner, person: Pers
     select phone from contacts where account_id = ${account_id} and provider_id = ${person.id}`)
   return { ...person, phone: known?.phone ?? null }
 }
+
+/** Throws 503 where the table is missing: what ends with a contact is not begun without it. */
+export async function requireContacts(db: Db): Promise<void> {
+  await db.run(sql`select from contacts limit 0`)
+}

@@ -1,14 +1,27 @@
 import { z } from 'zod'
 import { eventTypes } from '../../events/emit.ts'
-import { limit, pageEnd, timestamp } from '../../lib/shapes.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { cursor, limit, pageEnd, timestamp } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { listEvents } from './events.ts'
 
+const isSequence = (value: string) => /^(0|[1-9][0-9]{0,14})$/.test(value)
+
 const after = z
   .string()
-  .refine((value) => /^(0|[1-9][0-9]{0,14})$/.test(value), { message: 'must be a sequence, such as 0 or 41' })
-  .default('0')
-  .meta({ openapi: { type: 'integer', minimum: 0, default: 0 } })
+  .refine(isSequence, { message: 'must be a sequence, such as 0 or 41' })
+  .optional()
+  .meta({
+    openapi: { type: 'integer', minimum: 0, default: 0 },
+  })
+
+/** `cursor` is another word for `after`, so that whoever pages other lists pages this one. */
+function readPlace({ after, cursor }: { after?: string | undefined; cursor?: string | undefined }): string {
+  if (cursor === undefined) return after ?? '0'
+  if (!isSequence(cursor)) throw new ApiError('invalid_cursor')
+  if (after === undefined || after === cursor) return cursor
+  throw new ApiError('invalid_request', { detail: 'Give after or cursor, not both: they mean the same.' })
+}
 
 export const routes: readonly Route[] = [
   route({
@@ -21,7 +34,9 @@ export const routes: readonly Route[] = [
       '`after` set to the last one you have, and you miss nothing.',
     scopes: ['read'],
     effect: 'read',
-    query: z.object({ after, limit: limit(1000, 100) }),
+    query: z.object({ after, cursor, limit: limit(1000, 100) }),
+    check: (_app, _caller, { query }) => readPlace(query),
+    errors: ['invalid_cursor'],
     response: z.object({
       events: z.array(
         z.object({
@@ -67,6 +82,7 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, query }) => ok(await listEvents(app, caller, query)),
+    handle: async (app, { caller, query: { limit }, checked }) =>
+      ok(await listEvents(app, caller, { after: checked, limit })),
   }),
 ]

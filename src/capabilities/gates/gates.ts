@@ -95,13 +95,20 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
   return { dispatch: on }
 }
 
-export type DemoState = 'begun' | 'done'
+/** `declined`: the first start said that there is to be none, and no later start makes one by itself. */
+export type DemoState = 'begun' | 'done' | 'declined'
 
 /** This instance is a demo: its people go on writing after a restart. One that was cut off is made anew. */
 export async function markDemo(app: App, state: DemoState): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb(${state}::text))
     on conflict (name) do update set value = excluded.value`)
+}
+
+/** Remembered once, on an instance that nothing is known of yet. */
+export async function declineDemo(app: App): Promise<void> {
+  await app.db.run(sql`
+    insert into settings (name, value) values ('demo', to_jsonb('declined'::text)) on conflict (name) do nothing`)
 }
 
 export async function readDemo(db: Db): Promise<DemoState | undefined> {
