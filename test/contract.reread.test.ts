@@ -164,7 +164,7 @@ describe('V6: an unknown query parameter', () => {
     for (const [path, meant] of [
       ['/chats?accountId=x', 'account_id'],
       ['/chats?Limit=1', 'limit'],
-      ['/contacts?qq=x', 'q'],
+      ['/contacts?acocunt-id=x', 'account_id'],
       ['/events?aftr=1', 'after'],
     ] as const) {
       const { body } = await get(path)

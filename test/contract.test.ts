@@ -105,7 +105,7 @@ function ask(route: Route, overrides: Ask = {}): Promise<Answer> {
 function refused(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code })
   expect(Object.keys(answer.body).sort()).toEqual(['code', 'error'])
-  expect(answer.body.error).toMatch(/^[A-Z].*[.]$/)
+  expect(answer.body.error).toMatch(/^[A-Z].*[.?]$/)
   hasHeaders(answer)
 }
 

@@ -11,7 +11,8 @@ export function nearest(written: string, known: readonly string[]): string | und
     .map((name) => ({ name, changes: countChanges(plain, plainOf(name)) }))
     .sort((a, b) => a.changes - b.changes)
   const [best] = ranked
-  return best && best.changes <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined
+  if (!best || best.changes >= Math.min(plain.length, best.name.length)) return undefined
+  return best.changes <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined
 }
 
 /** `accountId`, `Account-ID` and `account_id` are one word. */
