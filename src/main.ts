@@ -1,7 +1,7 @@
 /** Everything there is, listed, and handed to the command line. */
 import { addAdminVerbs } from './cli/admin.ts'
 import { addCrmVerbs } from './cli/crm.ts'
-import { addDemoVerb } from './cli/demo.ts'
+import { addDemoVerb } from './cli/demo-verb.ts'
 import { addGenerateVerb } from './cli/generate.ts'
 import { addMigrateVerb } from './cli/migrate.ts'
 import { platformModules } from './cli/platforms.ts'

@@ -5,8 +5,8 @@ import { apiPrefix, type Gate, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { emit } from '../src/events/emit.ts'
 import { sequence } from '../src/events/sequencer.ts'
-import { errorsOf } from '../src/openapi.ts'
 import type { Route } from '../src/route.ts'
+import { errorsOf } from '../src/route-errors.ts'
 import { routes } from '../src/routes.ts'
 import { type Expectation, expectations } from './contract.expectations.ts'
 import { probes } from './harness/probes.ts'
@@ -48,8 +48,10 @@ beforeAll(async () => {
     options: [{ value: 'Team' }],
   })
   column_id = column.id
+  const actor = { type: 'system', id: 'system' }
+  const moved = { account_id, chat_id, from_stage_key: canary, to_stage_key: 'new', actor }
   await service.app.db.transaction((tx) =>
-    emit(tx, own.workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data: { canary } }]),
+    emit(tx, own.workspace_id, [{ type: 'pipeline.moved', occurred_at: null, data: moved }]),
   )
   await sequence(service.app.db)
   await service.allow(own)

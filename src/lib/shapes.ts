@@ -13,17 +13,16 @@ export type ChatNumber = `${number}`
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 const canonical = /^(0|-?[1-9][0-9]{0,18})$/
 
+export const chatPattern = '^platform:chat:(0|-?[1-9][0-9]{0,18})$'
+
 /** `platform:chat:<integer>`, a canonical int64. */
 export const chatId = z
   .string()
   .refine(isChatId, { message: 'must be platform:chat: and an integer, such as platform:chat:42' })
   .transform((text) => text as ChatId)
   .meta({
-    openapi: {
-      type: 'string',
-      pattern: '^platform:chat:(0|-?[1-9][0-9]{0,18})$',
-      examples: ['platform:chat:42'],
-    },
+    description: 'The chat, such as `platform:chat:42`.',
+    openapi: { type: 'string', pattern: chatPattern, examples: ['platform:chat:42'] },
   })
 
 export const chatNumberShape = z.custom<ChatNumber>(
@@ -50,7 +49,10 @@ export const accountId = z
   .string()
   .min(1, 'must not be empty')
   .max(100, 'is not an account id')
-  .meta({ openapi: { type: 'string', examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] } })
+  .meta({
+    description: 'The account, as `GET /me` names it.',
+    openapi: { type: 'string', minLength: 1, maxLength: 100, examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] },
+  })
 
 /** Text of 1 to `most` code points that is not just white space. */
 export function text(most: number) {
@@ -74,7 +76,10 @@ function pageSize(most: number) {
 export function limit(most: number, standard: number) {
   return pageSize(most)
     .default(standard)
-    .meta({ openapi: { type: 'integer', minimum: 1, maximum: most, default: standard } })
+    .meta({
+      description: 'How many items a page has at most.',
+      openapi: { type: 'integer', minimum: 1, maximum: most, default: standard },
+    })
 }
 
 /** A page size that may be left out: then everything is told in one answer. */
@@ -82,17 +87,15 @@ export function pageLimit(most: number) {
   return pageSize(most)
     .optional()
     .meta({
-      openapi: { type: 'integer', minimum: 1, maximum: most, description: 'Left out: everything at once.' },
+      description: 'How many items a page has at most. Left out: everything at once.',
+      openapi: { type: 'integer', minimum: 1, maximum: most },
     })
 }
 
 export const cursor = z
   .string()
   .optional()
-  .meta({ openapi: { type: 'string', description: 'next_cursor of the page before.' } })
-
-/** What every page ends with. */
-export const pageEnd = { next_cursor: z.string().nullable(), has_more: z.boolean() }
+  .meta({ description: '`next_cursor` of the page before.', openapi: { type: 'string' } })
 
 export const timestamp = z
   .union([z.date(), z.iso.datetime()])
@@ -148,8 +151,5 @@ export const time = z
   .refine((value) => parseBound(value) !== undefined, { message: 'must be a date or an RFC 3339 time' })
   .transform((value) => parseBound(value) as Date)
   .meta({
-    openapi: {
-      type: 'string',
-      anyOf: [{ format: 'date-time' }, { format: 'date' }],
-    },
+    openapi: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }] },
   })

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { eventTypes } from '../../events/emit.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { cursor, limit, pageEnd, timestamp } from '../../lib/shapes.ts'
+import { cursor, limit } from '../../lib/shapes.ts'
+import { pageEnd } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
+import { eventOut } from './event-shapes.ts'
 import { listEvents } from './events.ts'
 
 const isSequence = (value: string) => /^(0|[1-9][0-9]{0,14})$/.test(value)
@@ -12,6 +13,7 @@ const after = z
   .refine(isSequence, { message: 'must be a sequence, such as 0 or 41' })
   .optional()
   .meta({
+    description: 'The `sequence` of the last event you have.',
     openapi: { type: 'integer', minimum: 0, default: 0 },
   })
 
@@ -37,21 +39,12 @@ export const routes: readonly Route[] = [
     query: z.object({ after, cursor, limit: limit(1000, 100) }),
     check: (_app, _caller, { query }) => readPlace(query),
     errors: ['invalid_cursor'],
-    response: z.object({
-      events: z.array(
-        z.object({
-          id: z.string(),
-          type: z.enum(eventTypes),
-          api_version: z.string(),
-          workspace_id: z.string(),
-          sequence: z.number(),
-          occurred_at: timestamp,
-          created_at: timestamp,
-          data: z.unknown(),
-        }),
-      ),
-      ...pageEnd,
-    }),
+    response: z
+      .object({
+        events: z.array(eventOut).meta({ description: 'In their order, oldest first.' }),
+        ...pageEnd,
+      })
+      .meta({ id: 'EventPage', description: 'A page of events.' }),
     example: {
       query: { after: '0', limit: '100' },
       response: {
