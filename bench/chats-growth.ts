@@ -144,7 +144,7 @@ async function buffersOf({ service, data_dir, url, key }: Page): Promise<number>
   return touched
 }
 
-/** All of them in turn, many times over, and of each the middle one: a busy moment is nobody's. Microseconds a request. */
+/** Median microseconds per request of each page. They take turns, so that a busy moment of the machine meets them all. */
 async function cpuOfEach<K extends string>(pages: Record<K, Page>): Promise<Record<K, number>> {
   const seen = await each(pages, async ({ url, key }): Promise<number[]> => {
     await load(url, key, warmup)

@@ -32,7 +32,7 @@ export async function load(db: Database, { rows, tables, from, listed = false }:
   })
 }
 
-/** While it is made nothing has to survive a crash, and nothing is to come between. */
+/** Settings while the data is made: a crash may lose it, and nothing else runs beside it. */
 const haste = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -116,7 +116,7 @@ async function dropIndexes(db: Database, tables: readonly string[]): Promise<str
     await run(db, [primary ? `alter table ${owner} drop constraint ${name}` : `drop index ${name}`])
   }
   return indexes.map(({ name, owner, definition, primary }) => [
-    // What GIN puts in order at once is quickest when it fits the processor's caches.
+    // GIN builds fastest with a work area that fits into the processor's caches.
     `set maintenance_work_mem = '${definition.includes('USING gin') ? '64MB' : '1GB'}'`,
     definition,
     ...(primary ? [`alter table ${owner} add constraint ${name} primary key using index ${name}`] : []),

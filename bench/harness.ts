@@ -47,7 +47,7 @@ export async function makeAccounts(
   return { workspace_id: workspace.id, ids }
 }
 
-/** How long the disk takes to promise something: the figure everything durable stands on. */
+/** How long one fsync takes: everything durable waits for at least one. */
 export function fsyncMs(directory: string): number {
   const file = openSync(join(directory, 'fsync-probe'), 'w')
   const times = Array.from({ length: 50 }, () => {

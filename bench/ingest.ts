@@ -97,7 +97,7 @@ await withInstance(async (app, data_dir) => {
   }
 })
 
-/** All accounts at once, as their hosts would. */
+/** All accounts at once, as their sessions would. */
 async function rate(ids: readonly string[], work: (account_id: string) => Promise<void>): Promise<number> {
   const startedAt = performance.now()
   await Promise.all(ids.map(work))

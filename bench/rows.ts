@@ -128,7 +128,7 @@ function messageAt(tenant: Tenant, chat: number, round: number) {
   return { id: round * tenant.chats + chat, text, sent_at: last - before + Math.floor(random() * 3_000_000) }
 }
 
-/** Which chat was written in last has nothing to do with where it lies: a step through them all that hits each once. */
+/** A permutation of the chats, so that the order of their last messages is not the order of their rows. */
 function recency({ chats }: Tenant, chat: number): number {
   let step = Math.max(1, Math.floor(chats * 0.618))
   while (divisor(step, chats) > 1) step++

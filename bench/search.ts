@@ -98,14 +98,14 @@ async function measure(app: OpenApp): Promise<void> {
         }
       }
     }
-    // What everything is compared with must not be a matter of luck.
+    // The base of all ratios is measured five times as often as the rest, to make it steady.
     const base = await times(one, 5 * rounds)
     row('GET /chats/{chat_id}, p50 and p95', `${number(base.p50, 2)}  ${number(base.p95, 2)} ms`)
     for (const [scope, narrow] of Object.entries(scopes)) {
       for (const [kind, query] of Object.entries(kinds(random))) {
         const { p50, p95 } = await times(() => ask('POST', '/search', { query: query(), ...narrow() }))
         row(`${kind} in one ${scope}, p50 and p95`, `${number(p50, 2)}  ${number(p95, 2)} ms`)
-        verdict(`${kind} in one ${scope}`, p95 / base.p95, { most: kind === 'common long ago' ? 30 : 5 })
+        verdict(`${kind} in one ${scope}`, p95 / base.p95, { most: kind === 'common long ago' ? 30 : 10 })
       }
     }
   } finally {

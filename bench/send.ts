@@ -1,5 +1,5 @@
 /**
- * Sends per second that the platform accepted, through HTTP, against the same wishes handed to the ledger directly: the
+ * Sends per second that the platform accepted, through HTTP, against the same operations given to the ledger directly: the
  * transactions T1 to T3, the journal and the waiting, without HTTP. One service, 50 accounts, a platform that answers
  * at once. Then 20 uploads of 25 MiB at the same time, and what they cost in memory.
  */

@@ -15,7 +15,7 @@ export interface App {
   readonly wake: Wake
   readonly waiting: Waiting
   readonly log: Logger
-  /** Every room adds its own figures. */
+  /** Every module adds its own metrics. */
   readonly metrics: Registry
   /** The routes there are, and what each needs. */
   readonly routes: readonly RouteInfo[]
@@ -36,7 +36,7 @@ export interface Snapshot {
   readonly dispatch: boolean
   /** Domain time, as of this process. */
   now(): Date
-  /** Looked up once a version; a revoked key or a changed account makes a new version. */
+  /** Looked up once for each version; a revoked key or a changed account makes a new version. */
   readonly callers: Map<string, KnownKey>
   readonly accounts: Map<string, Promise<readonly Account[]>>
 }
@@ -67,13 +67,13 @@ export interface Window {
   readonly retry_after: number
 }
 
-/** What a loop may be waiting for. Whoever owns the rows it is about declares it, once. */
+/** What a loop may wait for. It is declared once, by the module that writes the rows it is about. */
 export interface Topic {
-  /** What it is called between processes. */
+  /** Its name in notifications between processes. */
   readonly topic: string
 }
 
-/** Tells loops, here and in other processes, that there may be something to do. */
+/** Wakes loops, in this process and in others, when there may be something to do. */
 export interface Wake {
   /** After the commit, never inside a data transaction. */
   signal(topic: Topic): void
@@ -88,7 +88,7 @@ export interface Waiting {
   close(): void
 }
 
-export type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
+type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
 
 /** One row of the ledger as far as its caller is concerned. */
 export interface Settled {

@@ -1,4 +1,4 @@
-/** The environment, read once at the start. Every fault is named at once; nothing is guessed. */
+/** The environment, read once at the start. All faults are named together; nothing is guessed. */
 import { z } from 'zod'
 import { address, wholeNumber } from './lib/variables.ts'
 
@@ -18,7 +18,7 @@ export interface Config {
   readonly metrics_token: string | undefined
   /** Says that this is the database we mean, to a worker whose disk does not know it. */
   readonly instance_id: string | undefined
-  /** What one account may do, so that the platform does not mind. */
+  /** Limits per account, below what platforms restrict accounts for. */
   readonly read_state_minute: number
   readonly start_chat_minute: number
   readonly start_chat_day: number
@@ -152,7 +152,7 @@ function listOf(text: string): string[] {
   return words.map((word) => word.trim()).filter(Boolean)
 }
 
-/** A list without a word that anybody could write would switch it off in silence. */
+/** A list without a single word would switch opt-outs off without saying so. */
 function namesWords(text: string): boolean {
   const words = listOf(text)
   return words.length > 0 && words.every((word) => /[\p{L}\p{N}]/u.test(word))

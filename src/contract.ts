@@ -25,7 +25,7 @@ export type Gate = (typeof gates)[number]
 export const scopes = ['read', 'write', 'send', 'campaigns'] as const
 export type Scope = (typeof scopes)[number]
 
-export const allowlists = ['campaign_user', 'campaign_workspace'] as const
+const allowlists = ['campaign_user', 'campaign_workspace'] as const
 export type Allowlist = (typeof allowlists)[number]
 
 /** On whose behalf something happens: an API key, or a person at the dashboard. */
@@ -63,7 +63,7 @@ export interface Needs {
   readonly idempotency?: 'required' | 'optional'
 }
 
-/** A route as far as /me tells of it. */
+/** What /me shows of a route. */
 export interface RouteInfo extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string
@@ -75,4 +75,5 @@ export interface AccountKey {
   readonly workspace_id: string
 }
 
+// The search slice, which is being rewritten, still says Owner.
 export type Owner = AccountKey

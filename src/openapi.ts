@@ -4,13 +4,11 @@ import { apiPrefix, contractVersion } from './contract.ts'
 import { type ErrorCode, errors, operatorCodes } from './lib/errors.ts'
 import { type Json, schemaOf } from './lib/json-schema.ts'
 import { headings, introduction } from './openapi-texts.ts'
-import type { ControlCall } from './platform/control-operation.ts'
-import type { Control } from './platform/module.ts'
 import type { Route } from './route.ts'
 import { errorsOf } from './route-errors.ts'
 
-/** Any code of the table may be answered, one that only operators meet where a route lists it. */
-function errorSchema(routes: readonly Route[]): Json {
+/** Every code of the table, except those of operators that no route lists. */
+export function errorSchema(routes: readonly Route[]): Json {
   const listed = new Set(routes.flatMap(errorsOf).map(([code]) => code))
   const codes = (Object.keys(errors) as ErrorCode[]).filter(
     (code) => listed.has(code) || !operatorCodes.includes(code),
@@ -58,63 +56,7 @@ export function makeOpenApi(routes: readonly Route[]): Json {
   }
 }
 
-/** The control address of a platform, for the same reference page. */
-export function makeControlOpenApi({ name, summary, calls }: Control, prefix: string): Json {
-  const paths: Record<string, Json> = {}
-  const schemas: Json = { ApiError: errorSchema([]) }
-  for (const call of calls) {
-    paths[call.path] = {
-      ...paths[call.path],
-      [call.method.toLowerCase()]: controlCall(name, call, schemas),
-    }
-  }
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: `Parley ${name}`,
-      version: contractVersion,
-      summary,
-    },
-    servers: [{ url: prefix }],
-    paths,
-    security: [],
-    components: { schemas },
-  }
-}
-
-function controlCall(platform: string, call: ControlCall, schemas: Json): Json {
-  const { name, summary, description, body, query, response, example } = call
-  const refusal = { content: { 'application/json': { schema: refusalSchema } } }
-  return {
-    operationId: name,
-    summary,
-    description,
-    parameters: fieldsOf(query ?? undefined, { where: 'query', schemas }),
-    ...(body && {
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': { schema: schemaOf(body, 'input', schemas), example: example.request },
-        },
-      },
-    }),
-    responses: {
-      200: {
-        description: summary,
-        content: {
-          'application/json': { schema: schemaOf(response, 'output', schemas), example: example.response },
-        },
-      },
-      400: { description: 'The request is invalid.', ...refusal },
-      404: {
-        description: `There is no such thing in the ${platform}, or the caller is not on this machine.`,
-        ...refusal,
-      },
-    },
-  }
-}
-
-const refusalSchema = { $ref: '#/components/schemas/ApiError' }
+export const refusalSchema = { $ref: '#/components/schemas/ApiError' }
 
 const integer = (description: string, required = true) => ({
   description,
@@ -243,7 +185,7 @@ interface Fields {
   readonly examples?: Readonly<Record<string, string>> | undefined
 }
 
-function fieldsOf(schema: z.ZodType | undefined, { where, schemas, examples = {} }: Fields): Json[] {
+export function fieldsOf(schema: z.ZodType | undefined, { where, schemas, examples = {} }: Fields): Json[] {
   if (!schema) return []
   const { properties = {}, required = [] } = schemaOf(schema, 'input', schemas) as {
     properties?: Record<string, Json>

@@ -39,7 +39,7 @@ export interface NewOperation {
   readonly file_id?: string | undefined
 }
 
-/** Our own rules say no: nothing is asked of the platform. */
+/** Our own rules refuse it before the platform is asked. */
 export interface Forbidden {
   readonly kind: 'forbidden'
   readonly detail: string
@@ -52,11 +52,11 @@ interface KindSpec<P, R, V> extends KindInfo {
   readonly answer: z.ZodType<V>
   /** Whether preparing it asks the platform for anything. */
   readonly asks: (operation: Operation<P>) => boolean
-  /** Before the boundary: dying here costs nothing. */
+  /** Before the boundary: if the process dies here, the operation is simply prepared again. */
   readonly prepare: (target: Target, operation: Operation<P>) => Promise<Outcome<R> | Forbidden>
   /** The one call. Nothing is awaited before it. */
   readonly submit: (session: Session, operation: Operation<P>, prepared: R) => Promise<Outcome<V>>
-  /** What the caller is told, now and on every repeat. A row put back from a journal has no payload. */
+  /** The answer to the caller and to every repeat. A row that was restored from a journal has no payload. */
   readonly reply: (tx: Tx, operation: Operation<P | null>, value: V) => Promise<unknown> | unknown
   /** What changes here, in one transaction with the row's completion. Doing it twice changes nothing more. */
   readonly store: (tx: Tx, account: AccountKey, operation: Operation<P | null>, value: V) => Promise<unknown>

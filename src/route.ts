@@ -1,6 +1,6 @@
 /**
- * What an operation is. A slice states what its operations need and one function for each; HTTP, MCP, the
- * dashboard, the OpenAPI document and the tests that hold for every operation read the same list.
+ * What a route is. A slice states what each of its routes needs, and one function; HTTP, MCP, the dashboard, the
+ * OpenAPI document and the tests that hold for every route read the same list.
  */
 import type { z } from 'zod'
 import type { App, Rule } from './app.ts'
@@ -59,7 +59,7 @@ export class Form {
     this.attachment = attachment
   }
 
-  /** What makes two forms the same: not where the file lies. */
+  /** What an idempotency key compares: the fields and the file's content, not where it is stored. */
   identity(): unknown {
     const { file_id: _, ...attachment } = this.attachment
     return { ...this.fields, attachment }
@@ -149,7 +149,7 @@ interface OnPlatform<P, Q, B, C> {
   readonly handle: (app: App, call: Call<P, Q, B, C>) => Promise<NewOperation>
   /** What one account may ask for, each counted over all processes. */
   readonly account_limits?: (app: App) => readonly Rule[]
-  /** What a platform that asks to slow down is to the caller. */
+  /** The status a caller gets during a flood wait. */
   readonly flood: 429 | 503
   /** A second operation once the first has completed, under the same key: a row of its own. */
   readonly followed_by?: {
@@ -159,7 +159,7 @@ interface OnPlatform<P, Q, B, C> {
   }
 }
 
-export type Spec<P, Q, B, C> = Described &
+type Spec<P, Q, B, C> = Described &
   Input<P, Q, B, C> &
   (Read<P, Q, B, C> | Local<P, Q, B, C> | OnPlatform<P, Q, B, C>)
 

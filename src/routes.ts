@@ -1,4 +1,4 @@
-/** The contract, listed: every operation under /api/v1. */
+/** Every route under /api/v1. */
 import { routes as analytics } from './capabilities/analytics/routes.ts'
 import { routes as chats } from './capabilities/chats/routes.ts'
 import { routes as columns } from './capabilities/columns/routes.ts'

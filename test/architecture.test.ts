@@ -1,11 +1,11 @@
-/** The structure itself: floors, no circles, slices entered by their face, tables written by their owner. */
+/** The structure itself: floors, no circles, slices entered by their public module, tables written by their owner. */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..', 'src')
 
-/** From the roof down. A file may import from its own room and from the floors below its own. */
+/** From the top down. A file may import from its own folder and from the floors below its own. */
 const floors: readonly (readonly string[])[] = [
   ['main.ts'],
   ['cli'],
@@ -108,16 +108,16 @@ const imports: readonly Import[] = files.flatMap((from) =>
   ),
 )
 
-/** The room of a file: its top folder, one deeper below capabilities and platform. */
-function roomOf(file: string): string {
+/** The folder that owns a file: its top folder, one deeper below capabilities and platform. */
+function folderOf(file: string): string {
   const parts = file.split('/')
   const deep = parts[0] === 'capabilities' || (parts[0] === 'platform' && parts.length > 2)
   return parts.slice(0, deep ? 2 : 1).join('/')
 }
 
 function floorOf(file: string): number {
-  const floor = floors.findIndex((rooms) => rooms.includes(file.split('/')[0] ?? ''))
-  if (floor < 0) throw new Error(`${file} stands on no floor of the house.`)
+  const floor = floors.findIndex((folders) => folders.includes(file.split('/')[0] ?? ''))
+  if (floor < 0) throw new Error(`${file} is on no floor.`)
   return floor
 }
 
@@ -129,7 +129,7 @@ test('the imports are found', () => {
 test('imports run downwards', () => {
   const wrong = imports.filter(
     ({ from, to }) =>
-      roomOf(from) !== roomOf(to) &&
+      folderOf(from) !== folderOf(to) &&
       // Between slices, and from an adapter to the port, see below.
       from.split('/')[0] !== to.split('/')[0] &&
       floorOf(to) <= floorOf(from),
@@ -146,7 +146,7 @@ const lists: Readonly<Record<string, RegExp>> = {
 
 test('a slice is entered by its public module, and by the lists only where it has one', () => {
   const wrong = imports.filter(({ from, to }) => {
-    if (!to.startsWith('capabilities/') || roomOf(from) === roomOf(to)) return false
+    if (!to.startsWith('capabilities/') || folderOf(from) === folderOf(to)) return false
     const [, slice, file] = to.split('/')
     const text = texts.get(to) ?? ''
     const listed =
@@ -154,6 +154,20 @@ test('a slice is entered by its public module, and by the lists only where it ha
     return file !== `${slice}.ts` && !listed
   })
   expect(wrong).toEqual([])
+})
+
+/** A folder with one door: of its files others import this one only. */
+const doors: Readonly<Record<string, string>> = {
+  'capabilities/search/index/': 'capabilities/search/index/search-index.ts',
+}
+
+test('a folder with a door is entered by it', () => {
+  for (const [folder, door] of Object.entries(doors)) {
+    expect(texts.has(door)).toBe(true)
+    const entering = imports.filter(({ from, to }) => to.startsWith(folder) && !from.startsWith(folder))
+    expect(entering.length).toBeGreaterThan(0)
+    expect(entering.filter(({ to }) => to !== door)).toEqual([])
+  }
 })
 
 test('no file imports itself by a detour', () => {
@@ -177,16 +191,16 @@ test('a table is written by its owner only', () => {
     [...(texts.get(file) ?? '').matchAll(/sql`[^`]*`/g)].flatMap(([statement]) =>
       [...statement.replaceAll(/\bfor (no key )?update\b|\bdo update\b/g, '').matchAll(writes)]
         .map((match) => match[1] ?? '')
-        .filter((table) => !isWriter(roomOf(file), table))
+        .filter((table) => !isWriter(folderOf(file), table))
         .map((table) => `${file} writes ${table}`),
     ),
   )
   expect(wrong).toEqual([])
 })
 
-function isWriter(room: string, table: string): boolean {
+function isWriter(folder: string, table: string): boolean {
   const owner = owners[table]
-  return owner !== undefined && (room === owner || (exceptions[table] ?? []).includes(room))
+  return owner !== undefined && (folder === owner || (exceptions[table] ?? []).includes(folder))
 }
 
 test('every table has an owner', () => {
@@ -195,7 +209,7 @@ test('every table has an owner', () => {
   expect(tables.filter((table) => !owners[table ?? ''])).toEqual([])
 })
 
-test('capabilities refuse with an ApiError, which every door can answer', () => {
+test('capabilities refuse with an ApiError, which HTTP, MCP and the command line can answer', () => {
   const wrong = files
     .filter((file) => file.startsWith('capabilities/'))
     .filter((file) => /^import [^'"]*\bRefusal\b[^'"]*['"][./]+lib\/errors\.ts/m.test(texts.get(file) ?? ''))
@@ -204,7 +218,7 @@ test('capabilities refuse with an ApiError, which every door can answer', () => 
 
 test('only http knows Fastify', () => {
   const wrong = files.filter(
-    (file) => /from '(@scalar\/)?fastify/.test(texts.get(file) ?? '') && roomOf(file) !== 'http',
+    (file) => /from '(@scalar\/)?fastify/.test(texts.get(file) ?? '') && folderOf(file) !== 'http',
   )
   expect(wrong).toEqual([])
 })

@@ -170,7 +170,7 @@ describe('the life of an embedded database', () => {
 
 describe('a directory in an unusual place', () => {
   const works = async (directory: string) => {
-    // A socket that finds no room inside is made in the folder for such things, which here is ours.
+    // A path too long for a socket: it is made in the system's temporary folder, which here is ours.
     const { code, stdout, stderr } = await runParley(['gate', 'list', '--json', '--data-dir', directory], {
       TMPDIR: home,
     })

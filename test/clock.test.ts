@@ -192,7 +192,7 @@ describe('POST /sandbox/v1/clock/advance on parley work, with a sandbox of its o
       const person = { name: reply_text, behaviour: 'replies', reply_text, delay_seconds }
       ids.push((await ask(sandboxUrl, '/people', person)).body.person_id)
     }
-    // As the account, from elsewhere; its host comes back afterwards by itself.
+    // As the account, from elsewhere; its own session reconnects afterwards.
     await withSession(sandboxUrl, account_id, async (session) => {
       for (const [n, id] of ids.entries()) {
         const message: Submission = {

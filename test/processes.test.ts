@@ -123,9 +123,13 @@ describe('two processes on one database', timed, () => {
       expect([at, status]).toEqual([at, at < 120 ? 200 : 429])
     }
     const concurrent = await service.tenant()
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, at) => ask(urls[at % 2] ?? '', concurrent.key)),
-    )
+    // On a busy machine some wait too long for their turn, are told that nothing was done, and ask again.
+    const insist = (url: string) =>
+      until('it is answered', 30_000, async () => {
+        const answer = await ask(url, concurrent.key)
+        return answer.status !== 503 && answer
+      })
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, at) => insist(urls[at % 2] ?? '')))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(120)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(80)
     expect((await ask(urls[0] ?? '', 'svc_live_wrong')).status).toBe(401)

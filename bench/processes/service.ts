@@ -1,4 +1,4 @@
-/** The HTTP door alone on the large data set, with its log: what is measured, in a process of its own. */
+/** The HTTP server alone on the large data set, with its log: what is measured, in a process of its own. */
 import pg from 'pg'
 import { makeLogger, writeLines } from '../../src/cli/log.ts'
 import { openApp } from '../../src/cli/open.ts'

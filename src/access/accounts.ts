@@ -5,7 +5,7 @@ import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
 
-/** Read once per version of the settings, which every change of an account's status raises. */
+/** Read once for each version of the settings: every change of an account's status raises that version. */
 export async function listEligibleAccounts(app: App, caller: Caller): Promise<readonly Account[]> {
   const { accounts } = await app.settings.current()
   let known = accounts.get(caller.workspace_id)
@@ -20,7 +20,7 @@ export async function listEligibleAccounts(app: App, caller: Caller): Promise<re
   return known
 }
 
-/** Foreign, disabled and not-ready accounts are told apart from nothing: the answer is the same. */
+/** Another workspace's account, a disabled one and one that does not exist get the same answer, so none can be probed. */
 export function requireAccount(eligible: readonly Account[], account_id: string): Account {
   const account = eligible.find(({ id }) => id === account_id)
   if (!account) {

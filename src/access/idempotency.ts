@@ -31,7 +31,7 @@ export function fingerprintOf(route: Route, { params, body }: { params: unknown;
   return sha256(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
 }
 
-export interface Keyed {
+interface Keyed {
   readonly key: string
   readonly fingerprint: Buffer
 }
@@ -61,7 +61,7 @@ export async function once(
   })
 }
 
-/** Runs `work` in a transaction. Where the answer to COMMIT is lost, the caller is told that nobody knows. */
+/** Runs `work` in a transaction. If the answer to COMMIT is lost, the caller gets `outcome_ambiguous`. */
 export async function commit(
   app: App,
   work: (tx: Tx) => Promise<Reply>,

@@ -27,7 +27,7 @@ describe('the form of a key', () => {
     }
   })
 
-  test('is nothing else', () => {
+  test('has no other form', () => {
     const { key } = makeKey()
     for (const wrong of [
       '',

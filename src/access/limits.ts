@@ -7,7 +7,7 @@ import type { Limits, Rule, Window } from '../app.ts'
 import { type Database, type Db, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 
-/** The quiet ones, then the oldest, are dropped before the map grows past this. */
+/** At this size callers without a recent request are dropped, and then the oldest ones. */
 const callersMax = 100_000
 
 export function memoryLimits(now: () => number = Date.now): Limits {
@@ -21,11 +21,11 @@ interface Hits {
   first: number
 }
 
-export interface Log {
+interface Log {
   take(caller: string, rule: Rule): Window
 }
 
-/** One process alone has nobody to wait for. */
+/** The log in memory, for a single process. */
 export function makeLog(now: () => number = Date.now): Log {
   const callers = new Map<string, Hits>()
   return {
@@ -46,7 +46,7 @@ export function makeLog(now: () => number = Date.now): Log {
   }
 }
 
-/** Moves past what has left the window, and gives the room back once half of the list is past. */
+/** Skips the times that have left the window, and shortens the list once they are half of it. */
 function forget(hits: Hits, until: number): void {
   const { times } = hits
   while (hits.first < times.length && (times[hits.first] as number) <= until) hits.first++
@@ -55,7 +55,7 @@ function forget(hits: Hits, until: number): void {
   hits.first = 0
 }
 
-/** Room for many at once, so that a flood of strangers does not make every request look through them all. */
+/** Makes room for many callers at once: done one by one, each new caller of a flood would cost a look at all. */
 function makeRoom(callers: Map<string, Hits>, at: number): void {
   // A day is the longest window any rule has.
   for (const [caller, { times }] of callers) {

@@ -11,17 +11,17 @@ import { requireKey } from './keys.ts'
 import { requireReachable } from './ledger/liveness.ts'
 import { submit } from './ledger/submit.ts'
 
-/** A request as any door hands it in. The body is read only once the caller is known to be allowed. */
-export interface Incoming {
+/** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
+interface Incoming {
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: (route: Route) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
-  /** The door it came through. */
+  /** Where it came in. */
   readonly channel: 'rest' | 'mcp' | 'dashboard'
 }
 
-export interface Admitted {
+interface Admitted {
   readonly caller: Caller
   readonly window: Window
 }
@@ -54,7 +54,7 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
   const checked = (await route.check?.(app, caller, { query, body })) as never
-  // Read now and required later: a replay comes before it, and a transaction never waits for a second connection.
+  // Read here, because a transaction must not wait for a second connection; checked after replays, which need no account.
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
   const call = (): Call<never, never, never, never> => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
@@ -77,7 +77,7 @@ type OnPlatform = Extract<Route, { effect: 'platform' }>
 interface Asked {
   readonly key: string | undefined
   readonly fingerprint: Buffer
-  /** Requires the account, so it is made only when nothing can be replayed. */
+  /** Throws if the account is not eligible, so it is called only when there is no earlier answer to replay. */
   readonly call: () => Call<never, never, never, never>
   readonly body: never
 }
@@ -107,7 +107,7 @@ async function performOnPlatform(
   return second.status === 200 ? reply : second
 }
 
-/** Besides the key's own rate: what the platform would hold against the account. */
+/** Limits per account, besides the key's rate limit: platforms restrict accounts that do too much. */
 async function requireAccountLimits(app: App, route: OnPlatform, account_id: string): Promise<void> {
   for (const rule of route.account_limits?.(app) ?? []) {
     const { allowed, retry_after } = await app.limits.take(

@@ -30,10 +30,10 @@ export function openSettings(db: Database): LiveSettings {
   let looking: Promise<Snapshot> | undefined
 
   async function look(): Promise<Snapshot> {
-    // Counted from the question: what changes while it is under way is for the next look to see.
+    // The age counts from before the query: a change during the query may not be in its answer.
     const askedAt = performance.now()
     const state = await readState(db)
-    // A look that was overtaken by a later one has nothing to add.
+    // A later query has already answered: this answer is older.
     if (snapshot && askedAt < seenAt) return snapshot
     snapshot = makeSnapshot(state, snapshot)
     seenAt = askedAt
@@ -47,7 +47,7 @@ export function openSettings(db: Database): LiveSettings {
     return looking
   }
 
-  // A failed look is not lost: the next request reads through and reports it.
+  // A failed poll needs no report: the next request reads by itself and reports the failure.
   const timer = setInterval(() => void lookOnce().catch(() => {}), pollMs)
   timer.unref()
   return {
@@ -63,7 +63,7 @@ async function readState(db: Database): Promise<State> {
     if (error instanceof ApiError && error.code === 'schema_unavailable') return readWith(db, unlisted)
     throw error
   })
-  // What cannot be read counts as off.
+  // Settings that cannot be read are never guessed: the request is refused.
   if (!state || !/^\d+$/.test(state.version)) {
     throw new ApiError('schema_unavailable', { detail: 'The settings of this instance cannot be read.' })
   }

@@ -101,7 +101,7 @@ function addAccounts(account: Command): void {
   verb<{ workspace: string; platform: string; name: string }>(
     account,
     'create',
-    'make an account; its host connects it',
+    'make an account; a worker connects it',
     (app, actor, { workspace, platform, name }) =>
       createAccount(app, actor, { workspace_id: workspace, platform, name }),
   )
@@ -114,7 +114,7 @@ function addAccounts(account: Command): void {
   verb(account, 'disable <id>', 'take it out of every path at once', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: false }),
   )
-  verb(account, 'enable <id>', 'let its host connect it again', (app, actor, _, id = '') =>
+  verb(account, 'enable <id>', 'let a worker connect it again', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: true }),
   )
 }

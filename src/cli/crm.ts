@@ -224,7 +224,7 @@ function* readable({ added, skipped }: ImportReport): Generator<string> {
   for (const { line, reason } of skipped) yield `  line ${line}: ${reason}\n`
 }
 
-/** As it is read; whatever is wrong with the file is a refusal. */
+/** The file's text as it is read. A file that cannot be read is a refusal. */
 async function* readText(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let size = 0
@@ -243,7 +243,7 @@ async function* readText(file: string): AsyncGenerator<string> {
   }
 }
 
-/** Answers how many bytes it has become. */
+/** Returns how many bytes were written. */
 async function writeText(file: string, text: AsyncIterable<string>): Promise<number> {
   let size = 0
   const bytes = async function* () {

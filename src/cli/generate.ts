@@ -35,7 +35,7 @@ export function addGenerateVerb(program: Command): void {
     })
 }
 
-/** From a database of its own, made for the moment. */
+/** From a temporary database. */
 async function schema(): Promise<string> {
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-generate-'))
   const app = await openApp({

@@ -19,7 +19,7 @@ function destination(): DestinationStream {
   return process.stdout.isTTY ? { write: (line) => void process.stdout.write(shorten(line)) } : writeLines(1)
 }
 
-/** Many lines at once: a write for each takes a thread and wakes two. What waits is written before the process ends. */
+/** Writes lines in batches, because a write for each line costs a switch of threads. The rest is written at exit. */
 export function writeLines(to: number | string): DestinationStream {
   return pino.destination({ dest: to, minLength: 4_096, periodicFlush: 100 })
 }
@@ -37,7 +37,7 @@ interface Described {
   readonly constraint?: string
 }
 
-/** What helps at night and holds nobody's data: a row's values never leave a database error. */
+/** An error without anybody's data: messages of database errors that quote values of rows are left out. */
 function describeError(error: unknown): Described {
   if (!(error instanceof Error)) return { type: typeof error }
   const { code, table, constraint } = error as Error &

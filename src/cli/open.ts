@@ -23,12 +23,12 @@ interface OpenOptions {
   readonly config: Config
   readonly data_dir: string
   readonly log: Logger
-  /** A service owns its data directory; a command passes by. */
+  /** A service claims its data directory for itself; a command shares it. */
   readonly claim: 'service' | 'command'
-  /** Migrates also a database that is not its own. */
+  /** Also migrates a database of DATABASE_URL. */
   readonly migrate?: boolean
   readonly routes: readonly RouteInfo[]
-  /** Where the migrations lie; our own folder unless told. */
+  /** The folders with migrations; by default our own. */
   readonly migrations?: readonly string[]
 }
 
@@ -40,7 +40,7 @@ export interface OpenApp extends App {
   close(): Promise<void>
 }
 
-/** A signal that comes while it opens is obeyed once that leaves no server behind. */
+/** A signal during the opening is acted on once the embedded server can be stopped again. */
 export async function openApp(options: OpenOptions): Promise<OpenApp> {
   let signal: NodeJS.Signals | undefined
   const note = (name: NodeJS.Signals) => {
@@ -125,7 +125,7 @@ function makeLimits(config: Config, db: Database): Limits {
   return config.redis_url ? redisLimits(config.redis_url) : postgresLimits(db)
 }
 
-/** A service migrates; a command changes nothing but what it was asked to, unless the database is its own. */
+/** A service migrates. A command migrates only an embedded database. */
 async function prepare(db: Database, options: OpenOptions): Promise<readonly string[]> {
   const { config, claim, log } = options
   let applied: readonly string[] = []
@@ -139,7 +139,7 @@ async function prepare(db: Database, options: OpenOptions): Promise<readonly str
   return applied
 }
 
-/** What the commonest mistakes are called, for the person who sets it up. */
+/** The commonest mistakes in words, for the person who sets it up. */
 const reasons: Readonly<Record<string, string>> = {
   '28P01': 'the password is wrong',
   '28000': 'the role may not log in',

@@ -2,7 +2,7 @@
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Text that goes out as it is, however long, and what it is with --json. */
+/** Text that is printed as it is, however long, and the document that stands for it with --json. */
 export class Plain {
   readonly text: AsyncIterable<string> | Iterable<string>
   readonly data: () => Row | Promise<Row>
@@ -29,7 +29,7 @@ export async function print(result: Result, { json }: { json: boolean }): Promis
   await put(`${json ? JSON.stringify(data, null, 2) : readable(data)}\n`)
 }
 
-/** Waits until it is out: a pipe takes some of it at a time, and the process ends right after. */
+/** Waits until all of it is written: a pipe takes it in pieces, and the process ends right after. */
 function put(text: string): Promise<void> {
   return new Promise((resolve) => void process.stdout.write(text, () => resolve()))
 }

@@ -8,7 +8,7 @@ import { sandboxModule } from '../platform/sandbox/module.ts'
 
 export const platformModules: readonly PlatformModule[] = [sandboxModule]
 
-/** What an account may say under `platform`, and what it says unless told. */
+/** The names an account may have under `platform`, and the one it has if none is given. */
 export const platformNames: readonly string[] = platformModules.map(({ name }) => name)
 export const platformDefault: string = sandboxModule.name
 
@@ -18,7 +18,7 @@ export const platformVariables: PlatformModule['variables'] = Object.assign(
   ...platformModules.map(({ variables }) => variables),
 )
 
-/** By name, those that this process has a part in. Whoever opens them closes them. */
+/** The platforms this process uses, by name. Whoever opens them closes them. */
 export type OpenPlatforms = ReadonlyMap<string, OpenPlatform>
 
 export async function openPlatforms(

@@ -5,9 +5,9 @@ import { ApiError, Refusal } from '../lib/errors.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
 
-export type AddVerbs = (program: Command, parts: Parts) => void
+type AddVerbs = (program: Command, parts: Parts) => void
 
-/** Does what the process was asked to and ends it. */
+/** Runs the verb of the command line and ends the process with its exit code. */
 export async function runProgram(parts: Parts, verbs: readonly AddVerbs[]): Promise<never> {
   const program = new Command('parley')
     .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')

@@ -84,7 +84,7 @@ function stopOnSignal(service: Service): Promise<Error | undefined> {
       resolve(failure)
     }
     const onSignal = (signal: NodeJS.Signals) => {
-      // npm and the terminal may both deliver the first one; a later one means: now.
+      // npm and the terminal may both deliver the first signal. One that comes later means: stop at once.
       if (service.stopping && performance.now() - firstAt > 1_000) process.exit(130)
       if (!service.stopping) service.app.log.info({ signal }, 'stopping')
       void end()

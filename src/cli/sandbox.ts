@@ -14,7 +14,7 @@ interface SandboxOptions {
   readonly seed?: number
 }
 
-/** Its journal is not the service's: without --data-dir it is kept here. */
+/** Its journal is kept apart from the service's data: without --data-dir it is here. */
 const ownDirectory = '.parley-sandbox'
 
 export function addSandboxVerb(program: Command): void {

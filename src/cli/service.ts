@@ -18,7 +18,7 @@ import { type Demo, makeDemo } from './demo.ts'
 import { type OpenApp, openApp } from './open.ts'
 import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.ts'
 
-/** What there is: a new slice is a folder that adds to these lists. */
+/** What the service consists of. A new slice is a folder that adds to these lists. */
 export interface Parts {
   readonly routes: readonly Route[]
   readonly operations: readonly OperationKind[]
@@ -30,7 +30,7 @@ export interface Parts {
 
 export type Role = 'start' | 'serve' | 'work'
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly role: Role
   readonly config: Config
   readonly log: Logger
@@ -70,7 +70,7 @@ export class Service {
     return this.#stopping
   }
 
-  /** Answers where it listens, and the demo if this start has made one. */
+  /** Returns the address it listens on, and the demo if this start has made one. */
   async begin(): Promise<{ readonly address: string; readonly demo: Demo | undefined }> {
     const { app } = this
     const { role, port, data_dir } = this.#options
@@ -120,7 +120,7 @@ export class Service {
       .filter(({ calls }) => calls.length > 0)
   }
 
-  /** The first start on an empty embedded database makes the demo; later ones let it go on living. */
+  /** The first start on an empty embedded database makes the demo; on later ones its people go on writing. */
   async #beginDemo(): Promise<Demo | undefined> {
     const { app } = this
     const { role, demo } = this.#options

@@ -42,7 +42,7 @@ async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): 
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', routes })
-  // Interrupted, it still leaves no server behind; what was not committed did not happen.
+  // If it is interrupted it still stops the server it started; what was not committed is rolled back.
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= app.close()
@@ -59,7 +59,7 @@ async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): 
     return await work(app)
   } finally {
     await close()
-    // What the interrupted work makes of it is nobody's concern: the process is on its way out.
+    // The interrupted work may fail in any way by now. It is not reported, because the process is ending.
     if (interrupted) await new Promise(() => {})
   }
 }

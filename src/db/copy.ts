@@ -1,6 +1,6 @@
 /**
- * Many bytes to and from the database without the driver's hands on them: it would copy each of them twice on its way in,
- * and read them as text on its way out. What is copied is garbage that the engine leaves lying about for very long.
+ * COPY of large files past the driver, which would copy every byte twice on the way in and decode it as text on the way
+ * out. Such copies are garbage that Node collects late, so they would add up to hundreds of megabytes.
  */
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
@@ -8,7 +8,7 @@ import { freeBuffer } from '../lib/free-buffer.ts'
 
 const copyData = 0x64
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
-/** Of a message: its kind and its length, which counts itself. */
+/** The head of a protocol message: its kind, and its length, which includes itself. */
 const headBytes = 5
 
 /** A `copy … from stdin`. */
@@ -37,7 +37,7 @@ class CopyIn extends pg.Query {
   }
 }
 
-/** Until it is undone, what a `copy … to stdout` sends comes here, and only the other messages reach the driver. */
+/** Until it is undone, the data of a `copy … to stdout` goes to `take`, and only other messages reach the driver. */
 export function divert(stream: Duplex, take: (bytes: Buffer) => void): () => void {
   const driver = stream.listeners('data') as ((bytes: Buffer) => void)[]
   let head = Buffer.alloc(0)

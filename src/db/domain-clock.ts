@@ -2,7 +2,7 @@
 import { Refusal } from '../lib/errors.ts'
 import { type Db, sql } from './sql.ts'
 
-/** Sets the clock as configured. A database that lived by a manual clock does not fall back by itself. */
+/** Sets the clock as configured. A database with a manual clock refuses to go back to real time. */
 export async function ensureClock(db: Db, clock: 'system' | 'manual'): Promise<void> {
   if (clock === 'manual') {
     await db.run(

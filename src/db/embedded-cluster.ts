@@ -1,4 +1,4 @@
-/** Where the PostgreSQL in the box lies: its programs, its cluster, its socket, and as whom it runs. */
+/** The embedded PostgreSQL on disk: its programs, its cluster, its socket, and the user it runs as. */
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -89,7 +89,7 @@ async function socketDirectory(data_dir: string, runner: Runner): Promise<string
   return directory
 }
 
-/** Into a folder beside, then renamed: of two first starts one wins, and a killed one leaves no half. */
+/** Made in a temporary folder and renamed: of two first starts one wins, and a killed one leaves no half cluster. */
 async function initialise(place: Cluster): Promise<void> {
   const draft = `${place.cluster}.${randomBytes(4).toString('hex')}`
   const password_file = `${draft}.password`
@@ -126,7 +126,7 @@ async function runInitdb(place: Cluster, draft: string, password_file: string): 
   }
 }
 
-/** Starts a program of PostgreSQL as somebody it agrees to run as. */
+/** Starts a program of PostgreSQL, which refuses to run as root, as a user it accepts. */
 export function launch(place: Cluster, program: 'initdb' | 'postgres', args: readonly string[]) {
   const path = join(place.native, 'bin', program)
   const [command, all] =

@@ -1,4 +1,4 @@
-/** The server process of the PostgreSQL in the box: started, found again after a crash, stopped. */
+/** The server process of the embedded PostgreSQL: started, found again after a crash, stopped. */
 import { readFile, rm, stat, truncate } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export async function startServer(place: Cluster) {
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // Errors quote what they were given. We hear of them anyway, and write them down without it.
+    // Errors quote statements and values. They reach us as well, and our own log leaves those out.
     log_min_messages: 'log',
     log_error_verbosity: 'terse',
     log_checkpoints: 'off',
@@ -36,7 +36,7 @@ export async function startServer(place: Cluster) {
   )
 }
 
-/** An eighth of the memory: what the server does not have there it asks the system for, page by page, at ten times the cost. */
+/** An eighth of the memory: a page outside the buffers is read through the system, at ten times the cost. */
 export function buffersFor(bytes: number): string {
   const megabytes = Math.floor(bytes / 8 / 1024 ** 2)
   return `${Math.min(2048, Math.max(128, megabytes))}MB`
@@ -83,7 +83,7 @@ export async function stopServer(place: Cluster): Promise<void> {
   process.kill(pid, 'SIGINT')
   const deadline = performance.now() + 30_000
   while ((await findServer(place)) && performance.now() < deadline) await sleep(10)
-  // It signs off a moment before it is gone; but if it was an orphan, nobody may ever bury it.
+  // Its pid file goes a moment before the process does. The wait is short, because an orphan may stay a zombie for ever.
   const buried = performance.now() + 1_000
   while (isAlive(pid) && performance.now() < buried) await sleep(5)
 }

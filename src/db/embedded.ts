@@ -1,5 +1,5 @@
 /**
- * The PostgreSQL in the box: a child process with its data in the data directory, reachable through a
+ * The embedded PostgreSQL: a child process with its data in the data directory, reachable through a
  * socket only.
  *
  * Who uses it holds a shared advisory lock, and the service an exclusive one besides. Locks end with their
@@ -97,7 +97,7 @@ async function takeClaim(
   } catch (error) {
     await client.end().catch(() => {})
     if (error instanceof Refusal) throw error
-    // The server went down under us, because the last one out was just stopping it.
+    // The server went down meanwhile, because the last process that used it was stopping it.
     return takeClaim(place, connection, options)
   }
 }

@@ -34,7 +34,7 @@ function isOurs(error: Error): boolean {
   )
 }
 
-/** Whatever keeps us from connecting, a wrong password or a database that is gone, is nobody's bug here. */
+/** Failing to connect, for whatever reason, is a state of the installation and not a bug. */
 export function unavailable(cause: unknown): never {
   throw new ApiError('store_unavailable', { cause })
 }
@@ -44,7 +44,7 @@ export function rethrow(error: unknown): never {
   if (error instanceof ApiError || error instanceof LostCommit) throw error
   if (error instanceof pg.DatabaseError) {
     const code = error.code ?? ''
-    // Not there, or not ours to read.
+    // A table or column that is missing, or that we may not read.
     if (['42P01', '42703', '42501'].includes(code)) throw new ApiError('schema_unavailable', { cause: error })
     // Connections, resources, cancellations, time limits, recovery, and what came after one of them.
     if (/^(08|53|57|58|25006|25P02|25P03|40|55P03)/.test(code)) {

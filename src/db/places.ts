@@ -1,4 +1,4 @@
-/** The order that people give to lists: one thing squeezed in before the one that has its place. */
+/** Lists that people put in order: moving one item to a place shifts the items after it. */
 import { type Sql, sql } from './sql.ts'
 
 /** New places, from 0 on, of `items` (a selection of `item` and `position`), where one of them goes to `place`. */

@@ -5,7 +5,7 @@ import { isAborted, isConnectionLost, LostCommit, rethrow, unavailable } from '.
 import { watchSilence } from './silence.ts'
 import type { Database, Db, Sql, Tx } from './sql.ts'
 
-/** Statements give up before a caller would: a stuck lock or a slow plan is an answer, not a queue. */
+/** Statements fail before a caller gives up: an error is better than a queue behind a stuck lock or a slow plan. */
 const limits = {
   lock_timeout: 2_000,
   statement_timeout: 5_000, // limit: statement
@@ -24,7 +24,7 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
     connectionTimeoutMillis: 3_000,
     keepAlive: true,
   }
-  // What is asked without waiting goes out at once: BEGIN travels with the first statement.
+  // Pipelining sends BEGIN together with the first statement.
   const pool = new pg.Pool({ ...settings, max: pool_size, pipeline: true })
   // Without a listener one dropped connection ends the process. The next query reports it.
   pool.on('error', () => {})
@@ -93,7 +93,7 @@ async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pro
 /** The driver copies what is asked property by property, and the prototype as it is. */
 const asLists: pg.QueryConfig = Object.create({ rowMode: 'array' })
 
-/** With a callback: the driver's own promise keeps what was read until the next full collection of garbage. */
+/** With a callback, because the driver's own promise keeps the rows in memory until the next full garbage collection. */
 function query(
   client: pg.ClientBase,
   { name, text, values: given }: Sql,
@@ -124,7 +124,7 @@ async function copyOut(
   }
 }
 
-/** The driver's trace leads to a socket; this one leads to whoever asked. */
+/** Replaces the driver's stack trace, which ends at a socket, by one that leads to the caller. */
 function trace(error: unknown): never {
   if (error instanceof Error) Error.captureStackTrace(error)
   throw error

@@ -465,7 +465,7 @@ create table search_segments (
   messages integer not null,
   oldest_at timestamp with time zone not null,
   newest_at timestamp with time zone not null,
-  times bytea not null,
+  format smallint not null default 1,
   CHECK ((messages >= 0)),
   PRIMARY KEY (id)
 );

@@ -1,7 +1,7 @@
 /**
- * When the server itself does not answer, its own limits do not help: a connection that has been silent for too long is
- * cut, and whatever waits on it fails. One look for all of them, because a timer of its own for every statement keeps
- * what the statement has read in memory long after it was used.
+ * A server that does not answer cannot enforce its own time limits, so a connection that is silent for too long is cut,
+ * and what waits on it fails. One timer checks all connections: a timer for each statement would keep the rows it read
+ * in memory long after they were used.
  */
 import type pg from 'pg'
 
@@ -10,12 +10,12 @@ const lookMs = 500
 
 interface Wait {
   pending: number
-  /** The last sign of life, or the first question. */
+  /** When the server was last heard of, or when the first statement was sent. */
   since: number
 }
 
 interface Watch {
-  /** Something is asked on this connection, and not waited for for ever. Call what it returns when it is answered. */
+  /** A statement is sent on this connection. Call the returned function when it is answered. */
   ask(client: pg.ClientBase): () => void
   close(): void
 }
@@ -29,7 +29,7 @@ export function watchSilence(): Watch {
     }
   }, lookMs)
   timer.unref()
-  /** Kept for as long as the connection lives: a map that changes with every question leaves as many maps behind. */
+  /** Kept as long as the connection: entries that come and go with every statement would make garbage. */
   function meet(client: pg.ClientBase): Wait {
     const wait = { pending: 0, since: 0 }
     waits.set(client, wait)

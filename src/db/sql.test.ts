@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { timed } from '../../test/harness/timed.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -25,7 +27,7 @@ describe('a statement', () => {
     expect(sql`select 1`.values).toEqual([])
   })
 
-  test('nests, and counts its parameters through', () => {
+  test('nests, and numbers its parameters across fragments', () => {
     const inner = sql`workspace_id = ${'w'} and kind = ${'k'}`
     const middle = sql`where ${inner} and id > ${3}`
     const outer = sql`select ${1} from t ${middle} limit ${4}`
@@ -81,7 +83,7 @@ describe('a transaction', () => {
     expect(await db.rows(sql`select from notes`)).toEqual([])
   })
 
-  test('takes along to COMMIT what was left for it, or comes to nothing with it', async () => {
+  test('runs what was left for COMMIT together with it, or not at all', async () => {
     await db.run(sql`create table if not exists asides (id int primary key check (id > 0))`)
     const write = (...ids: number[]) =>
       db.transaction(async (tx) => {
@@ -94,7 +96,7 @@ describe('a transaction', () => {
     expect(await db.rows(sql`select id from asides order by id`)).toEqual([{ id: 1 }, { id: 2 }, { id: 5 }])
   })
 
-  test('in great number waits its turn', async () => {
+  test('waits for a connection while the pool is busy', async () => {
     const many = Array.from({ length: 50 }, (_, at) =>
       db.transaction((tx) => tx.run(sql`insert into notes values (${100 + at})`)),
     )
@@ -149,17 +151,20 @@ describe('a failure', () => {
 
   const silent = 'a server that has fallen silent is store_unavailable, and its connection is replaced'
   test(silent, { ...timed, timeout: 60_000 }, async () => {
-    const other = openDatabase({ connectionString: copy.url }, { pool_size: 1 })
-    const { pid } = await other.one<{ pid: number }>(sql`select pg_backend_pid() as pid`)
-    process.kill(pid, 'SIGSTOP')
+    const line = await openLine()
+    const { pathname, username, password } = new URL(copy.url)
+    const connectionString = `postgres://${username}:${password}@127.0.0.1:${line.port}${pathname}`
+    const other = openDatabase({ connectionString }, { pool_size: 1 })
     try {
+      await other.one(sql`select 1`)
+      line.mute()
       const begun = performance.now()
       await expect(other.run(sql`select 1`)).rejects.toMatchObject({ code: 'store_unavailable' })
       expect(performance.now() - begun).toBeLessThan(9_000)
       expect(await other.one(sql`select 1 as up`)).toEqual({ up: 1 })
     } finally {
-      process.kill(pid, 'SIGCONT')
       await other.close()
+      line.close()
     }
   })
 
@@ -173,3 +178,28 @@ describe('a failure', () => {
     expect(await db.one(sql`select 1 as up`)).toEqual({ up: 1 })
   })
 })
+
+/** A way to the server on which what is connected now can fall silent. (A stopped server process would stop the others.) */
+async function openLine() {
+  const lines = new Map<Socket, Socket>()
+  const server = createServer((client) => {
+    const upstream = connect(`${inject('cluster').host}/.s.PGSQL.5432`)
+    lines.set(client, upstream)
+    for (const socket of [client, upstream]) socket.on('error', () => {})
+    client.pipe(upstream).pipe(client)
+    client.on('close', () => upstream.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    mute() {
+      for (const [client, upstream] of lines) client.unpipe(upstream)
+    },
+    close() {
+      for (const socket of [...lines.keys(), ...lines.values()]) socket.destroy()
+      server.close()
+    },
+  }
+}

@@ -87,7 +87,7 @@ export interface Db {
   rows<T>(statement: Sql): Promise<T[]>
   maybe<T>(statement: Sql): Promise<T | undefined>
   one<T>(statement: Sql): Promise<T>
-  /** Rows as lists of their columns: an object for each row of a page costs more than the page is worth. */
+  /** Rows as arrays of their columns: cheaper than an object for each row of a page. */
   lists<T extends readonly unknown[]>(statement: Sql): Promise<T[]>
   /** How many rows it touched. */
   run(statement: Sql): Promise<number>
@@ -97,17 +97,17 @@ declare const inTransaction: unique symbol
 /** A parameter of this type means "my work commits with yours". */
 export interface Tx extends Db {
   readonly [inTransaction]: true
-  /** A statement nobody here reads the answer of: it travels with COMMIT. If it fails, nothing is committed. */
+  /** A statement whose result is not needed, sent together with COMMIT. If it fails, nothing is committed. */
   atCommit(statement: Sql): void
-  /** A `copy … to stdout` as it comes; a piece is good during the call. It takes no parameters, but may read settings. */
+  /** A `copy … to stdout` by pieces, each valid during its call. It takes no parameters, but may read settings. */
   copyOut(statement: Sql, take: (bytes: Buffer) => void): Promise<void>
 }
 
 export interface Database extends Db {
   transaction<T>(work: (tx: Tx) => Promise<T> | T): Promise<T>
-  /** Whatever is read here was so at one and the same moment. */
+  /** Everything that `work` reads is of one moment. */
   snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
-  /** A `copy … from stdin`. The bytes are sent from where they lie, and are free again once it resolves. */
+  /** A `copy … from stdin`. The bytes are sent without a copy, and may be reused once it resolves. */
   copyIn(statement: Sql, bytes: readonly Buffer[]): Promise<void>
   /** A connection of its own, for locks and notifications. */
   client(): Promise<pg.Client>

@@ -1,8 +1,8 @@
-/** What happened, told in the transaction that stores it. */
+/** Events, written to the outbox in the transaction that stores what happened. */
 import type { Topic } from '../app.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 
-/** Something was emitted. */
+/** There are new rows in the outbox. */
 export const emitted: Topic = { topic: 'outbox' }
 
 export const eventTypes = [
@@ -12,7 +12,7 @@ export const eventTypes = [
   'pipeline.moved',
   'campaign.replied',
 ] as const
-export type EventType = (typeof eventTypes)[number]
+type EventType = (typeof eventTypes)[number]
 
 export interface NewEvent {
   readonly type: EventType
@@ -21,14 +21,14 @@ export interface NewEvent {
   readonly data: unknown
 }
 
-/** Into the outbox, on the way to COMMIT. Who calls it wakes the sequencer after the commit, never inside. */
+/** Writes to the outbox, together with COMMIT. The caller signals `emitted` after the commit, never before. */
 export function emit(tx: Tx, workspace_id: string, events: readonly NewEvent[]): void {
   if (events.length > 0) tx.atCommit(intoOutbox(workspace_id, events))
 }
 
 function intoOutbox(workspace_id: string, events: readonly NewEvent[]): Sql {
   const [first] = events
-  // Most transactions have one event; taking apart arrays of one would cost them a fifth of their rate.
+  // Most transactions have one event. As arrays of one it would cost a fifth of the transactions per second.
   if (events.length === 1 && first) {
     return sql`
       insert into outbox (workspace_id, type, occurred_at, data)

@@ -1,10 +1,10 @@
-/** The loops of the outbox: one gives events their places as they come, one forgets what is past its retention. */
+/** The loops of the outbox: one gives events their sequence numbers, one deletes events past their retention. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Loop } from '../loop.ts'
 import { emitted } from './emit.ts'
 import { countUnsequenced, forgetOldEvents, sequence } from './sequencer.ts'
 
-/** What is emitted meanwhile goes together. Under load it rests in proportion: those who emit need the server, too. */
+/** A rest between two steps lets events gather into one statement. Under load it grows, to leave the database to others. */
 const rest = { leastMs: 10, timesItsWork: 4 }
 const forgetMs = 60_000
 

@@ -16,7 +16,7 @@ afterAll(() => service.close())
 
 class Regret extends Error {}
 
-/** Emits in many small transactions, some of which come to nothing. Answers what was really told. */
+/** Emits in many small transactions, some of which roll back. Returns what was committed. */
 async function emitMany(
   db: Database,
   { workspaces, name, rounds }: { workspaces: readonly string[]; name: string; rounds: number },
@@ -52,7 +52,7 @@ async function placed(workspace_id: string) {
 }
 
 describe('four emitters and three sequencers at once', () => {
-  test('give every event one place, without gaps, in the order of each emitter', async () => {
+  test('give every event one number, without gaps, in the order of each emitter', async () => {
     const workspaces = [(await service.tenant()).workspace_id, (await service.tenant()).workspace_id]
     const apps = [await openNeighbour(service.database.url), await openNeighbour(service.database.url)]
     const databases = [service.app.db, ...apps.map(({ db }) => db)]
@@ -97,7 +97,7 @@ describe('four emitters and three sequencers at once', () => {
     expect(events).toHaveLength(2500)
   })
 
-  test('are as quick with a backlog that nobody has counted yet', timed, async () => {
+  test('are as quick with a backlog that the statistics do not know yet', timed, async () => {
     const { workspace_id } = await service.tenant()
     const { db } = service.app
     // As far as the statistics know, and the plans that were made from them, the table is empty.

@@ -1,4 +1,4 @@
-/** Gives events their places: gapless for each workspace, without making commits wait for each other. */
+/** Gives events their sequence numbers: gapless for each workspace, without making commits wait for each other. */
 import { type Db, sql } from '../db/sql.ts'
 
 const lock = 7_346_004
@@ -7,8 +7,8 @@ export const retention = '30 days'
 
 /**
  * Moves what is in the outbox to `events`, in one statement. One process at a time: another one that tries
- * meanwhile moves nothing and comes back. Returns how many it moved. What is taken is a range: however much waits, and
- * however little the statistics know of it, nothing is compared with each of them.
+ * meanwhile moves nothing. Returns how many it moved. It takes a range of the outbox's keys, so that no plan, however
+ * wrong the planner's statistics, can compare every waiting row with every other.
  */
 export async function sequence(db: Db): Promise<number> {
   return db.run(sql`
@@ -34,7 +34,7 @@ export async function sequence(db: Db): Promise<number> {
     order by p.workspace_id, p.place`)
 }
 
-/** How many of those that were emitted have no place yet. */
+/** How many events in the outbox have no sequence number yet. */
 export async function countUnsequenced(db: Db): Promise<number> {
   const { waiting } = await db.one<{ waiting: number }>(sql`select count(*)::int as waiting from outbox`)
   return waiting

@@ -1,17 +1,17 @@
 /**
- * Wake-ups between processes and loops. They only save waiting: whoever is woken looks for itself, and a
- * poll finds what a lost wake-up missed. Never sent inside a data transaction.
+ * Wake-ups between processes and loops. They only shorten waiting: a woken loop queries the database as on every poll,
+ * and the next poll makes up for a wake-up that was lost. Never sent inside a data transaction.
  */
 import { EventEmitter } from 'node:events'
 import type pg from 'pg'
-import type { Wake } from '../app.ts'
+import type { Topic, Wake } from '../app.ts'
 import type { Database } from '../db/sql.ts'
 
 const channel = 'parley_wake'
 const batchMs = 3
 const reconnectMs = 1_000
 
-/** One process: no more than an emitter. */
+/** For a single process. */
 export function localWake(): Wake {
   const emitter = new EventEmitter().setMaxListeners(0)
   return {
@@ -24,71 +24,82 @@ export function localWake(): Wake {
   }
 }
 
-/** Several processes: topics of a few milliseconds go out together, on a connection of their own. */
+/** For several processes: topics travel by LISTEN and NOTIFY on a connection of their own. */
 export function sharedWake(db: Database): Wake {
-  const local = localWake()
-  const pending = new Set<string>()
-  let client: pg.Client | undefined
-  let timer: NodeJS.Timeout | undefined
-  let closed = false
+  return new SharedWake(db)
+}
 
-  async function connect(): Promise<void> {
+class SharedWake implements Wake {
+  readonly on: Wake['on']
+  readonly #db: Database
+  readonly #local = localWake()
+  /** Signalled and not sent yet; the topics of a few milliseconds share one notification. */
+  readonly #pending = new Set<string>()
+  #client: pg.Client | undefined
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+  #sending = Promise.resolve()
+  #connecting: Promise<void>
+
+  constructor(db: Database) {
+    this.#db = db
+    this.on = this.#local.on
+    this.#connecting = this.#connect()
+  }
+
+  signal(topic: Topic): void {
+    this.#local.signal(topic)
+    this.#pending.add(topic.topic)
+    this.#timer ??= setTimeout(() => void this.#flush(), batchMs)
+  }
+
+  /** Sends what is still waiting first: a command ends right after its change. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#connecting
+    await this.#flush()
+    await this.#client?.end().catch(() => {})
+  }
+
+  async #connect(): Promise<void> {
     let next: pg.Client | undefined
     try {
-      next = await db.client()
-      next.once('end', retry)
+      next = await this.#db.client()
+      next.once('end', () => this.#retry())
       next.on('notification', ({ payload = '' }) => {
-        for (const topic of payload.split(' ')) local.signal({ topic })
+        for (const topic of payload.split(' ')) this.#local.signal({ topic })
       })
       await next.query(`listen ${channel}`)
-      client = next
-      await flush()
+      this.#client = next
+      await this.#flush()
     } catch {
-      // A connection that was made says so itself when it ends.
+      // A connection that was made reports its own end.
       if (next) void next.end().catch(() => {})
-      else retry()
+      else this.#retry()
     }
   }
 
-  function retry(): void {
-    client = undefined
-    if (closed) return
+  #retry(): void {
+    this.#client = undefined
+    if (this.#closed) return
     setTimeout(() => {
-      if (!closed) connecting = connect()
+      if (!this.#closed) this.#connecting = this.#connect()
     }, reconnectMs).unref()
   }
 
   /** One notification at a time; what is signalled meanwhile goes with the next. */
-  function flush(): Promise<void> {
-    clearTimeout(timer)
-    timer = undefined
-    sending = sending.then(notify)
-    return sending
+  #flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#sending = this.#sending.then(() => this.#notify())
+    return this.#sending
   }
 
-  async function notify(): Promise<void> {
-    if (!client || pending.size === 0) return
-    const topics = [...pending].join(' ')
-    pending.clear()
-    // A notification that fails is made up for by the poll.
-    await client.query('select pg_notify($1, $2)', [channel, topics]).catch(() => {})
-  }
-
-  let sending = Promise.resolve()
-  let connecting = connect()
-  return {
-    signal(topic) {
-      local.signal(topic)
-      pending.add(topic.topic)
-      timer ??= setTimeout(flush, batchMs)
-    },
-    on: local.on,
-    /** What was signalled last still goes out: a command that made a change ends right after it. */
-    async close() {
-      closed = true
-      await connecting
-      await flush()
-      await client?.end().catch(() => {})
-    },
+  async #notify(): Promise<void> {
+    if (!this.#client || this.#pending.size === 0) return
+    const topics = [...this.#pending].join(' ')
+    this.#pending.clear()
+    // If it fails, the loops find the work at their next poll.
+    await this.#client.query('select pg_notify($1, $2)', [channel, topics]).catch(() => {})
   }
 }

@@ -29,7 +29,7 @@ declare module 'fastify' {
   }
 }
 
-/** What the rest of the house sees of it. */
+/** What the rest of the code sees of a server. */
 export interface Server {
   /** The address it answers at. */
   listen(at: { host: string; port: number }): Promise<string>
@@ -95,7 +95,7 @@ export function makeBase(options: BaseOptions): FastifyInstance {
   return server
 }
 
-/** What happens first to a request, also to one that Fastify itself refuses. */
+/** Runs first for every request, also for one that Fastify itself refuses. */
 type Meet = (request: FastifyRequest, reply: FastifyReply) => void
 
 const answerHeaders = {
@@ -114,13 +114,13 @@ function takeEveryRequest(server: FastifyInstance): void {
   // Every method is known, so that a wrong one is told apart from a wrong address; and bodies are left on the
   // wire until `perform` asks for them.
   for (const method of METHODS) server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
-  // An expectation that nobody knows is no reason to answer in another form.
+  // An unknown `Expect` header is ignored: Node would answer 417 without our body.
   server.server.on('checkExpectation', (request, response) =>
     server.server.emit('request', request, response),
   )
 }
 
-/** Hooks that have nothing to wait for call back at once: a promise for each would cost as much as its work. */
+/** Hooks without a wait use callbacks: a promise for each would cost as much as the hook's work. */
 function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOptions): void {
   server.addHook('onRequest', (request, reply, done) => {
     meet(request, reply)
@@ -159,10 +159,10 @@ function factsOf(request: FastifyRequest, reply: FastifyReply) {
   }
 }
 
-/** An answer that nobody has the whole of: whoever looks for its request at night finds why. */
+/** Logs an answer that was cut off, with its cause, so that it can be found by its request id. */
 function tellCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const facts = factsOf(request, reply)
-  // Before the first byte there is no status, only one that was meant.
+  // Without a first byte the client has seen no status, so none is logged.
   const told = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }
   if (request.broken) log.warn({ ...told, err: request.broken }, 'an answer broke off')
   else log.info(told, 'the client left before it had the whole answer')
@@ -205,7 +205,7 @@ export function headerValues(request: FastifyRequest, name: string): string[] {
   return values
 }
 
-/** Chat ids help at night; a key or a phone number that was typed into an address does not belong in a log. */
+/** The path for the log. Chat ids stay; a key or a phone number that somebody typed into an address does not. */
 function loggedPath(request: FastifyRequest): string {
   const path = pathOf(request)
   if (!suspicious.test(path)) return path

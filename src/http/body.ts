@@ -1,4 +1,4 @@
-/** Reads request bodies, in our time and within our limits, once the caller is known to be allowed. */
+/** Reads request bodies, with limits on time and size, once the caller is known to be allowed. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 import { parseJson } from '../lib/text.ts'
@@ -8,7 +8,7 @@ export const bodyMs = 30_000
 const drainMsMax = 10_000
 const drainBytesMax = 64 * 1024 * 1024
 
-/** As much of an operation as reading its body takes. */
+/** What reading a body needs to know of a route. */
 interface Reads {
   readonly method: string
   /** Whether it takes a body at all. */
@@ -75,7 +75,7 @@ function readBytes(raw: IncomingMessage, limit: number, timeoutMs: number): Prom
 
 /** Lets a client finish what it is sending, within bounds, so that it gets to see the answer. */
 export function drain(raw: IncomingMessage): Promise<void> {
-  // Who has gone away is not waited for.
+  // A client that has gone away is not waited for.
   if (raw.destroyed) return Promise.resolve()
   return new Promise((resolve) => {
     let size = 0

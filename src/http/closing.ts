@@ -1,13 +1,13 @@
-/** A clean end: requests in flight are answered, and connections that only wait are not waited for. */
+/** A clean stop: requests in flight are answered, idle connections are closed. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 const lookMs = 50
-/** An answer that has begun may take so long to be read: whoever dawdles must not keep the service from stopping. */
+/** How long a client may take to read an answer that has begun: a slow reader must not keep the service from stopping. */
 const readMsMax = 5_000
 
 /** Node waits for idle keep-alive connections and for headers that never end; a supervisor would not. */
 export function closePromptly(server: FastifyInstance): void {
-  // A list: a set that changes with every request keeps what it held until the next full collection of garbage.
+  // An array: a set that changes with every request keeps removed entries until the next full garbage collection.
   const inFlight: FastifyReply['raw'][] = []
   let closing = false
   server.addHook('onRequest', (_request, reply, done) => {
@@ -23,7 +23,7 @@ export function closePromptly(server: FastifyInstance): void {
     closing = true
     const startedAt = performance.now()
     const timer = setInterval(() => {
-      // Cut off in the middle it does not look finished.
+      // An answer that is cut off in the middle does not look finished to the client.
       const late = performance.now() - startedAt > readMsMax
       if (late) for (const response of inFlight) if (response.headersSent) response.destroy()
       if (inFlight.length === 0) server.server.closeAllConnections()
@@ -32,7 +32,7 @@ export function closePromptly(server: FastifyInstance): void {
   })
 }
 
-/** The last one takes its place: nobody asks in which order they came. */
+/** Moves the last item into its place, because the order does not matter. */
 function remove<T>(list: T[], item: T): void {
   const at = list.indexOf(item)
   if (at === -1) return

@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../lib/errors.ts'
-import { makeControlOpenApi } from '../openapi.ts'
 import type { Control, UpgradeHandler } from '../platform/module.ts'
 import { makeBase, type Server, toServer } from './base.ts'
 import { readBody } from './body.ts'
+import { makeControlOpenApi } from './control-openapi.ts'
 import { mountDocs, type Source } from './docs.ts'
 import { isFromHere } from './health.ts'
 
@@ -36,7 +36,7 @@ function requireNeighbour(request: FastifyRequest): void {
   if (!isFromHere(request)) throw new ApiError('not_found')
 }
 
-/** A platform alone, with its control address and the sockets of its sessions: the witness that survives a killed service. */
+/** A platform in a process of its own, with its control address and session sockets: it survives a killed service. */
 export async function buildControlServer(
   log: Logger,
   control: Control,

@@ -1,4 +1,4 @@
-/** The reference page at /docs, made of files in the box: it works without internet. */
+/** The reference page at /docs, served from installed files: it works without internet. */
 import reference from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 

@@ -7,7 +7,7 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { drain } from './body.ts'
 
-/** In small letters, as Fastify sends them: a name that it has to change is a new one in every answer. */
+/** In lower case, as Fastify sends them: it would make a new string of any other name for every answer. */
 export function rateHeaders({ limit, remaining, reset }: Window): Record<string, string> {
   return {
     'x-ratelimit-limit': String(limit),
@@ -27,7 +27,7 @@ export async function answerError(
   request.refusal = error.code
   if (error.status >= 500 && !['rest_disabled', 'feature_disabled'].includes(error.code)) {
     const log = { request_id: request.id, code: error.code, err: error.cause ?? thrown }
-    if (error.status === 500) logger.error(log, 'a request failed for a reason nobody foresaw')
+    if (error.status === 500) logger.error(log, 'a request failed unexpectedly')
     else logger.warn(log, 'a request was refused because something is unavailable')
   }
   if (request.window) reply.headers(rateHeaders(request.window))

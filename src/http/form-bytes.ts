@@ -1,4 +1,4 @@
-/** The bytes of a form as they arrive: asked for piece by piece, cut at its marks, counted. */
+/** The bytes of a form as they arrive: read piece by piece, cut at its boundaries, counted. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
@@ -10,7 +10,7 @@ interface Pieces {
   close(): void
 }
 
-/** Between two questions the request stands still, so that nothing piles up here. */
+/** Between two calls of `next` the request is paused, so that no bytes gather in memory. */
 export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
   const waiting: Buffer[] = []
   let ended = raw.readableEnded
@@ -37,7 +37,7 @@ export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
   raw.on('data', take).once('end', end).once('error', lose).once('close', lose)
   return {
     async next() {
-      // Who left before we listened does not say so again.
+      // A client that left before we listened causes no further event.
       if (raw.destroyed) lose()
       while (!failure && !ended && waiting.length === 0) {
         await new Promise<void>((resolve) => {
@@ -101,7 +101,7 @@ export class FormBytes {
     return this.#collect(this.#delimiter, max, refusal)
   }
 
-  /** The part's content, up to the next boundary, as it arrives. Each piece is gone when the next is asked for. */
+  /** The part's content up to the next boundary, as it arrives. A piece is freed when the next one is asked for. */
   stream(): AsyncGenerator<Buffer> {
     return this.#upTo(this.#delimiter)
   }

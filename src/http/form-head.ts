@@ -1,6 +1,6 @@
 /** What the headers of a form's part say. Read strictly: what is not understood is refused, never passed over. */
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
-import { isSound, lengthOf, quote } from '../lib/text.ts'
+import { isWellFormed, lengthOf, quote } from '../lib/text.ts'
 
 const fileNameMax = 255
 
@@ -11,7 +11,7 @@ export interface Head {
   readonly content_type: string | undefined
 }
 
-/** Header names and parameters are tokens; a value is bytes, each a character until it is known what they mean. */
+/** Names and parameters are tokens; a value is kept as bytes, one character each, until its encoding is known. */
 const header = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\r\n]*?)[ \t]*$/
 const parameter = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t;"]*)))?/y
 const mediaType = /^([!#$&^_.+\w-]{1,127}\/[!#$&^_.+\w-]{1,127})[ \t]*(?:;|$)/
@@ -60,7 +60,7 @@ export function parseParameters(value: string): Map<string, string> | undefined 
     const [, name, quoted, bare] = match
     if (name === undefined) continue
     if (parameters.has(name.toLowerCase())) return undefined
-    // A backslash that escapes nothing is itself, as in `C:\x`.
+    // A backslash before any other character stays, as in `C:\x`.
     parameters.set(name.toLowerCase(), quoted?.replaceAll(/\\(["\\])/g, '$1') ?? bare ?? '')
   }
   return parameters
@@ -86,7 +86,7 @@ export function decodeText(bytes: string | Buffer, where: string): string {
   } catch {
     throw invalid(`${where} is not valid UTF-8.`, 'invalid_text')
   }
-  if (!isSound(text)) throw invalid(`${where} contains a NUL character.`, 'invalid_text')
+  if (!isWellFormed(text)) throw invalid(`${where} contains a NUL character.`, 'invalid_text')
   return text
 }
 

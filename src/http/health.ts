@@ -1,4 +1,4 @@
-/** What a supervisor and an operator at night ask first. */
+/** Health, readiness and metrics, for supervisors and operators. */
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
@@ -59,8 +59,8 @@ function requireMetricsReader(app: App, request: FastifyRequest): void {
 }
 
 /**
- * A caller on this machine that means this machine: not through a proxy, and not a page in a browser that was
- * lured here under another name.
+ * Whether the caller is on this machine and names it: not through a proxy, and not a browser's page whose host name was
+ * pointed at this address (DNS rebinding).
  */
 export function isFromHere(request: FastifyRequest): boolean {
   const { host, 'x-forwarded-for': forwarded, forwarded: standard } = request.headers

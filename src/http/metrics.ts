@@ -1,4 +1,4 @@
-/** Figures for Prometheus. No label ever holds what a caller sent. */
+/** Metrics for Prometheus. No label ever holds what a caller sent. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client'
 import type { App } from '../app.ts'
 

@@ -30,7 +30,7 @@ export interface Form {
 }
 
 export interface FormOptions {
-  /** The bytes are good until it has resolved. */
+  /** The chunk's bytes are valid until the promise resolves. */
   readonly store: (chunk: Chunk) => Promise<void>
   readonly timeoutMs?: number
   /** Media types that are refused; `type/*` stands for all of a type. */
@@ -43,7 +43,7 @@ export function isForm(raw: IncomingMessage): boolean {
 
 /**
  * A form with exactly one file in the field `attachments`, which is handed on in chunks while it arrives. When it is
- * refused the request is left paused and chunks may have been stored; nobody has been told of them.
+ * refused the request is left paused, and chunks may have been stored that no operation refers to.
  */
 export async function readForm(raw: IncomingMessage, options: FormOptions): Promise<Form> {
   const boundary = requireBoundary(raw)
@@ -121,7 +121,7 @@ async function keepFile(
   if (denied.includes(media_type) || denied.includes(media_type.replace(/\/.*/, '/*'))) {
     throw unsupported(`Files of the media type ${media_type} are not accepted in attachments.`)
   }
-  // Whatever follows, it would not fit: nothing is stored.
+  // The declared length is too large already, so nothing is stored.
   if (declared > fileBytesMax + restBytesMax) throw new ApiError('attachment_too_large')
   const file_id = newId()
   const hash = createHash('sha256')
@@ -135,7 +135,7 @@ async function keepFile(
   return { file_id, file_name: file_name || 'file', media_type, size, sha256: hash.digest('hex') }
 }
 
-/** Chunks of one size, the last one smaller. All of them in the same memory: each is gone when the next is asked for. */
+/** Chunks of one size, the last one smaller, all in the same buffer: each is overwritten by the next. */
 async function* inChunks(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let size = 0
   let chunk: Buffer | undefined

@@ -1,4 +1,4 @@
-/** The API's door: every operation of the contract at its address. */
+/** The HTTP server of the API: every route of the contract at its address. */
 import { transcode } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
@@ -116,7 +116,7 @@ function mountRoutes(
   }
 }
 
-/** Who asks for an address that is not there, or with a method it does not answer, needs a key all the same. */
+/** Unknown addresses and methods need a key too: the key is checked before the address. */
 function mountMissing(server: FastifyInstance, { routes, enter }: Mounted): void {
   const answerMissing = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = pathOf(request)
@@ -130,7 +130,7 @@ function mountMissing(server: FastifyInstance, { routes, enter }: Mounted): void
     })
   }
   server.setNotFoundHandler(answerMissing)
-  // An address with a name of its own is not one of the numbered ones beside it.
+  // A fixed path, such as /chats/start, must not be taken for a value of a path parameter beside it.
   for (const { method, path } of shadowed(routes)) {
     server.route({ method, url: apiPrefix + path, handler: answerMissing })
   }
@@ -161,9 +161,9 @@ function send(
   reply.code(status).headers(headers)
   if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
   if (!(body instanceof Stream)) return reply.send(body)
-  // Who asks for the head alone would have all of it read and thrown away.
+  // HEAD needs no body, so nothing is read.
   const chunks = request.method === 'HEAD' ? [] : body
-  // As text, which the socket writes as it is: turned into bytes first, it would be garbage that lies about for long.
+  // As text, which the socket encodes itself: buffers of our own would be garbage that Node collects late.
   const readable = Readable.from(chunks)
   readable.once('error', (error) => {
     request.broken = error
@@ -172,8 +172,8 @@ function send(
 }
 
 /**
- * Text beyond Latin-1 is turned into bytes here, because Node would go through it letter by letter, and twice. It comes
- * from the database, so there is nothing in it that UTF-8 cannot say.
+ * Encodes text beyond Latin-1 here, because Node would go through it twice, character by character. It comes from the
+ * database, so it has no lone surrogates that UTF-8 could not encode.
  */
 function bytesOf(text: string): string | Buffer {
   if (!/[^\0-\xff]/.test(text)) return text
@@ -182,13 +182,13 @@ function bytesOf(text: string): string | Buffer {
   return transcode(units, 'utf16le', 'utf8')
 }
 
-/** Where a text lies on its way to bytes: a place made for each costs as much as the way. */
+/** Shared by all encodings, because allocating a buffer for each costs as much as the encoding. */
 const desk = Buffer.allocUnsafeSlow(256 * 1024)
 
 function methodsOf(routes: readonly Route[], path: string): string[] {
   const exact = routes.filter((route) => route.path === path)
   const matching = exact.length > 0 ? exact : routes.filter((route) => matches(route, path))
-  // Who may GET may ask for the head alone.
+  // Where GET is allowed, HEAD is too.
   return [...new Set(matching.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
 }
 

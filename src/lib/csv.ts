@@ -7,7 +7,7 @@ export interface CsvRow {
   readonly cells: readonly string[]
 }
 
-/** No row is longer: one that is has a quote that was forgotten, and would take the whole file into memory. */
+/** A longer row has a quote that was never closed, and would take the whole file into memory. */
 const rowLengthMax = 1_000_000
 
 /**

@@ -82,10 +82,10 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors
 
-/** Answered only by what operators do at the terminal so far: the document names one once a route lists it. */
+/** So far only operators at the terminal meet these; the OpenAPI document names one once a route lists it. */
 export const operatorCodes: readonly ErrorCode[] = ['conflict']
 
-export interface ErrorOptions {
+interface ErrorOptions {
   /** A sentence for the caller, in place of the table's. */
   readonly detail?: string
   /** One code may be 400 here and 409 there. */

@@ -1,6 +1,6 @@
 /**
- * Frees these bytes now, if they have their memory to themselves. Whoever still holds them finds them empty. The
- * memory of buffers lies outside the engine's heap, where its collector lets dozens of megabytes gather before it looks.
+ * Frees a buffer's memory now, if nothing else shares it; the buffer is empty afterwards. Buffers are outside of V8's
+ * heap, where dozens of megabytes gather before its garbage collector runs.
  */
 export function freeBuffer({ buffer, length }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === length) buffer.transfer(0)

@@ -1,12 +1,12 @@
 /** What people name: how long a name may be, and what is answered where nothing has it. */
 import { ApiError, type ErrorCode } from './errors.ts'
-import { isBlank, isSound, lengthOf, quote } from './text.ts'
+import { isBlank, isWellFormed, lengthOf, quote } from './text.ts'
 
 const nameMax = 200
 
 /** `rule` begins the sentence of the refusal: "A workspace has a name", "A stage has a label". */
 export function requireName(rule: string, name: string): void {
-  if (isBlank(name) || !isSound(name) || lengthOf(name) > nameMax) {
+  if (isBlank(name) || !isWellFormed(name) || lengthOf(name) > nameMax) {
     throw new ApiError('invalid_request', { detail: `${rule} of 1 to ${nameMax} characters.` })
   }
 }

@@ -1,4 +1,4 @@
-/** Pages of a list whose rows the database has written as JSON: put together without reading them again. */
+/** Pages of a list whose rows come from the database as JSON text: joined without parsing them. */
 
 /** An item as JSON, and beside it the columns of its position in the list. */
 export type Row = readonly [item: string, ...position: string[]]
@@ -16,7 +16,7 @@ export function pageText(
   return joinText(`{"${name}":[`, page, `],"next_cursor":${cursor},"has_more":${more}}`)
 }
 
-/** Items between commas, put together in one piece: a page that is added to afterwards is copied once more. */
+/** Joins items with commas, with head and tail in one go: appending to a long text would copy it once more. */
 export function joinText(head: string, rows: readonly Row[], tail: string): string {
   const texts = rows.map(([item]) => item)
   const last = texts.length - 1
@@ -26,7 +26,7 @@ export function joinText(head: string, rows: readonly Row[], tail: string): stri
   return texts.join(',')
 }
 
-/** Some rows of one account, written as JSON with commas between; `last` is where the next ones begin. */
+/** Some rows of one account as JSON with commas between; `last` is where the next batch begins. */
 export interface Batch {
   readonly items: string
   readonly count: number

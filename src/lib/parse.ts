@@ -2,11 +2,11 @@
 import type { z } from 'zod'
 import { ApiError, type ErrorCode } from './errors.ts'
 import { nearest } from './nearest.ts'
-import { nameOf, quote, requireSound } from './text.ts'
+import { nameOf, quote, requireWellFormed } from './text.ts'
 
 /** Refuses what the schema does. `malformed` replaces the usual 400. */
 export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: ErrorCode): T {
-  requireSound(value)
+  requireWellFormed(value)
   if (!schema) return undefined as T
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return parsed.data
@@ -17,7 +17,7 @@ export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malfo
 
 /** A query string: a parameter that the schema does not know is refused, also where there is no schema. */
 export function parseQuery<T>(schema: z.ZodType<T> | undefined, value: Readonly<Record<string, unknown>>): T {
-  requireSound(value)
+  requireWellFormed(value)
   const known = namesOf(schema)
   const unknown = Object.keys(value).filter((name) => !known.includes(name))
   if (unknown.length > 0) {

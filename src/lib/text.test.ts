@@ -1,9 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ApiError } from './errors.ts'
-import { depthMax, isBlank, isSound, lengthOf, parseJson, quote, requireSound, toSound } from './text.ts'
+import {
+  depthMax,
+  isBlank,
+  isWellFormed,
+  lengthOf,
+  parseJson,
+  quote,
+  requireWellFormed,
+  toWellFormed,
+} from './text.ts'
 
-const sound = fc.string({ unit: 'binary' }).filter(isSound)
+const sound = fc.string({ unit: 'binary' }).filter(isWellFormed)
 
 function codeOf(work: () => unknown): string | undefined {
   try {
@@ -33,16 +42,16 @@ describe('length', () => {
   })
 })
 
-describe('soundness', () => {
+describe('isWellFormed', () => {
   test('refuses NUL and lone surrogates, wherever they are', () => {
     for (const bad of ['\0', 'a\0b', '\ud800', '\udc00', 'a\ud83d', '\udc00\ud800']) {
-      expect(isSound(bad)).toBe(false)
+      expect(isWellFormed(bad)).toBe(false)
       for (const value of [bad, [bad], { a: bad }, { [bad]: 1 }, { a: [{ b: [bad] }] }]) {
-        expect(codeOf(() => requireSound(value))).toBe('invalid_text')
+        expect(codeOf(() => requireWellFormed(value))).toBe('invalid_text')
       }
     }
     for (const good of ['', '😀', '\u202e', '\u200b', '\x1b', '\ufffd', '\uffff'])
-      expect(isSound(good)).toBe(true)
+      expect(isWellFormed(good)).toBe(true)
   })
 
   test('blank is white space of any alphabet', () => {
@@ -52,10 +61,10 @@ describe('soundness', () => {
 })
 
 describe('JSON', () => {
-  test('is what JSON.parse makes of it, whenever it is sound', () => {
+  test('is what JSON.parse makes of it, whenever it is well-formed', () => {
     const value = fc
       .jsonValue({ maxDepth: 6 })
-      .filter((each) => codeOf(() => requireSound(each)) === undefined)
+      .filter((each) => codeOf(() => requireWellFormed(each)) === undefined)
     fc.assert(
       fc.property(value, fc.constantFrom(undefined, 1, '\t'), (each, space) => {
         const text = JSON.stringify(each, null, space)
@@ -142,11 +151,11 @@ describe('JSON', () => {
 })
 
 describe('a quoted name', () => {
-  test('is short, one line, and itself sound', () => {
+  test('is short, one line, and well-formed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (name) => {
         const quoted = quote(name)
-        expect(isSound(quoted)).toBe(true)
+        expect(isWellFormed(quoted)).toBe(true)
         expect(quoted).not.toContain('\n')
         expect(lengthOf(JSON.parse(quoted))).toBeLessThanOrEqual(61)
       }),
@@ -154,11 +163,11 @@ describe('a quoted name', () => {
   })
 })
 
-describe('toSound', () => {
+describe('toWellFormed', () => {
   test('takes out what PostgreSQL could not store, wherever it is, and leaves the rest', () => {
     const whole = { text: 'a😀b', list: ['é'] }
-    expect(toSound(whole)).toBe(whole)
+    expect(toWellFormed(whole)).toBe(whole)
     const odd = { text: 'a\0b', deep: [{ name: '\ud800x' }], count: 3, none: null }
-    expect(toSound(odd)).toEqual({ text: 'ab', deep: [{ name: '\ufffdx' }], count: 3, none: null })
+    expect(toWellFormed(odd)).toEqual({ text: 'ab', deep: [{ name: '\ufffdx' }], count: 3, none: null })
   })
 })

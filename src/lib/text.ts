@@ -1,4 +1,4 @@
-/** What counts as text here, and how JSON that strangers send is read. */
+/** What counts as text here, and how JSON from untrusted callers is read. */
 import { ApiError } from './errors.ts'
 
 export const depthMax = 32
@@ -19,7 +19,7 @@ export function isBlank(text: string): boolean {
 }
 
 /** Storable and comparable: PostgreSQL refuses NUL, and the driver would silently replace a lone surrogate. */
-export function isSound(text: string): boolean {
+export function isWellFormed(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
@@ -27,9 +27,9 @@ export function isSound(text: string): boolean {
  * The same value without what could not be stored. For what platforms send, where refusing would stop everything
  * behind it; what callers send is refused.
  */
-export function toSound<T>(value: T): T {
+export function toWellFormed<T>(value: T): T {
   const text = JSON.stringify(value)
-  // Both are escaped there, and hardly ever present.
+  // JSON escapes both NUL and lone surrogates, so this finds them; most values have neither.
   if (!/\\u(0000|d[89a-f])/.test(text)) return value
   return JSON.parse(text, (_, each) =>
     typeof each === 'string' ? each.replaceAll('\0', '').toWellFormed() : each,
@@ -51,7 +51,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   } catch {
     throw new ApiError('invalid_request', { detail: 'The body is not valid JSON.' })
   }
-  requireSound(value)
+  requireWellFormed(value)
   return value
 }
 
@@ -114,10 +114,10 @@ function decodeKey(literal: string): string {
   }
 }
 
-export type Path = readonly (string | number | symbol)[]
+type Path = readonly (string | number | symbol)[]
 
-/** Every string and key of a value is sound, and every number is one that survives. */
-export function requireSound(value: unknown): void {
+/** Throws unless every string and key of the value is well-formed and every number finite. */
+export function requireWellFormed(value: unknown): void {
   const fault = findFault(value)
   if (!fault) return
   const where = nameOf(fault.path)
@@ -137,7 +137,7 @@ interface Fault {
 
 /** Where the first fault is; the path is put together only when there is one. */
 function findFault(value: unknown): Fault | undefined {
-  if (typeof value === 'string') return isSound(value) ? undefined : { kind: 'text', path: [] }
+  if (typeof value === 'string') return isWellFormed(value) ? undefined : { kind: 'text', path: [] }
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : { kind: 'number', path: [] }
   if (value === null || typeof value !== 'object') return undefined
   if (Array.isArray(value)) {
@@ -148,7 +148,7 @@ function findFault(value: unknown): Fault | undefined {
     return undefined
   }
   for (const key in value) {
-    if (!isSound(key)) return { kind: 'text', path: [] }
+    if (!isWellFormed(key)) return { kind: 'text', path: [] }
     const fault = findFault((value as Record<string, unknown>)[key])
     if (fault) return { ...fault, path: [key, ...fault.path] }
   }

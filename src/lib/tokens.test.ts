@@ -1,16 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  normalise,
-  prefixTerms,
-  type Term,
-  termOf,
-  tokenise,
-  tokensMax,
-  toTsquery,
-  toTsvector,
-} from './tokens.ts'
-import { parseQuery } from './tokens-query.ts'
+import { normalise, prefixTerms, type Term, termOf, tokenise, tokensMax, toTsquery } from './tokens.ts'
 
 const words = (text: string) => tokenise(text).map(({ word }) => word)
 
@@ -91,7 +81,6 @@ describe('tokenise', () => {
     for (const unit of ['"-', 'á', '̈', '漢', '- ', 'a"']) {
       const text = unit.repeat(500_000)
       expect(tokenise(text).length).toBeLessThanOrEqual(tokensMax)
-      expect(() => parseQuery(text)).not.toThrow()
     }
   })
 })
@@ -121,42 +110,6 @@ describe('termOf', () => {
     expect(finds('one two three', termOf('one three', { prefix: false }))).toBe(false)
     expect(finds('one two three', termOf('two thr', { prefix: false }))).toBe(false)
     expect(finds('one two three', termOf('two thr', { prefix: true }))).toBe(true)
-  })
-})
-
-describe('parseQuery', () => {
-  const spelled = (text: string) => {
-    const spell = (term: Term) => term.map(({ word, prefix }) => word + (prefix ? '*' : '')).join(' ')
-    const { all, none } = parseQuery(text)
-    return [all.map(spell), none.map(spell)]
-  }
-
-  test.each([
-    ['hello wor', [['hello', 'wor*'], []]],
-    ['"blue one" price', [['blue one', 'price*'], []]],
-    ['price "blue one"', [['price*', 'blue one'], []]],
-    ['price -old -"very old"', [['price*'], ['old', 'very old']]],
-    ['“blue one”', [['blue one'], []]],
-    ['"never closed', [['never closed'], []]],
-    ['e-mail', [['e mail*'], []]],
-    ['-only', [[], ['only']]],
-    ['" - " !?', [[], []]],
-    ['Ünïcode', [['unicode*'], []]],
-    ['a:* & b | !c <-> (d)', [['a', 'b', 'c', 'd*'], []]],
-  ])('%s', (text, expected) => {
-    expect(spelled(text)).toEqual(expected)
-  })
-
-  test('never lets anything through that PostgreSQL would read as syntax', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, more) => {
-        const { all, none } = parseQuery(`${text} ${more}`)
-        for (const term of [...all, ...none]) {
-          expect(toTsquery(term)).toMatch(/^\(?'[^'\\]+'(:\*)?( <-> '[^'\\]+'(:\*)?)*\)?$/)
-        }
-        expect(toTsvector(tokenise(text))).toMatch(/^('[^'\\]+':[\d,]+( |$))*$/)
-      }),
-    )
   })
 })
 

@@ -18,7 +18,7 @@ export interface Platform {
   readonly ownCountUpTo: string
   /** Opens the account's one session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
-  /** Releases what the adapter itself holds. Sessions are closed by their owner before this. */
+  /** Releases what the adapter itself holds. Whoever opened sessions closes them before this. */
   close(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export interface AccountRef {
 /** What a session tells whoever opened it. A batch is handed over once the one before it has been taken. */
 export interface Listener {
   updates(batch: UpdateBatch): Promise<void>
-  /** The session is over and will not come back by itself. Not told after the owner's own `close`. */
+  /** The session is over and will not come back by itself. Not told after `close` of the session. */
   closed(reason: Closed): void
 }
 
@@ -179,7 +179,7 @@ export type Identifier =
   | { readonly kind: 'id'; readonly value: string }
 
 export interface Upload extends Attachment {
-  /** Each is gone when the next is asked for. */
+  /** Each is valid until the next one is asked for. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 

@@ -73,7 +73,7 @@ export class AccountPool {
     }
   }
 
-  /** Older history that somebody waits for. One account's slowness is not waited for. */
+  /** Fetches older history that requests wait for. A slow account does not hold up the others. */
   #historyLoop(): Loop {
     const fetching = new Set<string>()
     return {
@@ -98,7 +98,7 @@ export class AccountPool {
     }
   }
 
-  /** A lease that could not be renewed in time may be somebody else's: its session ends here. */
+  /** Another worker may hold a lease that could not be renewed in time, so its session is closed. */
   async #renew(): Promise<void> {
     const renewals = [...this.#sessions.values()].map((session) => ({
       account_id: session.lease.account_id,
@@ -117,7 +117,7 @@ export class AccountPool {
     }
   }
 
-  /** What was disabled, or is driven by somebody else, is let go within a tick. */
+  /** Closes sessions of accounts that were disabled or that another worker has taken. */
   async #letGo(): Promise<void> {
     const held = await listLeases(this.#app.db, this.#worker_id)
     for (const session of this.#sessions.values()) {
@@ -150,7 +150,7 @@ export class AccountPool {
     this.#sessions.set(lease.account_id, session)
   }
 
-  /** Nobody waits for it: a session that is slow to close must not keep the others from being renewed. */
+  /** Not awaited: a session that is slow to close must not keep the other leases from being renewed. */
   #drop(session: AccountSession): void {
     const { account_id } = session.lease
     if (this.#sessions.get(account_id) === session) this.#sessions.delete(account_id)

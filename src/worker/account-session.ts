@@ -1,6 +1,6 @@
 /**
- * One account's session, driven by the process that holds its lease: connects, keeps it alive, hands its
- * updates to the store. Its troubles are its own; other accounts do not notice them.
+ * One account's session, driven by the process that holds its lease: connects, checks that it is alive, stores its
+ * updates, reconnects. A failure here does not affect other accounts.
  */
 
 import { enqueued } from '../access/ledger/enqueue.ts'
@@ -18,12 +18,12 @@ const connectMsMax = 20_000
 /** A session that was quiet for this long is asked whether it is still there. */
 const quietMs = 30_000 // limit: quiet session
 const pingMsMax = 15_000 // limit: answer to a ping
-/** What was submitted may be answered before its session is closed. Less than what a lease has left at any time. */
+/** How long closing waits for answers to what was submitted. Less than a renewed lease always has left. */
 const drainMsMax = 8_000
 const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
 /** A session that ended sooner counts as one more failure. */
 const stableMs = 10_000
-/** The database is our own: it is asked again soon. */
+/** The longest rest after a failure of our own database, which is usually back soon. */
 const storeMsMost = 5_000
 
 export interface AccountSession {
@@ -35,23 +35,23 @@ export interface AccountSession {
   driven(): Driven | undefined
   /** Fetches older history that somebody waits for. */
   fetch(wanted: WantedHistory): Promise<void>
-  /** Closes the session. Resolves when nothing of it is under way any more. */
+  /** Closes the session. Resolves when none of its work is running any more. */
   stop(): Promise<void>
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly worker_id: string
   readonly lease: Lease
   readonly platform: Platform
-  /** The account cannot be driven, or not by us: the lease is of no use any more. */
+  /** Called when the account cannot be driven, or not by this worker: the lease can be given back. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
-  const host = new DrivenSession(app, options)
-  host.begin()
-  return host
+  const session = new DrivenSession(app, options)
+  session.begin()
+  return session
 }
 
 class DrivenSession implements AccountSession {
@@ -77,7 +77,10 @@ class DrivenSession implements AccountSession {
   begin(): void {
     this.#running = this.#run()
       .catch((err) => {
-        this.#app.log.error({ err, account_id: this.lease.account_id }, 'a session host ended unexpectedly')
+        this.#app.log.error(
+          { err, account_id: this.lease.account_id },
+          'an account session ended unexpectedly',
+        )
       })
       .finally(() => {
         this.state = 'over'
@@ -128,7 +131,7 @@ class DrivenSession implements AccountSession {
     return outcome
   }
 
-  /** Connecting sends any other session away, so only the owner of the lease may try again. */
+  /** Connecting ends any other session of the account, so only the holder of the lease may reconnect. */
   async #holds(failures: number): Promise<boolean> {
     return failures === 0 || holdsLease(this.#app.db, this.#options.worker_id, this.lease)
   }
@@ -141,14 +144,14 @@ class DrivenSession implements AccountSession {
     )
     const outcome = await within(connectMsMax, connecting, this.#stopping.signal)
     if (outcome) return outcome
-    // A session that opens after nobody waits for it any more is not kept.
+    // A session that opens after the time limit is closed again.
     void connecting
       .then((late) => (late.kind === 'accepted' ? late.value.close() : undefined))
       .catch(() => {})
     return { kind: 'unknown', reason: 'The platform did not answer in time.' }
   }
 
-  /** From connected to closed, with an ear on a quiet line. */
+  /** From connected to closed. A quiet session is pinged, to find out whether it is still alive. */
   async #live(session: Session, closed: Promise<Closed>): Promise<Closed> {
     this.state = 'connected'
     this.#hear()
@@ -157,7 +160,7 @@ class DrivenSession implements AccountSession {
     this.#syncing = { held: { worker_id, ...lease }, session, platform, signal: ending.signal }
     let synced: Promise<void> | undefined
     try {
-      // First: whoever reads READY finds it live.
+      // Liveness is written before READY, so that an account that is READY is live.
       await renewLeases(this.#app.db, worker_id, [{ ...lease, silent_ms: 0 }])
       await noteConnected(this.#app, lease, session.self)
       this.#app.wake.signal(enqueued)
@@ -173,7 +176,7 @@ class DrivenSession implements AccountSession {
     }
   }
 
-  /** The past comes beside the present; what stops it is tried again while the session lasts. */
+  /** Syncs the past while live updates arrive. After a failure it is tried again as long as the session lasts. */
   async #sync(syncing: Syncing): Promise<void> {
     while (!syncing.signal.aborted) {
       try {
@@ -205,7 +208,7 @@ class DrivenSession implements AccountSession {
   }
 
   async #listen(session: Session, closed: Promise<Closed>): Promise<Closed> {
-    const stopped: Closed = { status: 'lost', reason: 'The host was stopped.' }
+    const stopped: Closed = { status: 'lost', reason: 'The account session was stopped.' }
     while (!this.#stopping.signal.aborted) {
       const ended = await within(quietMs, closed, this.#stopping.signal)
       if (ended) return ended
@@ -222,11 +225,11 @@ class DrivenSession implements AccountSession {
     this.#hear()
     const storing = this.#store(batch)
     this.#storing = storing
-    // Not stored, so not taken: the next session gets them again.
+    // Not stored: a promise that never resolves tells the platform so, and the next session gets the batch again.
     if (!(await storing)) await new Promise(() => {})
   }
 
-  /** Stores a batch; while the database is away it waits here, and the platform with it. */
+  /** Stores a batch. While the database is away it keeps trying, and the platform waits with the next batch. */
   async #store(batch: UpdateBatch): Promise<boolean> {
     const { worker_id, lease, platform } = this.#options
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
@@ -271,7 +274,7 @@ type Ended =
   | { readonly kind: 'lost'; readonly lived_ms: number }
   | Exclude<Outcome<never>, { kind: 'accepted' | 'refused' }>
 
-/** Longer each time, with some chance in it so that a thousand accounts do not come back at once. */
+/** Exponential back-off with jitter, so that a thousand accounts do not reconnect at once. */
 function restFor(end: Ended, failures: number): number {
   if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1000, 300_000)
   const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs

@@ -8,17 +8,17 @@ import { ApiError } from '../lib/errors.ts'
 import type { Loop } from '../loop.ts'
 import type { PlatformClock, Standing } from '../platform/port.ts'
 
-/** As long as something is getting done it is waited for; after this long without any progress the caller is told. */
+/** After this long without progress the caller gets an error; while there is progress it waits. */
 const stuckMsMax = 10_000
 const lookMs = 5
 
 /** Whatever acts at due times: the platforms whose time can be moved, and this process's loops. */
-export interface Timed {
+interface Timed {
   readonly platforms: readonly PlatformClock[]
   readonly loops: readonly Loop[]
 }
 
-/** Answers when everything that is due by then has been done. */
+/** Resolves when everything that is due by then has been done. */
 export async function advanceClock(app: App, timed: Timed, seconds: number): Promise<Date> {
   const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
   const end = new Date(now.getTime() + seconds * 1000)

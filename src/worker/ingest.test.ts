@@ -455,7 +455,7 @@ async function inboxAfter(updates: readonly Update[], size: number) {
   return { messages, gone, chats: holding.map((row) => ({ ...row, name: '', unread_count: 0 })) }
 }
 
-describe('a host whose lease is gone', () => {
+describe('an account session whose lease is gone', () => {
   test('stores nothing: no row, no event, no position', async () => {
     const held = await newHeld()
     const updates: Update[] = [

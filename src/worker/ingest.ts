@@ -1,4 +1,4 @@
-/** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
+/** Stores a batch of updates in one transaction, with its events and its position, if the lease is still ours. */
 import type { Held } from '../access/ledger/boundary.ts'
 import { LeaseLost } from '../access/ledger/leases.ts'
 import { advancePosition } from '../access/ledger/positions.ts'
@@ -26,12 +26,12 @@ import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
 import { chatIdOf } from '../lib/shapes.ts'
-import { toSound } from '../lib/text.ts'
+import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 
-/** False: the lease is somebody else's by now, and nothing was stored. */
+/** False: another worker holds the lease, and nothing was stored. */
 export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
-  const { updates, position } = toSound(batch)
+  const { updates, position } = toWellFormed(batch)
   const { ownCountUpTo } = platform
   try {
     const events = await app.db.transaction(async (tx) => {
@@ -62,7 +62,7 @@ interface Sorted {
   readonly people: Map<string, Person>
   readonly messages: Map<string, Seen>
   readonly edits: Map<string, Seen>
-  /** The last word on each chat, whether it came with a message or alone. */
+  /** The last count of each chat, whether it came with a message or alone. */
   readonly unread: Map<Chat['id'], number>
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
 }
@@ -127,14 +127,14 @@ function newest(one: Message | null, other: Message): Message {
   return a > b || (a === b && BigInt(one.id) > BigInt(other.id)) ? one : other
 }
 
-/** Of two edits of one message in a batch the later one is what everybody hears of. */
+/** Of two edits of one message in a batch only the later one is stored and announced. */
 function noteEdit(sorted: Sorted, chat_id: Chat['id'], message: Message): void {
   const place = `${chat_id}:${message.id}`
   const known = sorted.edits.get(place)?.message
   sorted.edits.set(place, { chat_id, message: latestVersion(known, message), announce: false })
 }
 
-/** Of two versions at the same time the later one in the stream. */
+/** Of two versions with the same time, the later one in the stream. */
 function latestVersion(known: Message | undefined, message: Message): Message {
   const editedAt = ({ edited_at }: Message) => (edited_at === null ? 0 : Date.parse(edited_at))
   return known && editedAt(known) > editedAt(message) ? known : message

@@ -24,7 +24,7 @@ import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { LostCommit } from '../db/errors.ts'
 import { ApiError } from '../lib/errors.ts'
-import { toSound } from '../lib/text.ts'
+import { toWellFormed } from '../lib/text.ts'
 import type { Loop } from '../loop.ts'
 import type { Forbidden, Operation, OperationKind, OperationKinds, Submit } from '../operation.ts'
 import type { Outcome, Session } from '../platform/port.ts'
@@ -251,7 +251,7 @@ export function makeLedger(
     attempt: Attempt,
     outcome: Outcome<unknown>,
   ): Promise<void> {
-    const sound = toSound(outcome)
+    const sound = toWellFormed(outcome)
     // crash point 10: the outcome is read, the journal does not know it
     await journal.conclude({ ...attempt, outcome: sound }).catch((err) => {
       app.log.warn({ err, operation_id: attempt.id }, 'an outcome could not be written to the journal')

@@ -1,10 +1,10 @@
-/** Figures of the background work. */
+/** Metrics of the background work. */
 import { Counter, Gauge } from 'prom-client'
 import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
 import type { AccountSession } from './account-session.ts'
 
-export function countAccounts(app: App, hosts: () => Iterable<AccountSession>): void {
+export function countAccounts(app: App, sessions: () => Iterable<AccountSession>): void {
   new Gauge({
     name: 'parley_accounts',
     help: 'Accounts this process drives, by the state of their session.',
@@ -12,7 +12,7 @@ export function countAccounts(app: App, hosts: () => Iterable<AccountSession>): 
     registers: [app.metrics],
     collect() {
       this.reset()
-      for (const { state } of hosts()) this.inc({ state })
+      for (const { state } of sessions()) this.inc({ state })
     },
   })
 }

@@ -14,7 +14,7 @@ import {
 } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import { type Db, sql } from '../db/sql.ts'
-import { toSound } from '../lib/text.ts'
+import { toWellFormed } from '../lib/text.ts'
 import type { Loop } from '../loop.ts'
 import type { OperationKinds } from '../operation.ts'
 import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
@@ -110,7 +110,7 @@ async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<vo
   const outcome = await within(historyMsMax, page)
   if (outcome?.kind === 'flood_wait') await noteFlood(app.db, row.account_id, outcome.retry_after_seconds)
   if (outcome?.kind !== 'accepted') return noteLookedFor(app.db, row.id, null)
-  const own = toSound(outcome.value).filter(({ is_sender }) => is_sender)
+  const own = toWellFormed(outcome.value).filter(({ is_sender }) => is_sender)
   const proven = own.filter(({ random_id }) => random_id === row.random_id)
   await noteProofs(
     app.db,

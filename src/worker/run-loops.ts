@@ -5,11 +5,11 @@ import type { Loop } from '../loop.ts'
 export interface Running {
   /** Undefined while every loop gets through its steps. */
   problem(): string | undefined
-  /** Lets the current steps finish, or give up. */
+  /** Resolves when the current steps have ended; the signal lets long ones end unfinished. */
   stop(): Promise<void>
 }
 
-/** Short against a lease: a loop that rests longer after an outage would lose what it holds. */
+/** Shorter than a lease: a loop that rested longer after an outage would lose its leases. */
 const backoffMs = { first: 500, most: 4_000 }
 
 export function runLoops(app: App, loops: readonly Loop[]): Running {

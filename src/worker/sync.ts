@@ -1,6 +1,6 @@
 /**
  * The past of an account: its chats, contacts and recent history once after it was first connected, and older pages
- * when somebody asks. Runs beside the live updates, which were listened to before it began, so nothing falls between.
+ * when somebody asks. Runs beside the live updates, which began before it, so that no message is missed between the two.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Held } from '../access/ledger/boundary.ts'
@@ -21,7 +21,7 @@ import {
 } from '../capabilities/history/history.ts'
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
-import { toSound } from '../lib/text.ts'
+import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Outcome, Platform, Session } from '../platform/port.ts'
 import { within } from './within.ts'
 
@@ -89,7 +89,7 @@ async function syncContacts(app: App, syncing: Syncing): Promise<void> {
   await notePhase(app.db, held, 'history')
 }
 
-/** False: there is none left. */
+/** False: no chat is left. */
 async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
   const { held, session } = syncing
   const chat_id = await nextUnsynced(app.db, held)
@@ -116,7 +116,7 @@ export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHist
       counts: first,
     })
   } else {
-    app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history was not to be had')
+    app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'older history could not be fetched')
     if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
     await giveUpWanted(app.db, wanted)
   }
@@ -165,16 +165,19 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
     if (paceMs > 0) await pause(paceMs, signal)
     return outcome.value
   }
-  app.log.warn({ account_id: held.account_id, outcome: outcome.kind }, 'syncing was held up')
+  app.log.warn(
+    { account_id: held.account_id, outcome: outcome.kind },
+    'the sync of older history was held up',
+  )
   if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
   await pause(outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
   return undefined
 }
 
-/** A call that is never answered holds up this account's past, but not for ever. */
+/** Gives up on a call that is not answered in time, so that it does not stop the sync for ever. */
 async function answered<T>(call: Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> {
   const outcome = await within(callMsMax, call, signal)
-  if (outcome) return toSound(outcome)
+  if (outcome) return toWellFormed(outcome)
   return { kind: 'unknown', reason: 'The platform did not answer in time.' }
 }
 

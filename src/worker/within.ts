@@ -1,4 +1,4 @@
-/** Waiting with an end. */
+/** Waiting with a time limit. */
 
 /** What the promise gave, or undefined once the time is up or the signal came. */
 export function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {

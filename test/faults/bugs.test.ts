@@ -3,8 +3,8 @@
  * show. The same story without the bug must leave every promise whole.
  *
  * Not here, because nothing shows without campaigns: status checked outside the transaction, quota read apart from the
- * increment, swapped refund. Nor the wrong lease: a wish is taken by a compare-and-set on its own row, so of two hosts
- * only one ever submits it; what the lease adds is that a campaign's next recipient is chosen by one host. Nor a
+ * increment, swapped refund. Nor the wrong lease: an operation is taken by a compare-and-set on its own row, so of two
+ * workers only one ever submits it; the lease adds that a campaign's next recipient is chosen by one worker. Nor a
  * journal without fsync: what was written survives any death of a process, only a power cut tells the difference.
  */
 import { readFile } from 'node:fs/promises'
@@ -195,7 +195,7 @@ function describeStory(name: string, story: Story, bugs: readonly Bug[]): void {
   })
 }
 
-/** The platform accepts and does not answer; the host is killed while it waits, and its leases run out. */
+/** The platform accepts and does not answer; the worker is killed while it waits, and its leases run out. */
 const ownerDies: Story = async (scene, bug) => {
   await scene.begin(bug)
   await scene.fault('timeout_after')
@@ -210,7 +210,7 @@ const ownerDies: Story = async (scene, bug) => {
 }
 const sweptTo = (state: string): Patch => ({ marker: 'guard: swept is ambiguous', replace: state })
 
-describeStory('the owner of an attempt dies', ownerDies, [
+describeStory('the worker of an attempt dies', ownerDies, [
   {
     bug: 'an expired lease runs again, by the way of a false proof',
     patches: [sweptTo("state = 'released', reason = 'never_written'")],
@@ -311,7 +311,7 @@ describeStory(
 )
 
 describeStory(
-  'who lost a COMMIT says so only after another host has submitted',
+  'who lost a COMMIT says so only after another worker has submitted',
   async (scene, bug) => {
     const late: Patch[] = [
       { marker: 'crash point 4', insert: stop },
@@ -324,7 +324,7 @@ describeStory(
     await untilStopped(plant.work(0))
     await plant.work(1).start([briefAnswer])
     await scene.takeOver(plant.work(1))
-    // The first caller may have given up before the second host came.
+    // The first caller may have given up before the second worker came.
     const again = asked.then(() => scene.repeat())
     await scene.untilAccepted()
     plant.work(0).resume()
@@ -342,7 +342,7 @@ describeStory(
 )
 
 describeStory(
-  'the host dies after a send, and the database goes back to a copy from before',
+  'the worker dies after a send, and the database goes back to a copy from before',
   async (scene, bug) => {
     await scene.begin(bug)
     await scene.fault('timeout_after')
@@ -379,10 +379,10 @@ describeStory(
 
 /**
  * A late submission breaks no promise of a single message: its row is `ambiguous` by then and never runs again, the
- * late answer completes it, and a host that was taken over has lost its session. It is campaigns that must not send
+ * late answer completes it, and a worker that was taken over has lost its session. It is campaigns that must not send
  * after a cancel. So here the two bugs show as what they are: something goes out that had been given up.
  */
-describe('a host sleeps between the boundary and the call for longer than the lease', () => {
+describe('a worker sleeps between the boundary and the call for longer than the lease', () => {
   const sleeps: Story = async (scene, bug) => {
     const arranged: Patch[] = [
       briefDeadline,
@@ -405,7 +405,7 @@ describe('a host sleeps between the boundary and the call for longer than the le
   }
 
   test(
-    'as shipped: nothing is sent, and the owner proves it',
+    'as shipped: nothing is sent, and its worker proves it',
     async () => {
       const { violations, row, accepted, output } = await tellStory(sleeps)
       expect(output).toContain('concluded not_written')

@@ -35,7 +35,7 @@ afterAll(async () => {
   await endProcesses()
 })
 
-describe('1: the API dies before the wish is committed', () => {
+describe('1: the API dies before the operation is committed', () => {
   test('there is no row, nothing was sent, the repeat runs', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([dieAt('crash point 1')])
@@ -47,10 +47,10 @@ describe('1: the API dies before the wish is committed', () => {
   })
 })
 
-describe('2: the API dies after the wish is committed', () => {
+describe('2: the API dies after the operation is committed', () => {
   const afterWish = dieAt('crash point 2')
 
-  test('it waits for its host: the repeat is told so, and later the success', async () => {
+  test('it waits for a worker: the repeat is told so, and later the success', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
     await plant.serve(0).restart([afterWish])
@@ -78,7 +78,7 @@ describe('2: the API dies after the wish is committed', () => {
   })
 })
 
-describe('3: the host dies before the boundary is committed', () => {
+describe('3: the worker dies before the boundary is committed', () => {
   test('in preparation: the next one executes it, for the first caller, too', async () => {
     const wanted = await scene.start()
     await scene.arm(dieAt('crash point 3'))
@@ -126,7 +126,7 @@ describe('3: the host dies before the boundary is committed', () => {
 })
 
 describe("4: the answer to the boundary's COMMIT is lost, the process lives", () => {
-  test('it was done: nothing is sent, its owner says so, the repeat runs', async () => {
+  test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
     const wanted = scene.send()
     fate = 'after'
     expect(told(await scene.ask(wanted))).toEqual([503, 'session_unavailable'])
@@ -136,7 +136,7 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
   })
 
-  test('it was not done: the wish is still there and runs', async () => {
+  test('it was not done: the operation is still queued and runs', async () => {
     const wanted = scene.send()
     fate = 'before'
     expect(told(await scene.ask(wanted))).toEqual([200])

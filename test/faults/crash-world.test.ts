@@ -36,7 +36,7 @@ afterAll(async () => {
 })
 
 describe('12: paused longer than the lease, before the deadline check', () => {
-  test('given up by another process; the owner proves that it wrote nothing, and the repeat runs', async () => {
+  test('given up by another process; its worker proves that it wrote nothing, and the repeat runs', async () => {
     const wanted = scene.send()
     await scene.arm(stopAt('crash point 12'), briefDeadline)
     const first = scene.ask(wanted)
@@ -103,7 +103,7 @@ describe('14: PostgreSQL is killed', () => {
     const first = scene.ask(wanted)
     await untilStopped(plant.work(0))
     const before = await scene.look(wanted)
-    // A wish is flushed with the next commit of anybody.
+    // A queued operation is flushed to disk with the next commit of any transaction.
     await plant.db.run(sql`update instance set restore_counter_at = clock_timestamp()`)
     await plant.postgres.crash()
     expect(told(await scene.ask(other))).toEqual([503, 'store_unavailable'])

@@ -201,7 +201,7 @@ class Conversation {
   }
 }
 
-/** The first two texts of a message. Bound values that follow are nobody's business. */
+/** The first two texts of a message. The bound values that follow are not read. */
 function textsOf(message: Buffer): string[] {
   const first = message.indexOf(0, 5)
   const second = message.indexOf(0, first + 1)

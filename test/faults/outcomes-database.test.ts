@@ -62,7 +62,7 @@ describe('a connection is cut at a COMMIT', () => {
       (['send', 'start', 'read_state'] as const).map((operation) => [at, fate, operation, expected] as const),
     ),
   )('of the %s, %s it is done: %s', async (at, fate, operation, expected) => {
-    const wanted = await scene.wish(operation, 0)
+    const wanted = await scene.want(operation, 0)
     const before = await scene.accepted(wanted)
     cut = { at, fate }
     const first = await scene.ask(wanted)

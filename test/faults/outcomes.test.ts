@@ -127,7 +127,7 @@ describe('what the platform does wrong', () => {
   let results: readonly Promise<Result>[]
 
   async function run(row: Row, account: number): Promise<Result> {
-    const wanted = await scene.wish(row.operation, account)
+    const wanted = await scene.want(row.operation, account)
     const { on, fault, seconds } = row
     await plant.fault({ on, fault, seconds, account_id: wanted.account_id })
     const first = await scene.ask(wanted)

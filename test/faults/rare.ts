@@ -5,15 +5,15 @@
 import type { Evidence, Transition } from './oracle.ts'
 
 export interface Rare {
-  /** The owner gave up waiting for the platform. */
+  /** The worker gave up waiting for the platform. */
   ambiguous_by_timeout: number
-  /** The owner was told something that proves nothing: a broken connection, an error of the platform. */
+  /** The worker was told something that proves nothing: a broken connection, an error of the platform. */
   ambiguous_by_answer: number
-  /** Somebody else found it after its owner's death or sleep. */
+  /** Another process found it after its worker had died or slept. */
   ambiguous_by_lease: number
   /** Proof came after all. */
   late_upgrade: number
-  /** The owner proved that not a byte was written. */
+  /** The worker proved that not a byte was written. */
   never_written: number
   /** The platform said: not now. */
   flood_release: number
@@ -21,7 +21,7 @@ export interface Rare {
   withdrawn: number
   /** The same key ran again after a release. */
   run_again: number
-  /** The answer was known to a journal, and to nobody alive. */
+  /** Only a journal knew the answer: its process had died. */
   journal_replay: number
   /** The connection broke at the boundary's COMMIT: before it was done, and after. */
   commit_lost_undone: number

@@ -68,19 +68,19 @@ async function goBackTo(copy: string): Promise<void> {
 test('what was completed is completed again, whatever its kind', async () => {
   const copy = await copyDatabase('all')
   const { person_id, username } = await plant.addPerson()
-  const wishes = [
+  const requests = [
     sendOf({ ...place('sent'), text: 'Hello' }),
     readStateOf({ ...place('unread'), unread: true }),
     readStateOf({ ...place('read', 1), unread: false }),
     startOf({ ...place('started'), chat_id: `platform:chat:${person_id}`, identifier: username }),
   ]
   const before = []
-  for (const wanted of wishes) before.push(await retryUntilStored(wanted))
+  for (const wanted of requests) before.push(await retryUntilStored(wanted))
   expect(before.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   await goBackTo(copy)
   const after = []
-  for (const wanted of wishes) after.push(await asks(wanted))
-  expect(after.map(({ status, replayed }) => [status, replayed])).toEqual(wishes.map(() => [200, true]))
+  for (const wanted of requests) after.push(await asks(wanted))
+  expect(after.map(({ status, replayed }) => [status, replayed])).toEqual(requests.map(() => [200, true]))
   expect(after.slice(0, 3).map(({ body }) => body)).toEqual(before.slice(0, 3).map(({ body }) => body))
   expect(judge({ ...(await plant.evidence(history)), restored: true })).toEqual([])
 }, 90_000)

@@ -111,7 +111,7 @@ export class Scene {
     return say()
   }
 
-  wish(kind: Kind, account: number): Wanted | Promise<Wanted> {
+  want(kind: Kind, account: number): Wanted | Promise<Wanted> {
     if (kind === 'send') return this.send({ account })
     return kind === 'start' ? this.start({ account }) : this.readState({ account })
   }

@@ -3,7 +3,7 @@
  * connections break at COMMIT and the platform misbehaves at every third call. In the end every operation must have
  * ended, and the oracle must find nothing.
  *
- *   npm run test:faults -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep] [--patch JSON]
+ *   npm run test:storm -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--keep] [--patch JSON]
  *
  * The seed decides who is hit and how; when it hits is up to the machine. Exit 1: a promise was broken, or a state
  * that the run was meant to reach was never reached (that only for 100 kills and more). `--keep` leaves the data
@@ -30,11 +30,11 @@ const pauseSeconds = { least: 16, most: 20 }
 /** Of every twenty hits one is PostgreSQL's, and one a pause longer than a lease. */
 const crashShare = 0.05
 const pauseShare = 0.03
-/** So many hits strike a process that is still starting: it may be in the middle of its predecessor's journal. */
+/** This share of the hits strikes a process that is still starting: it may be reading its predecessor's journal. */
 const startingShare = 0.15
-/** So many may strike the last process of its role. */
+/** This share may strike the last process of its role. */
 const lastShare = 0.1
-/** After so many kills the leases of the dead end at once. The others run out in their own time. */
+/** After this share of the kills the leases of the dead process end at once. After the others they run out in time. */
 const hastenShare = 0.8
 const startAttemptsMax = 200
 /** Below this many kills a rare state may be missed by chance. */

@@ -115,7 +115,7 @@ export class Service {
     return createKey(this.app, 'system', { name: 'test', scopes, ...wanted })
   }
 
-  /** An account in the given state, as if a host had brought it there. */
+  /** An account in the given state, as if a worker had brought it there. */
   async account(workspace_id: string, status: Status = 'READY'): Promise<string> {
     const account = await createAccount(this.app, 'system', {
       workspace_id,
@@ -135,7 +135,7 @@ export class Service {
     texts = ['hello'],
     name = 'Ines García',
   }: NewChat): Promise<string> {
-    const owner = { account_id, workspace_id }
+    const account = { account_id, workspace_id }
     const person: Person = { id, name, username: `person_${id}`, phone: null, kind: 'person' }
     const chat: Chat = {
       id,
@@ -149,11 +149,11 @@ export class Service {
       const messages = texts.map((text, at) => messageOf(text, at + 1))
       await storeMessages(
         tx,
-        owner,
+        account,
         messages.map((message) => ({ chat_id: id, message, announce: false })),
       )
-      await storeChats(tx, owner, [{ chat, last: messages.at(-1) ?? null }])
-      await storeContacts(tx, owner, [person])
+      await storeChats(tx, account, [{ chat, last: messages.at(-1) ?? null }])
+      await storeContacts(tx, account, [person])
     })
     return `platform:chat:${id}`
   }

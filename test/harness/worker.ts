@@ -1,4 +1,4 @@
-/** The background work in this process: a world of its own, and hosts that drive accounts in it. */
+/** The background work in this process: a sandbox world of its own, and a worker that drives accounts in it. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -31,6 +31,10 @@ export function withPatches(patches: readonly Patch[]): Plugin {
   return {
     name: 'patches',
     enforce: 'pre',
+    // Vitest keeps transformed modules for all projects: those with other patches are others.
+    configureVitest({ defineCacheKeyGenerator }) {
+      defineCacheKeyGenerator(() => JSON.stringify(patches))
+    },
     transform(text, id) {
       const wanted = placed.get(relative(repository, id).split(sep).join('/'))
       return wanted ? { code: applyPatches(text, wanted), map: null } : undefined

@@ -12,8 +12,8 @@ beforeAll(async () => {
 })
 afterAll(() => workplace.close())
 
-describe('what nobody knows', () => {
-  test('is listed, noted once by a person, audited, and its key is 409 for ever', async () => {
+describe('an ambiguous operation', () => {
+  test('is listed, closed once by a person, audited, and its key is 409 for ever', async () => {
     const { service } = workplace
     const { workspace_id, key, ...tenant } = await service.tenant()
     const account_id = await workplace.connected({ workspace_id, key, ...tenant })

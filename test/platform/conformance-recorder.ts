@@ -8,7 +8,7 @@ const waitMsMax = 5000
 
 export class Recorder implements Listener {
   readonly updatesTaken: Update[] = []
-  /** As a host would store it: with the batch. */
+  /** As an account session stores it: with the batch. */
   position: string | null
   handed = 0
   concurrentMax = 0

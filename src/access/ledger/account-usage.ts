@@ -1,14 +1,14 @@
 /** What an account has done today and what the platform held against it: the same for every path that uses it. */
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 
-/** Today of the account's workspace. */
+/** Today's date in the time zone of the account's workspace. */
 const today = (workspace_id: string): Sql =>
   sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
 
 /** A message went out; cold if this person has never written to the account. */
-export function countSent(tx: Tx, { account_id, workspace_id }: Owner, chat_id: ChatNumber): void {
+export function countSent(tx: Tx, { account_id, workspace_id }: AccountKey, chat_id: ChatNumber): void {
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
     select ${account_id}, ${workspace_id}, ${today(workspace_id)}, 1,
@@ -18,20 +18,24 @@ export function countSent(tx: Tx, { account_id, workspace_id }: Owner, chat_id: 
 }
 
 /** Somebody was looked up by name or number: platforms count these more strictly than anything else. */
-export async function countLookup(db: Db, { account_id, workspace_id }: Owner): Promise<void> {
+export async function countLookup(db: Db, { account_id, workspace_id }: AccountKey): Promise<void> {
   await db.run(sql`
     insert into account_days as d (account_id, workspace_id, day, lookups)
     select ${account_id}, ${workspace_id}, ${today(workspace_id)}, 1
     on conflict (account_id, day) do update set lookups = d.lookups + 1`)
 }
 
-export interface Strike {
+interface Strike {
   readonly kind: string
   readonly seconds: number | null
   readonly operation_id: string | null
 }
 
-export async function noteStrike(db: Db, { account_id, workspace_id }: Owner, strike: Strike): Promise<void> {
+export async function noteStrike(
+  db: Db,
+  { account_id, workspace_id }: AccountKey,
+  strike: Strike,
+): Promise<void> {
   await db.run(sql`
     insert into account_strikes (account_id, workspace_id, kind, seconds, operation_id)
     values (${account_id}, ${workspace_id}, ${strike.kind}, ${strike.seconds}, ${strike.operation_id})`)
@@ -39,7 +43,7 @@ export async function noteStrike(db: Db, { account_id, workspace_id }: Owner, st
 
 export interface AccountUsage {
   readonly account_id: string
-  /** Until when the platform wants nothing from this account; null: it may go on. */
+  /** The end of the account's flood wait; null when there is none. */
   readonly flood_until: Date | null
   readonly sent_today: number
   readonly cold_today: number

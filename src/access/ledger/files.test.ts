@@ -32,7 +32,7 @@ async function storeFile({ chunks = 1, minutes = 0 } = {}): Promise<string> {
   return file_id
 }
 
-/** An operation in that state, which ended so many minutes ago. */
+/** An operation in that state, which ended this many minutes ago. */
 async function link(file_id: string, state: string, minutes: number | null = null): Promise<void> {
   await db.run(sql`
     insert into operations (id, workspace_id, kind, effect, fingerprint, state, reply_status, file_id, finished_at)
@@ -61,7 +61,7 @@ describe('storeChunk and readChunks', () => {
     expect((await readAll(other)).map(String)).toEqual(['chunk 0', 'chunk 1'])
   })
 
-  test('a chunk is gone when the next is asked for: whoever kept it has nothing, rather than something else', async () => {
+  test('a chunk is emptied when the next one is asked for, so that nobody reads the wrong bytes', async () => {
     const file_id = newId()
     const bytes = randomBytes(chunkBytes)
     await storeChunk(db, { file_id, workspace_id, n: 0, bytes })
@@ -86,7 +86,7 @@ describe('storeChunk and readChunks', () => {
     expect(await readAll(newId())).toEqual([])
   })
 
-  test('its own commit is not flushed, and only its own', async () => {
+  test('only the commit of a chunk is not flushed to disk', async () => {
     const setting = sql`select current_setting('synchronous_commit') as value`
     await db.run(sql`create table commits (value text)`)
     await db.run(sql`

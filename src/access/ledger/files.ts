@@ -1,9 +1,9 @@
-/** Attachments on their way: stored in chunks while they arrive, gone when their operation no longer needs them. */
+/** Attachments: stored in chunks while they arrive, deleted once their operation no longer needs them. */
 import { type Database, type Db, sql } from '../../db/sql.ts'
 import { freeBuffer } from '../../lib/free-buffer.ts'
 
 export const chunkBytes = 256 * 1024
-/** As much as one call forgets: deleting a thousand chunks stays well within a statement's time. */
+/** How many files one call deletes: their thousand chunks take well below a statement's time limit. */
 const forgottenMax = 10
 
 export interface Chunk {
@@ -12,7 +12,7 @@ export interface Chunk {
   readonly bytes: Buffer
 }
 
-/** Stored while it arrives; nobody is told of it before the operation's own commit, so its commit need not be flushed. */
+/** Its commit is not flushed to disk: nothing refers to the chunk before the operation's own commit, which is. */
 export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: string }): Promise<void> {
   const statement = sql`
     set local synchronous_commit = off;
@@ -20,7 +20,7 @@ export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: st
   await oneOf(storingMax, () => db.copyIn(statement, [copyHead, rowOf(chunk), chunk.bytes, copyTail]))
 }
 
-/** How a copy begins: signature, flags, no extension. */
+/** The header of PostgreSQL's binary COPY: signature, flags, no extension. */
 const copyHead = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const copyTail = Buffer.from([0xff, 0xff])
 
@@ -38,7 +38,7 @@ function rowOf({ file_id, n, workspace_id, bytes }: Chunk & { workspace_id: stri
   return row
 }
 
-/** So many chunks of all uploads are on their way to the database at once: its other connections are for others. */
+/** How many chunks, of all uploads together, are stored at once. It leaves most of the pool to other requests. */
 const storingMax = 4
 let storing = 0
 const queue: (() => void)[] = []
@@ -58,7 +58,7 @@ async function oneOf<T>(most: number, work: () => Promise<T>): Promise<T> {
 /** Of a row with one field: how many fields, and the field's length. */
 const fieldHeadBytes = 6
 
-/** The file's bytes, one chunk in memory at a time. Each is gone when the next is asked for. */
+/** The file's bytes, one chunk in memory at a time. A chunk's memory is freed when the next one is asked for. */
 export async function* readChunks(db: Database, file_id: string): AsyncGenerator<Buffer> {
   for (let n = 0; ; n++) {
     const copied = Buffer.allocUnsafeSlow(copyHead.length + fieldHeadBytes + chunkBytes + copyTail.length)

@@ -1,7 +1,7 @@
 /** Flood waits: how long the platform wants an account to slow down, on every path. They go by domain time. */
 import { type Db, sql } from '../../db/sql.ts'
 
-/** The platform asks this account to slow down: every path waits, in domain time. */
+/** Records a flood wait. Of two, the later end holds. */
 export async function noteFlood(db: Db, account_id: string, seconds: number): Promise<void> {
   await db.run(sql`
     update account_hosts

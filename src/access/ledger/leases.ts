@@ -1,6 +1,6 @@
 /**
- * Who drives which account. A lease is taken with a new epoch, renewed while its owner lives, and free again
- * when it runs out or its owner has signed off. Leases go by real time.
+ * Which worker drives which account. A worker takes a lease with a new epoch and renews it while it lives; the lease is
+ * free again when it runs out or its worker has signed off. Leases go by real time.
  */
 import type { Topic } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -9,7 +9,7 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 export const accountsChanged: Topic = { topic: 'accounts' }
 
 export const leaseSeconds = 15
-/** A worker that has not been heard of for this long is not counted on. */
+/** A worker without a heartbeat for this long is not counted when accounts are shared out. */
 const silentSeconds = 7
 
 export interface Lease {
@@ -45,7 +45,7 @@ export async function claimAccounts(
     returning h.account_id, h.workspace_id, a.platform, a.name, h.lease_epoch as epoch, h.position`)
 }
 
-export interface Renewal {
+interface Renewal {
   readonly account_id: string
   readonly epoch: string
   /** When the platform was last heard of, in milliseconds before now; null: never. */
@@ -63,7 +63,7 @@ export async function renewLeases(db: Db, worker_id: string, renewals: readonly 
     where h.account_id = r.account_id and h.lease_owner = ${worker_id} and h.lease_epoch = r.epoch`)
 }
 
-/** The epochs of the leases that are this owner's, for accounts that are to be driven at all. */
+/** The epochs of the leases this worker holds, without those of accounts that were disabled. */
 export async function listLeases(db: Db, worker_id: string): Promise<Map<string, string>> {
   const rows = await db.rows<{ account_id: string; epoch: string }>(sql`
     select h.account_id, h.lease_epoch as epoch from account_hosts h join accounts a on a.id = h.account_id
@@ -89,12 +89,12 @@ export async function revokeLease(tx: Tx, account_id: string): Promise<void> {
     where account_id = ${account_id}`)
 }
 
-/** The host no longer drives the account: what it was doing is somebody else's by now. */
+/** This worker has lost the account's lease, so another one may be driving the account already. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/** The same fence for what leaves the position alone. */
+/** Throws unless this worker holds the lease; the row stays locked until the commit, as in `advancePosition`. */
 export async function requireLease(
   tx: Tx,
   { worker_id, account_id, epoch }: { worker_id: string; account_id: string; epoch: string },
@@ -116,7 +116,7 @@ export async function holdsLease(
   return row !== undefined
 }
 
-export interface Share {
+interface Share {
   /** How many accounts there are to drive, and how many workers to do it. */
   readonly accounts: number
   readonly workers: number

@@ -18,16 +18,16 @@ export async function listLiveness(db: Db, account_ids: readonly string[]): Prom
   return new Map(rows.map(({ account_id, live }) => [account_id, live]))
 }
 
-/** What needs the platform is refused at once where it cannot be reached: nobody waits for a session that is not there. */
+/** Refuses at once what needs the platform while the account's session is not live or must wait for a flood to end. */
 export async function requireReachable(app: App, account_id: string, flood: 429 | 503): Promise<void> {
   const { dispatch } = await app.settings.current()
   if (!dispatch) {
     throw new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
   }
-  const host = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
+  const session = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
     select ${isLive} as live,
       case when flood_until > domain_now() then ceil(extract(epoch from flood_until - domain_now()))::int end as wait
     from account_hosts h where account_id = ${account_id}`)
-  if (!host?.live) throw new ApiError('session_unavailable')
-  if (host.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: host.wait })
+  if (!session?.live) throw new ApiError('session_unavailable')
+  if (session.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: session.wait })
 }

@@ -2,8 +2,8 @@
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 
 /**
- * The fence of every write a host makes: true only while the lease is this one. The row stays locked until
- * the commit, so that a new owner cannot begin in between.
+ * Stores how far updates have come, only while this worker holds the lease; false otherwise. The row stays locked
+ * until the commit, so that no other worker can take the account in between.
  */
 export async function advancePosition(
   tx: Tx,

@@ -14,7 +14,7 @@ import { requireWorkspace } from '../workspaces/workspaces.ts'
 export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
 export type Status = (typeof statuses)[number]
 
-export interface AccountRow {
+interface AccountRow {
   readonly id: string
   readonly workspace_id: string
   readonly platform: string
@@ -24,7 +24,7 @@ export interface AccountRow {
   readonly created_at: Date
 }
 
-export interface NewAccount {
+interface NewAccount {
   readonly workspace_id: string
   readonly platform: string
   readonly name: string
@@ -52,22 +52,22 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   return account
 }
 
-export interface AccountState extends AccountRow {
+interface AccountState extends AccountRow {
   /** The session answered or delivered something in the last minute and a half. */
   readonly live: boolean
   /** How far the first sync of the account's past has come: `chats`, `contacts`, `history 37/40`, `done`. */
   readonly sync: string
 }
 
-/** What the platform may hold against the account: one budget for every path that uses it. */
-export type AccountDetail = AccountState & Omit<AccountUsage, 'account_id'>
+/** With what the platform may hold against the account: flood wait, messages, look-ups, strikes. */
+type AccountDetail = AccountState & Omit<AccountUsage, 'account_id'>
 
 export async function listAccounts(db: Db, workspace_id: string): Promise<AccountDetail[]> {
   await requireWorkspace(db, workspace_id)
-  const safety = await listAccountUsage(db, workspace_id)
+  const usage = await listAccountUsage(db, workspace_id)
   const accounts = await listStates(db, workspace_id)
   return accounts.flatMap((account) => {
-    const own = safety.find(({ account_id }) => account_id === account.id)
+    const own = usage.find(({ account_id }) => account_id === account.id)
     if (!own) return []
     const { account_id: _, ...counted } = own
     return [{ ...account, ...counted }]
@@ -87,11 +87,11 @@ function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
     where a.workspace_id = ${workspace_id} order by a.created_at, a.id`)
 }
 
-/** What enabling brings back, and what disabling takes out. */
+/** The statuses that enabling changes, and those that disabling changes. */
 const idle: readonly Status[] = ['DISABLED', 'NEEDS_LOGIN', 'RESTRICTED']
 const driven: readonly Status[] = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED']
 
-/** Disabling takes the account out of every path at once; enabling lets its host connect it again, also after trouble. */
+/** Disabling stops every use of the account at once; enabling lets a worker connect it again, also after trouble. */
 export async function setAccountEnabled(
   app: App,
   actor: Actor,
@@ -102,7 +102,7 @@ export async function setAccountEnabled(
       update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
       where id = ${id} and status = any(${enabled ? idle : driven}) returning ${fields}`)
     if (changed) {
-      // What its session still delivers is not stored, and the next one begins with a new lease.
+      // Without the lease nothing that its session still delivers is stored.
       await revokeLease(tx, id)
       const action = enabled ? 'account.enabled' : 'account.disabled'
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
@@ -131,7 +131,7 @@ export async function noteConnected(
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
 }
 
-/** What a person has to see to: the platform wants a new login, or has restricted the account. */
+/** The platform wants a new login, or has restricted the account: a person has to act. */
 export async function noteTrouble(
   app: App,
   account_id: string,

@@ -36,31 +36,31 @@ function messageOf(id: number, at: Date, is_sender: boolean): Message {
   return { id: String(id), text: 'hello', is_sender, timestamp: at.toISOString(), ...rest }
 }
 
-const store = (owner: { account_id: string; workspace_id: string }, messages: readonly Message[]) =>
+const store = (account: { account_id: string; workspace_id: string }, messages: readonly Message[]) =>
   service.app.db.transaction((tx) =>
     storeMessages(
       tx,
-      owner,
+      account,
       messages.map((message) => ({ chat_id: '1', message, announce: false })),
     ),
   )
 
-async function makeOwner(tenant: Tenant) {
+async function newAccount(tenant: Tenant) {
   return { workspace_id: tenant.workspace_id, account_id: await service.account(tenant.workspace_id) }
 }
 
 describe('GET /analytics', () => {
   test('200 a day has its whole length, also where a clock change skips or repeats midnight', async () => {
     const tenant = await service.tenant('Clocks')
-    const owner = await makeOwner(tenant)
+    const account = await newAccount(tenant)
     const begins = async (timezone: string, today: string) => {
-      await updateWorkspace(service.app, 'system', { id: owner.workspace_id, timezone })
+      await updateWorkspace(service.app, 'system', { id: account.workspace_id, timezone })
       await service.app.db.run(sql`update manual_clock set at = ${today}::timestamptz`)
       return read(tenant)
     }
     try {
       // 00:00 to 01:00 comes twice: at 00:00Z with +00:00, and at 01:00Z with -01:00.
-      await store(owner, [messageOf(1, new Date('2026-10-25T00:30:00Z'), false)])
+      await store(account, [messageOf(1, new Date('2026-10-25T00:30:00Z'), false)])
       const azores = await begins('Atlantic/Azores', '2026-10-31T12:00:00Z')
       expect([azores.from, azores.messages.received]).toEqual(['2026-10-25T00:00:00.000Z', 1])
       const havana = await begins('America/Havana', '2026-11-07T12:00:00Z')
@@ -92,19 +92,19 @@ describe('GET /analytics', () => {
 
   test('200 counts each message once, on its day of the workspace, whichever way it came', async () => {
     const tenant = await service.tenant('Counting')
-    const owner = await makeOwner(tenant)
+    const account = await newAccount(tenant)
     const edge = new Date('2026-11-09T00:00:00.000Z')
     const before = new Date(edge.getTime() - 1)
     const messages = [messageOf(1, edge, false), messageOf(2, before, false), messageOf(3, now, true)]
-    await store(owner, messages)
+    await store(account, messages)
     // Seen again, edited and deleted, a message is one message.
-    await store(owner, messages)
+    await store(account, messages)
     const edited = { ...messageOf(1, edge, false), text: 'hello!', edited_at: now.toISOString() }
     const unseen = { ...messageOf(4, now, false), edited_at: now.toISOString() }
     const seen = [edited, unseen].map((message) => ({ chat_id: '1' as const, message, announce: false }))
-    await service.app.db.transaction((tx) => storeEdits(tx, owner, seen))
+    await service.app.db.transaction((tx) => storeEdits(tx, account, seen))
     await service.app.db.transaction((tx) =>
-      deleteMessages(tx, owner, [{ chat_id: '1', message_ids: ['3'] }]),
+      deleteMessages(tx, account, [{ chat_id: '1', message_ids: ['3'] }]),
     )
     expect((await read(tenant)).messages).toEqual({ received: 2, sent: 1 })
     expect((await read(tenant, '30d')).messages).toEqual({ received: 3, sent: 1 })
@@ -112,7 +112,7 @@ describe('GET /analytics', () => {
     expect((await read(await service.tenant('Stranger'), 'all')).messages).toEqual({ received: 0, sent: 0 })
     // What is rolled back was never there.
     const broken = service.app.db.transaction(async (tx) => {
-      await storeMessages(tx, owner, [{ chat_id: '1', message: messageOf(9, now, true), announce: false }])
+      await storeMessages(tx, account, [{ chat_id: '1', message: messageOf(9, now, true), announce: false }])
       throw new Error('on purpose')
     })
     await expect(broken).rejects.toThrow('on purpose')
@@ -122,10 +122,10 @@ describe('GET /analytics', () => {
   test("200 equals a count of the rows, in any time zone, also after the workspace's has changed", async () => {
     const tenant = await service.tenant('Zones')
     const { workspace_id } = tenant
-    const owners = [await makeOwner(tenant), await makeOwner(tenant)]
+    const accounts = [await newAccount(tenant), await newAccount(tenant)]
     let id = 0
     const ago = fc.integer({ min: 0, max: 40 * 96 })
-    const batch = fc.array(fc.record({ ago, is_sender: fc.boolean(), owner: fc.nat(1) }), { maxLength: 30 })
+    const batch = fc.array(fc.record({ ago, is_sender: fc.boolean(), account: fc.nat(1) }), { maxLength: 30 })
     const zone = fc.constantFrom(
       'UTC',
       'Europe/Berlin',
@@ -136,10 +136,10 @@ describe('GET /analytics', () => {
     await fc.assert(
       fc.asyncProperty(batch, zone, async (messages, timezone) => {
         await updateWorkspace(service.app, 'system', { id: workspace_id, timezone })
-        for (const [at, owner] of owners.entries()) {
-          const theirs = messages.filter((each) => each.owner === at)
+        for (const [at, account] of accounts.entries()) {
+          const theirs = messages.filter((each) => each.account === at)
           await store(
-            owner,
+            account,
             theirs.map((each) =>
               messageOf(++id, new Date(now.getTime() - each.ago * 900_000), each.is_sender),
             ),
@@ -164,14 +164,14 @@ describe('GET /analytics', () => {
 
   test('200 counts right when many store at once', async () => {
     const tenant = await service.tenant('Many')
-    const owner = await makeOwner(tenant)
+    const account = await newAccount(tenant)
     await Promise.all(
       Array.from({ length: 20 }, (_, at) => {
         // Each message comes twice, from two sides, as an answer and its echo do.
         const some = Array.from({ length: 5 }, (__, n) =>
           messageOf(Math.floor(at / 2) * 5 + n + 1, new Date(now.getTime() - n * 7_200_000), true),
         )
-        return store(owner, at % 2 ? some : some.reverse())
+        return store(account, at % 2 ? some : some.reverse())
       }),
     )
     expect((await read(tenant, 'all')).messages).toEqual({ received: 0, sent: 50 })
@@ -181,7 +181,7 @@ describe('GET /analytics', () => {
   test('200 what campaigns came to, the newest first, and not the legacy ones', async () => {
     const tenant = await service.tenant('Campaigns')
     const other = await service.tenant('Other')
-    const { account_id, workspace_id } = await makeOwner(tenant)
+    const { account_id, workspace_id } = await newAccount(tenant)
     const make = async (at: string, kind: string, counts: readonly number[]) => {
       const id = newId()
       await service.app.db.run(sql`

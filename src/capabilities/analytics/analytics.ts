@@ -1,10 +1,10 @@
-/** How much was written and what came of campaigns: counts that were kept as things were stored, never a scan. */
+/** How much was written and what came of campaigns, from counts that are kept as messages are stored: never a scan. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 
 export const periods = ['7d', '30d', 'all'] as const
-export type Period = (typeof periods)[number]
+type Period = (typeof periods)[number]
 
 /** How many days, today included; null: everything. */
 const days: Record<Period, number | null> = { '7d': 7, '30d': 30, all: null }
@@ -17,10 +17,10 @@ export async function readAnalytics(app: App, caller: Caller, period: Period): P
 }
 
 /**
- * The days are the workspace's: its midnight, so many days ago. Every midnight of every time zone falls between two
- * quarters of an hour: up to the next midnight UTC the quarters are counted, from there on the days.
+ * Days begin at midnight in the workspace's time zone. Counts are kept per quarter of an hour and per UTC day, and in
+ * every time zone midnight is on a quarter: from there to the next UTC midnight quarters are added up, then UTC days.
  */
-export function analytics(workspace_id: string, period: Period): Sql {
+function analytics(workspace_id: string, period: Period): Sql {
   const back = days[period]
   const since =
     back === null
@@ -65,7 +65,7 @@ export function analytics(workspace_id: string, period: Period): Sql {
     from period p, written, submitted, started`
 }
 
-/** When a day begins. Where a clock change repeats midnight, PostgreSQL takes the second for it; the day has both. */
+/** When a day begins. Where a clock change repeats midnight, PostgreSQL takes the second one; here it is the first. */
 function beginningOf(day: Sql, timezone: Sql): Sql {
   return sql`(
     select case when earlier at time zone ${timezone} >= day then earlier else midnight end
@@ -79,7 +79,7 @@ function rate(counts: Sql): Sql {
   return sql`coalesce(round(${counts}.replied::numeric / nullif(${counts}.reached, 0), 4), 0)`
 }
 
-/** Each with its figures from beginning to end, whatever the period. */
+/** The figures of each cover its whole life, whatever the period. */
 function recentCampaigns(workspace_id: string): Sql {
   return sql`coalesce((
     select json_agg(json_build_object('id', k.id, 'name', k.name, 'status', k.status, 'kind', k.kind,

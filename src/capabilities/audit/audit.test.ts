@@ -27,7 +27,7 @@ async function tamper(statement: string): Promise<void> {
 }
 
 describe('the audit log', () => {
-  test('fits, from the first row to the last', async () => {
+  test('verifies, from the first row to the last', async () => {
     expect(await verifyAudit(service.app)).toEqual({ ok: true, rows: 8 })
   })
 
@@ -67,7 +67,7 @@ describe('the audit log', () => {
     expect(await verifyAudit(service.app)).toMatchObject({ ok: false, seq, rows: Number(seq) - 1 })
   })
 
-  test('does not fit under another secret', async () => {
+  test('does not verify under another secret', async () => {
     const other = await openService({ env: { PARLEY_SECRET: 'another secret that is long enough, too' } })
     try {
       expect(await verifyAudit({ ...service.app, secrets: other.app.secrets })).toMatchObject({
@@ -79,7 +79,7 @@ describe('the audit log', () => {
     }
   })
 
-  test('fits while it is being written from many sides', async () => {
+  test('verifies while many write to it', async () => {
     const written = Promise.all(Array.from({ length: 60 }, (_, at) => note(`at-once-${at}`)))
     const verdicts = await Promise.all(Array.from({ length: 30 }, () => verifyAudit(service.app)))
     expect(verdicts.filter(({ ok }) => !ok)).toEqual([])
@@ -87,7 +87,7 @@ describe('the audit log', () => {
     expect(await verifyAudit(service.app)).toEqual({ ok: true, rows: 68 })
   })
 
-  test('fits over more than one page', async () => {
+  test('verifies over more than one page', async () => {
     await service.app.db.transaction(async (tx) => {
       for (let at = 0; at < 1_100; at++)
         await record(service.app, tx, 'system', { action: 'a', target: String(at) })
@@ -95,7 +95,7 @@ describe('the audit log', () => {
     expect(await verifyAudit(service.app)).toEqual({ ok: true, rows: 1_108 })
   })
 
-  test('has no row of a change that was taken back', async () => {
+  test('has no row of a change that was rolled back', async () => {
     const failing = service.app.db.transaction(async (tx) => {
       await record(service.app, tx, 'system', { action: 'a', target: 'never' })
       throw new Error('no')

@@ -7,7 +7,7 @@ import type { Secrets } from '../../lib/secrets.ts'
 /** Who made a change: `cli:<login>`, `user:<id>` or `system`. */
 export type Actor = `cli:${string}` | `user:${string}` | 'system'
 
-export interface Change {
+interface Change {
   readonly action: string
   readonly target: string
   readonly workspace_id?: string
@@ -31,7 +31,7 @@ interface Head {
   readonly hash: string
 }
 
-/** Appends in the transaction of the change. Changes by operators are rare, so they may wait in line. */
+/** Appends in the transaction of the change. One at a time: changes by operators are rare, so waiting costs little. */
 export async function record(app: App, tx: Tx, actor: Actor, change: Change): Promise<void> {
   const { action, target, workspace_id = null, detail = {} } = change
   const head = await lockHead(tx)
@@ -67,7 +67,7 @@ function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffe
   )
 }
 
-export interface Verdict {
+interface Verdict {
   readonly ok: boolean
   readonly rows: number
   /** The first row that does not fit, and why. */

@@ -9,19 +9,19 @@ import { notFound } from '../../lib/names.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 
-export interface ChatFilters {
+interface ChatFilters {
   readonly stage_key?: string | undefined
   readonly column_id?: string | undefined
   readonly column_value?: string | undefined
 }
 
-export interface ChatQuery extends ChatFilters {
+interface ChatQuery extends ChatFilters {
   readonly account_id?: string | undefined
   readonly cursor?: string | undefined
   readonly limit: number
 }
 
-/** Comes before every chat. */
+/** A position before every chat. */
 const start: Position = ['infinity', '9223372036854775807', '']
 
 /** The page as JSON text. */
@@ -49,9 +49,9 @@ export function readChatPaging(
 /**
  * Each account's newest, merged. The index of each begins with the account, so other tenants cost nothing.
  *
- * One statement for every page, the first included, and PostgreSQL keeps its plan. That is why the values stand in
- * sub-selects, where the planner does not look at them: seeing them, it would find a plan for these better than one for
- * any, and make it anew for each page, which costs as much as the page. It is told that none is longer than 100.
+ * One statement serves every page, the first included, with one generic plan. The values stand in sub-selects to hide
+ * them from the planner: if it saw them it would plan anew for each page, which costs as much as the page itself. The
+ * inner limit of 101, one more than the largest page, tells it how few rows to expect.
  */
 export function chatPage(
   accounts: readonly Account[],
@@ -105,7 +105,7 @@ async function requireFilters(app: App, caller: Caller, filters: ChatFilters): P
 }
 
 /** What the CRM knows of one chat, as far as its gates are open. */
-export interface ChatExtras {
+interface ChatExtras {
   readonly stage: boolean
   readonly columns: boolean
 }

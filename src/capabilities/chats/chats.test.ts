@@ -154,7 +154,7 @@ describe('GET /chats', () => {
     expect(await get(`/chats?account_id=${first}&nonsense=1`)).toMatchObject({ status: 200 })
   })
 
-  test('400 for a cursor of another query, account, workspace or making', async () => {
+  test('400 for a cursor of another query, account or workspace, and for a forged one', async () => {
     const page = (await get(`/chats?account_id=${first}&limit=2`)).body as unknown as Page
     const other = await service.tenant('Other')
     const theirs = await service.account(other.workspace_id)

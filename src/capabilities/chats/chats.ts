@@ -1,5 +1,5 @@
 /** Chats as the accounts see them. */
-import type { Account, Owner } from '../../contract.ts'
+import type { Account, AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
@@ -41,14 +41,14 @@ export interface ChatState {
   readonly last: Message | null
 }
 
-/** Makes or refreshes chats; the newest message is the last one, whatever order they come in. Each chat once. */
-export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatState[]): Promise<void> {
+/** Makes or refreshes chats. The last message of a chat is its newest, whatever order they come in. Each chat once. */
+export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   if (states.length === 0) return
   const chats = states.map(({ chat }) => chat)
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
       last_message_id, last_message_text, last_message_at, name_tokens)
-    select ${owner.account_id}, chat_id, ${owner.workspace_id}, kind, name, username, participants, unread_count,
+    select ${account.account_id}, chat_id, ${account.workspace_id}, kind, name, username, participants, unread_count,
       last_id, last_text, coalesce(last_at, '-infinity'), tokens::tsvector
     from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
       ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
@@ -70,7 +70,7 @@ export async function storeChats(tx: Tx, owner: Owner, states: readonly ChatStat
         limit 1)`)
 }
 
-/** The name is searched as the contact's where it is one: most chats stay out of the index, which costs nothing. */
+/** Null where the chat has the name of its contact, which is indexed already: this keeps most chats out of the index. */
 function nameTokens({ id, name, participants }: Chat): string | null {
   const known = participants.some((one) => one.kind === 'person' && one.id === id && one.name === name)
   return known ? null : toTsvector(tokenise(name)) || null
@@ -81,31 +81,31 @@ function toParticipant({ id, name, username, kind }: Person) {
   return { id, name, username, kind }
 }
 
-/** Joins what is the newest message of `given.chat_id`, whatever order the messages came in. */
-function lastMessage({ account_id }: Owner) {
+/** Joins the newest message of `given.chat_id`. */
+function lastMessage({ account_id }: AccountKey) {
   return sql`left join lateral (
       select id, text, sent_at from messages
       where account_id = ${account_id} and chat_id = given.chat_id and deleted_at is null
       order by sent_at desc, id desc limit 1) last on true`
 }
 
-/** After an edit or a deletion: the list shows what is the last message now. An edit may make its chat known. */
+/** After an edit or a deletion another message, or text, may be the last. An edit may be the first we hear of its chat. */
 export async function refreshLastMessages(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   chat_ids: readonly ChatNumber[],
 ): Promise<void> {
   if (chat_ids.length === 0) return
   await tx.run(sql`
     insert into chats (account_id, chat_id, workspace_id, kind, last_message_id, last_message_text, last_message_at)
-    select ${owner.account_id}, chat_id, ${owner.workspace_id}, ${kindByNumber}, last.id, last.text,
+    select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, last.id, last.text,
       coalesce(last.sent_at, '-infinity')
-    from unnest(${chat_ids}::bigint[]) as given (chat_id) ${lastMessage(owner)}
+    from unnest(${chat_ids}::bigint[]) as given (chat_id) ${lastMessage(account)}
     on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
       last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at`)
 }
 
-export interface ReadMark {
+interface ReadMark {
   readonly chat_id: ChatNumber
   readonly up_to_message_id: string
   readonly at: string
@@ -115,11 +115,11 @@ export interface ReadMark {
  * How far the other side has read our messages. Marks only move forward, and may come before the first
  * message of their chat.
  */
-export async function storeReadMarks(tx: Tx, owner: Owner, marks: readonly ReadMark[]): Promise<void> {
+export async function storeReadMarks(tx: Tx, account: AccountKey, marks: readonly ReadMark[]): Promise<void> {
   if (marks.length === 0) return
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, read_by_them_id, read_by_them_at)
-    select distinct on (chat_id) ${owner.account_id}, chat_id, ${owner.workspace_id}::uuid, ${kindByNumber}, id, at
+    select distinct on (chat_id) ${account.account_id}, chat_id, ${account.workspace_id}::uuid, ${kindByNumber}, id, at
     from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
       ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
       ${marks.map(({ at }) => at)}::timestamptz[]) as mark (chat_id, id, at)
@@ -129,18 +129,18 @@ export async function storeReadMarks(tx: Tx, owner: Owner, marks: readonly ReadM
       where c.read_by_them_id is null or c.read_by_them_id < excluded.read_by_them_id`)
 }
 
-/** What is known of a chat before its first message tells more. */
+/** A guess for chats of which only the number is known; the first message corrects it. */
 const kindByNumber = sql`case when chat_id > 0 then 'private' else 'group' end`
 
 export async function storeUnreadCounts(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   counts: ReadonlyMap<ChatNumber, number>,
 ): Promise<void> {
   if (counts.size === 0) return
   await tx.run(sql`
     insert into chats (account_id, chat_id, workspace_id, kind, unread_count)
-    select ${owner.account_id}, chat_id, ${owner.workspace_id}, ${kindByNumber}, count
+    select ${account.account_id}, chat_id, ${account.workspace_id}, ${kindByNumber}, count
     from unnest(${[...counts.keys()]}::bigint[], ${[...counts.values()]}::int[]) as unread (chat_id, count)
     on conflict (account_id, chat_id) do update set unread_count = excluded.unread_count`)
 }
@@ -151,7 +151,7 @@ export interface Placement {
   readonly stage_key: string
 }
 
-/** Puts a chat into a stage and answers where it was. Of two at once the second sees what the first has done. */
+/** Puts a chat into a stage and returns the stage it was in. Of two concurrent calls the second sees the first's stage. */
 export async function placeChat(
   tx: Tx,
   { account_id, chat_id, stage_key }: Placement,
@@ -169,22 +169,22 @@ export async function placeChat(
   return before?.stage_key
 }
 
-/** A chat that left a stage, and its place in the index by stage. */
+/** A chat that was taken out of a stage, and its position in the index by stage. */
 export interface Left {
   readonly chat_id: ChatId
   readonly at: string
 }
 
 /**
- * Takes some chats of an account out of a stage, into another, beginning `after` those of the time before. Returns
- * which; fewer than `limit` where there are no more.
+ * Moves up to `limit` chats of an account from one stage to another, beginning `after` the last one of the call before.
+ * Returns which; fewer than `limit` means that there are no more.
  */
 export function emptyStage(
   tx: Tx,
   account_id: string,
   { from, to, after, limit }: { from: string; to: string; after: Left | undefined; limit: number },
 ): Promise<Left[]> {
-  // Those that have left stay in the index for a while, and must not be passed again and again.
+  // Dead index entries of chats that were moved stay until a vacuum; without `after` each call would pass them again.
   const beyond = after
     ? sql`and (last_message_at, chat_id) < (${after.at}::timestamptz, ${chatNumber(after.chat_id)}::bigint)`
     : sql``

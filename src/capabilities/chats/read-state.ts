@@ -26,7 +26,7 @@ export async function wantReadState(
   return { account_id: account.id, chat_id: chatNumber(chat_id), payload: stored }
 }
 
-/** With what was asked for: a row that was put back from a journal does not know it. */
+/** Includes what was asked for, because a row that was restored from a journal has no payload. */
 const answer = z.object({ unread_count: z.number(), unread: z.boolean() })
 
 export const setReadState = operationKind<Payload, null, z.infer<typeof answer>>({

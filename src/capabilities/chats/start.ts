@@ -20,21 +20,21 @@ import { requireContacts, storeContacts, withKnownPhone } from '../contacts/cont
 import { findSuppressed } from '../suppressions/suppressions.ts'
 import { storeChats } from './chats.ts'
 
-export interface StartRequest {
+interface StartRequest {
   readonly account_id: string
   readonly identifier: string
   readonly provider?: string | undefined
   readonly text?: string | undefined
 }
 
-/** What only the additional operations know. */
+/** Whether the request uses what only the gate `extended` allows. */
 export function isExtended({ identifier, provider, text }: StartRequest): boolean {
   const parsed = parseIdentifier(identifier)
   const other = typeof parsed === 'object' && parsed.kind !== 'username'
   return other || provider !== undefined || text !== undefined
 }
 
-/** What the identifier must be, before anything is looked up. */
+/** Refuses identifiers that cannot name a person, before anything is looked up. */
 export async function requireStartable(
   app: App,
   _caller: Caller,
@@ -83,7 +83,7 @@ export async function wantChat(
   await requireContacts(app.db)
   const identifier = readIdentifier(body.identifier)
   const known = { [identifier.kind]: identifier.value }
-  // What is known before the look-up spares it; who it really is, is checked again after it.
+  // Somebody who is known to be suppressed is not looked up. After the look-up the person found is checked again.
   if (await findSuppressed(app.db, caller.workspace_id, known)) throw new ApiError('identity_suppressed')
   const stored: Payload = { identifier }
   return { account_id: account.id, chat_id: null, payload: stored }
@@ -137,7 +137,7 @@ export const startChat = operationKind<Payload, Person, Chat>({
 })
 export const operations: readonly OperationKind[] = [startChat]
 
-/** Who it is, and whether they may be written to. */
+/** Looks the person up, and checks that they may be written to. */
 async function findPerson(
   { app, account, session }: Target,
   identifier: Identifier,

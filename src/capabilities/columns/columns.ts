@@ -1,4 +1,4 @@
-/** The columns a team hangs on its chats, and the values in them. */
+/** The columns that a team defines for its chats, and their values. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { placesWith } from '../../db/places.ts'
@@ -21,12 +21,12 @@ export interface NewColumn {
   readonly options?: readonly Option[]
 }
 
-export interface Option {
+interface Option {
   readonly value: string
   readonly color?: string | null
 }
 
-export interface Column {
+interface Column {
   readonly id: string
   readonly name: string
   readonly type: ColumnType
@@ -35,7 +35,7 @@ export interface Column {
 
 const columnsMax = 100
 
-export interface NewValue {
+interface NewValue {
   readonly chat_id: ChatId
   readonly column_id: string
   readonly value: readonly string[]
@@ -64,8 +64,8 @@ export async function setValue(
 }
 
 /**
- * The column is locked against deletion, and its options against renaming, until the value is committed. Returns its id
- * as everybody else writes it.
+ * Locks the column against deletion, and its options against renaming, until the value is committed. Returns the
+ * column's id in its canonical form.
  */
 async function requireValue(
   tx: Tx,
@@ -96,7 +96,7 @@ export async function addColumn(tx: Tx, workspace_id: string, column: NewColumn)
   return id
 }
 
-/** Deleted options are not among them: values may still have them, and none can be set to them. */
+/** Without deleted options: values may still have them, but no value can be set to one. */
 export function listColumns(db: Db, workspace_id: string): Promise<Column[]> {
   return db.rows<Column>(sql`
     select c.id, c.name, c.type, coalesce((
@@ -130,7 +130,7 @@ export async function createColumn(
   })
 }
 
-export interface ColumnChange {
+interface ColumnChange {
   readonly workspace_id: string
   readonly id: string
   readonly name?: string | undefined
@@ -164,7 +164,7 @@ async function putAt(
     where c.workspace_id = ${workspace_id} and c.id = p.item`)
 }
 
-/** With its values: those that are there go some at a time, those that come meanwhile with the column. */
+/** Deletes its values in batches, and then the column together with values that were set meanwhile. */
 export async function deleteColumn(
   app: App,
   actor: Actor,

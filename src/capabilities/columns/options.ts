@@ -21,7 +21,7 @@ interface Row {
 }
 
 /** Which column, of which workspace. */
-export interface ColumnRef {
+interface ColumnRef {
   readonly workspace_id: string
   readonly column_id: string
 }
@@ -53,7 +53,7 @@ function requireOption({ value, color }: Option): void {
   }
 }
 
-/** At the end; one that was deleted comes back, at the end too. */
+/** Adds the option at the end. One that was deleted is restored, at the end too. */
 export async function putOption(
   tx: Tx,
   { workspace_id, column_id, value, color = null }: Option & ColumnRef,
@@ -82,7 +82,7 @@ export async function addOption(
   })
 }
 
-export interface OptionChange extends ColumnRef {
+interface OptionChange extends ColumnRef {
   readonly value: string
   readonly name?: string | undefined
   readonly color?: string | undefined
@@ -91,8 +91,8 @@ export interface OptionChange extends ColumnRef {
 }
 
 /**
- * A new name is a new option in the old one's place, and values follow some at a time. Until the last one has, the old
- * name can be read and not set; cut off, the same change again goes on.
+ * Renaming makes a new option in the old one's place and moves the values to it in batches. Until the last one is moved
+ * the old name can be read but not set. If it is interrupted, the same call again goes on where it stopped.
  */
 export async function updateOption(app: App, actor: Actor, change: OptionChange): Promise<Option> {
   const { value, name = value, color, place, ...column } = change
@@ -102,7 +102,7 @@ export async function updateOption(app: App, actor: Actor, change: OptionChange)
     const known = await lockOptions(tx, column)
     const old = known.find((each) => each.value === value)
     const target = known.find((each) => each.value === name && !each.deleted)
-    // A deleted one can only go on becoming another.
+    // A deleted option can only be the source of a renaming that was interrupted.
     if (!old || (old.deleted && !(renamed && target))) throw unknownOption(value)
     if (renamed && target && !old.deleted) throw takenOption(name)
     if (renamed && !target) await replace(tx, column, { old, name })
@@ -154,7 +154,7 @@ async function renameValues(
 
 const revaluedMax = 2_000
 
-/** Changes values some at a time, each lot by itself: nobody waits long for a row. Returns how many. */
+/** Changes values in batches, each in a transaction of its own, so that no row is locked for long. Returns how many. */
 export async function revalue(
   db: Database,
   change: (keys: (column_id: string, where?: Sql) => Sql) => Sql,
@@ -179,7 +179,7 @@ async function putAt(
     where o.column_id = ${column_id} and o.value = p.item`)
 }
 
-/** What chats have of it stays readable; nobody can set it any more. */
+/** Values that have it keep it; no value can be set to it any more. */
 export async function deleteOption(
   app: App,
   actor: Actor,
@@ -196,7 +196,7 @@ export async function deleteOption(
   })
 }
 
-/** Whoever sets a value holds the column's row too: no value gets a name that is on its way out. */
+/** Setting a value locks the column's row too, so no value gets an option that is being renamed or deleted. */
 async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Promise<Row[]> {
   const column = isUuid(column_id)
     ? await tx.maybe<{ type: ColumnType }>(sql`

@@ -7,7 +7,7 @@ import { type LongList, streamOrPage } from '../../long-list.ts'
 import type { Json, Stream } from '../../route.ts'
 import { listColumns } from './columns.ts'
 
-export interface ColumnQuery {
+interface ColumnQuery {
   readonly account_id?: string | undefined
   readonly cursor?: string | undefined
   readonly limit?: number | undefined

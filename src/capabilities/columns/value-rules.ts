@@ -5,7 +5,7 @@ import { isBlank, lengthOf, quote } from '../../lib/text.ts'
 export const columnTypes = ['select', 'multi_select', 'text', 'number', 'date', 'checkbox', 'url'] as const
 export type ColumnType = (typeof columnTypes)[number]
 
-export const textMax = 2_000
+const textMax = 2_000
 const urlMax = 2_048
 
 /** What is wrong with the value, continuing "value …"; undefined when nothing is. An empty one clears. */
@@ -53,7 +53,7 @@ function isCanonical(text: string): boolean {
   return /^(0|-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,17})\.\d{0,17}[1-9])$/.test(text)
 }
 
-/** Where it leads is what it says: no name and password in front of the host, nothing that turns the text around. */
+/** Refuses addresses that show another host than they lead to: with a user name, or with characters that reverse text. */
 function isWebAddress(text: string): boolean {
   const plain = /^https?:\/\/[^/?#@\s]+([/?#]|$)/i.test(text) && !/[\s\p{Cc}\p{Bidi_Control}\\]/u.test(text)
   return plain && lengthOf(text) <= urlMax && URL.canParse(text)

@@ -6,14 +6,14 @@ import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import { prefixTerms, toTsquery } from '../../lib/tokens.ts'
 
-export interface ContactQuery {
+interface ContactQuery {
   readonly account_id?: string | undefined
   readonly cursor?: string | undefined
   readonly limit: number
   readonly q?: string | undefined
 }
 
-/** Comes before every name. */
+/** A position before every contact. */
 const start: Position = ['', '-9223372036854775808', '']
 
 /** The page as JSON text. `q` finds names with words that begin with its words, whatever their case or accents. */

@@ -30,8 +30,8 @@ beforeAll(async () => {
       phone: '+15550100000',
       kind: 'person' as const,
     }))
-    const owner = { account_id, workspace_id: own.workspace_id }
-    await service.app.db.transaction((tx) => storeContacts(tx, owner, people))
+    const account = { account_id, workspace_id: own.workspace_id }
+    await service.app.db.transaction((tx) => storeContacts(tx, account, people))
   }
 })
 afterAll(() => service.close())

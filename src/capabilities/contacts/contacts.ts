@@ -1,15 +1,15 @@
 /** The people an account knows. */
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
 
-/** Makes or refreshes contacts; what the platform no longer tells stays as it was. Each person once. */
-export async function storeContacts(tx: Tx, owner: Owner, people: readonly Person[]): Promise<void> {
+/** Makes or refreshes contacts. What the platform leaves out stays as it was. Each person once. */
+export async function storeContacts(tx: Tx, account: AccountKey, people: readonly Person[]): Promise<void> {
   if (people.length === 0) return
   await tx.run(sql`
     insert into contacts as c (account_id, provider_id, workspace_id, name, username, phone, sort_name, name_tokens)
-    select ${owner.account_id}, id, ${owner.workspace_id}, name, username, phone, sort_name, tokens::tsvector
+    select ${account.account_id}, id, ${account.workspace_id}, name, username, phone, sort_name, tokens::tsvector
     from unnest(${people.map(({ id }) => id)}::bigint[], ${people.map(({ name }) => name)}::text[],
       ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[],
       ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => toTsvector(tokenise(name)))}::text[])
@@ -17,14 +17,14 @@ export async function storeContacts(tx: Tx, owner: Owner, people: readonly Perso
     -- Most are known and unchanged: a conflict would lock and rewrite their rows.
     where (select (k.name, k.username, k.phone)
         is not distinct from (person.name, person.username, coalesce(person.phone, k.phone))
-      from contacts k where k.account_id = ${owner.account_id} and k.provider_id = person.id) is not true
+      from contacts k where k.account_id = ${account.account_id} and k.provider_id = person.id) is not true
     on conflict (account_id, provider_id) do update
       set name = excluded.name, username = excluded.username, phone = coalesce(excluded.phone, c.phone),
         sort_name = excluded.sort_name, name_tokens = excluded.name_tokens`)
 }
 
-/** With the phone number that the platform told once, where it leaves it out now. */
-export async function withKnownPhone(db: Db, { account_id }: Owner, person: Person): Promise<Person> {
+/** Adds the stored phone number where the platform leaves it out. */
+export async function withKnownPhone(db: Db, { account_id }: AccountKey, person: Person): Promise<Person> {
   if (person.phone !== null) return person
   const known = await db.maybe<{ phone: string | null }>(sql`
     select phone from contacts where account_id = ${account_id} and provider_id = ${person.id}`)

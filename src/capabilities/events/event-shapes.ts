@@ -1,6 +1,6 @@
 /** Events as the API and webhooks give them out: one shape for each type, told apart by `type`. */
 import { z } from 'zod'
-import { type EventType, eventTypes } from '../../events/emit.ts'
+import { eventTypes } from '../../events/emit.ts'
 import {
   accountIdOut,
   chatIdOut,
@@ -12,6 +12,8 @@ import {
   stageKeyOut,
   uuid,
 } from '../../lib/wire.ts'
+
+type EventType = (typeof eventTypes)[number]
 
 const where = { account_id: accountIdOut, chat_id: chatIdOut }
 

@@ -5,7 +5,7 @@ import { contractVersion } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import { retention } from '../../events/sequencer.ts'
 
-export interface EventPage {
+interface EventPage {
   readonly events: readonly unknown[]
   /** What to give as `after` for the next page; null at the end. */
   readonly next_cursor: string | null

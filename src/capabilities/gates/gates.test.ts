@@ -44,7 +44,7 @@ describe('gates', () => {
     expect(await audited()).toHaveLength(gates.length)
   })
 
-  test('are noted once for each change, and not where nothing changes', async () => {
+  test('are audited once for each change, and not where nothing changes', async () => {
     await service.app.db.run(sql`delete from gates`)
     await setGates(service.app, 'system', { names: ['crm'], enabled: false })
     expect(await audited()).toEqual([])
@@ -64,7 +64,7 @@ describe('gates', () => {
     expect(await audited()).toEqual([])
   })
 
-  test('changed from many sides at once end in one state and as many notes as changes', async () => {
+  test('changed by many at once end in one state, with as many audit rows as changes', async () => {
     await service.app.db.run(sql`delete from gates`)
     await Promise.all(
       Array.from({ length: 20 }, () => setGates(service.app, 'system', { names: ['all'], enabled: true })),
@@ -85,7 +85,7 @@ describe('gates', () => {
 })
 
 describe('allowlists', () => {
-  test('hold users and workspaces that exist, each change noted once', async () => {
+  test('hold users and workspaces that exist, each change audited once', async () => {
     const { user_id, workspace_id } = tenant
     const change = (allowed: boolean) => service.allow({ user_id, workspace_id }, allowed)
     await change(false)
@@ -120,7 +120,7 @@ describe('allowlists', () => {
 })
 
 describe('dispatch', () => {
-  test('is on, and switched off and on again with a note each', async () => {
+  test('is on, and switched off and on again, each audited', async () => {
     expect((await service.app.settings.current()).dispatch).toBe(true)
     await setDispatch(service.app, 'system', false)
     await setDispatch(service.app, 'system', false)

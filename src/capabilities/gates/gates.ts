@@ -8,7 +8,7 @@ import { type Actor, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
-export interface GateState {
+interface GateState {
   readonly name: Gate
   readonly enabled: boolean
   readonly changed_at: Date | null
@@ -53,7 +53,7 @@ export async function setGates(
   return listGates(app.db)
 }
 
-export interface AllowlistEntry {
+interface AllowlistEntry {
   readonly list: Allowlist
   readonly id: string
   readonly created_at: Date
@@ -96,9 +96,9 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
 }
 
 /** `declined`: the first start said that there is to be none, and no later start makes one by itself. */
-export type DemoState = 'begun' | 'done' | 'declined'
+type DemoState = 'begun' | 'done' | 'declined'
 
-/** This instance is a demo: its people go on writing after a restart. One that was cut off is made anew. */
+/** Marks this instance as a demo, whose people go on writing after a restart. A half-made demo is made anew. */
 export async function markDemo(app: App, state: DemoState): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb(${state}::text))

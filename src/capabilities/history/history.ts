@@ -1,12 +1,12 @@
 /**
- * How far back the store goes, and how more is fetched: the API notes what is wanted, the account's host fetches
- * it, and both read the same rows. The store of a chat has no gaps after `oldest_id`.
+ * How far back the stored messages go, and how older ones are fetched: the API writes down what it wants, the account's
+ * session fetches it, and both read the same rows. After `oldest_id` a chat is stored without gaps.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findFloodWait } from '../../access/ledger/floods.ts'
 import { isLive } from '../../access/ledger/liveness.ts'
 import type { App, Topic } from '../../app.ts'
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 
@@ -15,7 +15,7 @@ export const historyWanted: Topic = { topic: 'history' }
 
 export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
 
-/** Asks the account's host for one more page and waits for it. Unavailable: nobody to ask, or no answer. */
+/** Asks the account's session for one more page and waits for it. `unavailable`: no live session, or no answer. */
 export async function fetchOlder(
   app: App,
   account_id: string,
@@ -64,69 +64,69 @@ export function listWanted(db: Db, account_ids: readonly string[]): Promise<Want
 /** A page was stored: the store now begins at its oldest message. */
 export async function noteHistory(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   { chat_id, oldest_id, complete }: { chat_id: ChatNumber; oldest_id: string | null; complete: boolean },
 ): Promise<void> {
   await tx.run(sql`
     insert into chat_sync as s (account_id, chat_id, workspace_id, oldest_id, complete)
-    values (${owner.account_id}, ${chat_id}, ${owner.workspace_id}, ${oldest_id}, ${complete})
+    values (${account.account_id}, ${chat_id}, ${account.workspace_id}, ${oldest_id}, ${complete})
     on conflict (account_id, chat_id) do update
       set oldest_id = least(s.oldest_id, excluded.oldest_id), complete = s.complete or excluded.complete,
         wanted_at = null`)
 }
 
-/** Lets those who wait go on with what is there: the platform did not give more. */
+/** The platform gave no more: requests that wait go on with what is stored. */
 export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistory): Promise<void> {
   await db.run(sql`
     update chat_sync set wanted_at = null where account_id = ${account_id} and chat_id = ${chat_id}`)
 }
 
-export type Phase = 'chats' | 'contacts' | 'history' | 'done'
+type Phase = 'chats' | 'contacts' | 'history' | 'done'
 
-export interface AccountSync {
+interface AccountSync {
   readonly phase: Phase
   readonly cursor: string | null
 }
 
-export async function readSync(db: Db, owner: Owner): Promise<AccountSync> {
+export async function readSync(db: Db, account: AccountKey): Promise<AccountSync> {
   return db.one<AccountSync>(sql`
-    insert into account_sync as s (account_id, workspace_id) values (${owner.account_id}, ${owner.workspace_id})
+    insert into account_sync as s (account_id, workspace_id) values (${account.account_id}, ${account.workspace_id})
     on conflict (account_id) do update set updated_at = s.updated_at returning phase, cursor`)
 }
 
 /** A page of the list of chats was stored. */
 export async function noteChats(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   { chat_ids, next }: { chat_ids: readonly string[]; next: string | null },
 ): Promise<void> {
   await tx.run(sql`
     insert into chat_sync (account_id, chat_id, workspace_id)
-    select ${owner.account_id}, chat_id, ${owner.workspace_id} from unnest(${chat_ids}::bigint[]) as c (chat_id)
+    select ${account.account_id}, chat_id, ${account.workspace_id} from unnest(${chat_ids}::bigint[]) as c (chat_id)
     on conflict do nothing`)
   await tx.run(sql`
     update account_sync set cursor = ${next}, phase = case when ${next}::text is null then 'contacts' else phase end,
       chats_total = chats_total + ${chat_ids.length}, updated_at = domain_now()
-    where account_id = ${owner.account_id}`)
+    where account_id = ${account.account_id}`)
 }
 
-export async function notePhase(db: Db, owner: Owner, phase: Phase): Promise<void> {
+export async function notePhase(db: Db, account: AccountKey, phase: Phase): Promise<void> {
   await db.run(sql`
-    update account_sync set phase = ${phase}, updated_at = domain_now() where account_id = ${owner.account_id}`)
+    update account_sync set phase = ${phase}, updated_at = domain_now() where account_id = ${account.account_id}`)
 }
 
 /** A chat whose recent history has not been fetched yet. */
-export async function nextUnsynced(db: Db, owner: Owner): Promise<ChatNumber | undefined> {
+export async function nextUnsynced(db: Db, account: AccountKey): Promise<ChatNumber | undefined> {
   const row = await db.maybe<{ chat_id: ChatNumber }>(sql`
-    select chat_id from chat_sync where account_id = ${owner.account_id} and oldest_id is null and not complete
+    select chat_id from chat_sync where account_id = ${account.account_id} and oldest_id is null and not complete
     order by chat_id limit 1`)
   return row?.chat_id
 }
 
-export async function noteChatSynced(tx: Tx, owner: Owner): Promise<void> {
+export async function noteChatSynced(tx: Tx, account: AccountKey): Promise<void> {
   await tx.run(sql`
     update account_sync set chats_synced = chats_synced + 1, updated_at = domain_now()
-    where account_id = ${owner.account_id}`)
+    where account_id = ${account.account_id}`)
 }
 
 /** Over all accounts: how many chats were listed, and how many have their recent history. */
@@ -136,7 +136,7 @@ export function readSyncProgress(db: Db): Promise<{ total: number; synced: numbe
     from account_sync`)
 }
 
-export interface Completeness {
+interface Completeness {
   readonly account_id: string
   readonly history_complete: boolean
   readonly oldest_at: Date | null

@@ -62,7 +62,7 @@ describe('a new key', () => {
 })
 
 describe('revoking', () => {
-  test('401 from then on; twice changes nothing and is noted once', async () => {
+  test('401 from then on; twice changes nothing and is audited once', async () => {
     const { key, id } = await service.key(tenant)
     expect((await service.get('/me', { key })).status).toBe(200)
     const revoked = await revokeKey(service.app, 'cli:test', id)

@@ -13,7 +13,7 @@ import { requireWorkspace } from '../workspaces/workspaces.ts'
 
 export const liveKeysMax = 50
 
-export interface Key {
+interface Key {
   readonly id: string
   readonly workspace_id: string
   readonly user_id: string

@@ -5,7 +5,7 @@ import type { App } from '../../app.ts'
 import { type Caller, contractVersion, type Scope } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 
-export interface Me {
+interface Me {
   readonly workspace_id: string
   readonly workspace: { readonly id: string; readonly name: string }
   readonly key: { readonly name: string; readonly prefix: string; readonly scopes: readonly Scope[] }

@@ -8,7 +8,7 @@ import { type ChatId, type ChatNumber, chatNumber, parseBound, readTime } from '
 import { requireChat } from '../chats/chats.ts'
 import { type Fetched, fetchOlder } from '../history/history.ts'
 
-export interface MessageQuery {
+interface MessageQuery {
   readonly before?: string | undefined
   readonly limit: number
 }
@@ -87,7 +87,7 @@ async function reachBack(app: App, place: Place, known: Read): Promise<{ source:
     if (fetched !== 'fetched' && fetched !== 'complete') {
       // Of a chat whose past was never fetched the store may have gaps, and is still all there is.
       if (!page.begun) page = await readPage(app, place, true)
-      // What the store can begin is answered from it; what it cannot needs the platform.
+      // A page that begins with stored messages is answered, however short; an empty one needs the platform.
       if (page.rows.length === 0 && fetched !== 'late') throw refusalOf(fetched)
       break
     }
@@ -161,7 +161,7 @@ export function messagePage(
       order by m.sent_at desc, m.id desc limit ${limit}) page on true`
 }
 
-/** A timestamp whose digits below the millisecond are the message's id: a cursor to one, a time to another. */
+/** A timestamp whose digits below the millisecond are the message's id, so that it is a time and an exact cursor. */
 function makeBefore([, at = '', id = '']: Row): string {
   return `${at.slice(0, -1)}${id.padStart(idDigits, '0')}Z`
 }

@@ -1,5 +1,5 @@
 /** Messages as they are stored: each one row, however often and in whatever order it is seen. */
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Message, Platform } from '../../platform/port.ts'
@@ -12,7 +12,7 @@ export interface Seen {
 }
 
 /** The message as the API and the events show it. */
-export interface WireMessage {
+interface WireMessage {
   readonly id: string
   readonly text: string
   readonly is_sender: boolean
@@ -32,22 +32,22 @@ interface Place {
 }
 
 interface Stored extends Place {
-  /** It was not here before. */
+  /** The row was inserted, not updated. */
   readonly fresh: boolean
 }
 
-/** Returns those that are announced now, for the first time. Each (chat, message) at most once in `seen`. */
-export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[]): Promise<Seen[]> {
+/** Returns those whose event has not been emitted before. Each (chat, message) at most once in `seen`. */
+export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns}, announced)
-    select ${valuesOf(owner)}, announce from ${unnestSeen(seen)} ${inOrder}
+    select ${valuesOf(account)}, announce from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
       where m.deleted_at is null and ((excluded.announced and not m.announced)
         or (m.random_id is null and excluded.random_id is not null))
     returning m.chat_id, m.id, ${isNew} as fresh`)
-  countFresh(tx, owner, { seen, stored })
+  countFresh(tx, account, { seen, stored })
   return among(seen, stored).filter(({ announce }) => announce)
 }
 
@@ -55,11 +55,11 @@ export async function storeMessages(tx: Tx, owner: Owner, seen: readonly Seen[])
  * Newer edits win, and of two at the same time the one that comes last; returns those that changed something.
  * An edit of a message we never saw brings it along.
  */
-export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): Promise<Seen[]> {
+export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns})
-    select ${valuesOf(owner)} from ${unnestSeen(seen)} ${inOrder}
+    select ${valuesOf(account)} from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments
       where m.deleted_at is null
@@ -67,23 +67,23 @@ export async function storeEdits(tx: Tx, owner: Owner, seen: readonly Seen[]): P
         and (m.edited_at, m.text, m.attachments)
           is distinct from (excluded.edited_at, excluded.text, excluded.attachments)
     returning m.chat_id, m.id, ${isNew} as fresh`)
-  countFresh(tx, owner, { seen, stored })
+  countFresh(tx, account, { seen, stored })
   return among(seen, stored)
 }
 
-/** History comes newest first and updates oldest first: two that store the same messages must not wait in a circle. */
+/** One order for all: history comes newest first and updates oldest first, and two transactions must not deadlock. */
 const inOrder = sql`order by chat_id, id`
 
-/** A row that nobody has changed has no transaction that did. */
+/** PostgreSQL leaves xmax at 0 in a row that was inserted and not updated. */
 const isNew = sql`(m.xmax = 0)`
 
 /**
- * On the way to COMMIT, so that the count is locked no longer than it must. The total comes first: whoever counts for
- * the same account waits there, and nowhere else.
+ * Runs with COMMIT, so that the rows of counts are locked as briefly as possible. The total comes first: transactions
+ * of the same account wait for each other there, in one order, and so cannot deadlock.
  */
 function countFresh(
   tx: Tx,
-  { account_id, workspace_id }: Owner,
+  { account_id, workspace_id }: AccountKey,
   { seen, stored }: { seen: readonly Seen[]; stored: readonly Stored[] },
 ): void {
   const fresh = stored.filter((each) => each.fresh)
@@ -108,7 +108,7 @@ function countFresh(
 const columns = sql`account_id, chat_id, id, workspace_id, text, is_sender, sender_id, sent_at, edited_at,
   attachments, random_id`
 
-function valuesOf({ account_id, workspace_id }: Owner) {
+function valuesOf({ account_id, workspace_id }: AccountKey) {
   return sql`${account_id}, chat_id, id, ${workspace_id}, text, is_sender, sender_id, sent_at, edited_at,
     attachments, random_id`
 }
@@ -137,7 +137,7 @@ export type Counting = Pick<Platform, 'ownCountUpTo'>
 /** Which of these messages were deleted before: updates about them come too late. */
 export async function findDeleted(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   { ids, ownCountUpTo }: Counting & { ids: readonly string[] },
 ): Promise<Deleted> {
   if (ids.length === 0) return () => false
@@ -145,7 +145,7 @@ export async function findDeleted(
     select d.chat_id, d.id from unnest(${ids}::bigint[]) as given (id)
     join lateral (
       select chat_id, id from deleted_messages
-      where account_id = ${owner.account_id} and id = given.id limit 100) d on true`)
+      where account_id = ${account.account_id} and id = given.id limit 100) d on true`)
   const places = new Set(rows.map(({ chat_id, id }) => `${chat_id}:${id}`))
   const sharesCount = (chat_id: string) => BigInt(chat_id) > BigInt(ownCountUpTo)
   return ({ chat_id, message }) =>
@@ -155,14 +155,14 @@ export async function findDeleted(
 export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
 
 /** A deletion that names no chat is about the chats that share one count. */
-export type Deletion =
+type Deletion =
   | { readonly chat_id: ChatNumber; readonly message_ids: readonly string[] }
   | ({ readonly chat_id: null; readonly message_ids: readonly string[] } & Counting)
 
 /** The row stays, its content goes. Returns what was deleted now, by chat. */
 export async function deleteMessages(
   tx: Tx,
-  owner: Owner,
+  account: AccountKey,
   deletions: readonly Deletion[],
 ): Promise<{ chat_id: ChatNumber; message_ids: string[] }[]> {
   if (deletions.length === 0) return []
@@ -178,12 +178,12 @@ export async function deleteMessages(
         as pair (chat_id, id, own)),
     remembered as (
       insert into deleted_messages (account_id, id, chat_id, workspace_id)
-      select ${owner.account_id}, id, coalesce(chat_id, 0), ${owner.workspace_id} from named
+      select ${account.account_id}, id, coalesce(chat_id, 0), ${account.workspace_id} from named
       on conflict do nothing),
     gone as (
       update messages m set deleted_at = domain_now(), text = '', attachments = '[]'
       from named n
-      where m.account_id = ${owner.account_id} and m.id = n.id and m.deleted_at is null
+      where m.account_id = ${account.account_id} and m.id = n.id and m.deleted_at is null
         and (m.chat_id = n.chat_id or m.chat_id > n.own)
       returning m.chat_id, m.id)
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)

@@ -77,7 +77,7 @@ export const sendMessage = sendKind('send_message')
 export const startChatText = sendKind('start_chat_text')
 export const operations: readonly OperationKind[] = [sendMessage, startChatText]
 
-/** A file that is not all there is not sent. */
+/** Throws if chunks are missing, so that no partial file is sent. */
 async function* requireWhole(chunks: AsyncIterable<Buffer>, size: number): AsyncGenerator<Buffer> {
   let seen = 0
   for await (const chunk of chunks) {
@@ -100,14 +100,14 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
   }
 }
 
-/** The message as it is, whoever tells of it: the answer, or later its echo. */
+/** Stores the sent message. The platform's update about it, before or after, stores the same row. */
 async function storeSent(
   tx: Tx,
   account: AccountKey,
   operation: Operation<Payload | null>,
   sent: Sent,
 ): Promise<void> {
-  // A row that was put back from a journal does not know its text; the update about the message does.
+  // A row that was restored from a journal has no text. The platform's update about the message brings it.
   if (!operation.payload) return
   const chat_id = requireChatOf(operation)
   const message = messageOf(operation.payload, { ...sent, random_id: operation.random_id })

@@ -1,4 +1,4 @@
-/** The ledger as a person sees it: what nobody knows, and their note on it. */
+/** The ledger for operators: listing operations, and closing ambiguous ones with a note. */
 import { type AmbiguousRow, findShown, listOperations, noteClosed } from '../../access/ledger/proofs.ts'
 import type { App } from '../../app.ts'
 import type { Db } from '../../db/sql.ts'
@@ -10,7 +10,7 @@ import { type Actor, record } from '../audit/audit.ts'
 
 export type ClosedAs = 'sent' | 'not_sent'
 
-/** The newest first. `ambiguous`: those that nobody knows of and nobody has noted anything on. */
+/** The newest first. `ambiguous`: those whose outcome is unknown and that nobody has closed. */
 export async function listLedger(
   db: Db,
   wanted: { workspace_id?: string | undefined; ambiguous: boolean },
@@ -22,7 +22,7 @@ export async function listLedger(
   return listOperations(db, { workspace_id, ambiguous })
 }
 
-/** A note for people: the operation stays unknown, and its key is never used again. */
+/** Records what a person found out. The operation stays ambiguous, and its key never runs again. */
 export async function closeOperation(
   app: App,
   actor: Actor,

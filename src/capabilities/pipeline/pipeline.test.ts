@@ -295,9 +295,16 @@ describe('stages', () => {
 
   test('at most 100, however many are made at once', async () => {
     const { workspace_id } = await service.tenant('Many')
-    const made = await Promise.allSettled(
-      Array.from({ length: 103 }, (_, at) => stage(workspace_id, `s${at}`)),
-    )
+    // On a busy machine some wait too long for their turn, are told that nothing was done, and ask again.
+    const insist = async (key: string): Promise<unknown> => {
+      for (;;) {
+        const made = await stage(workspace_id, key).catch((error) => {
+          if (error.code !== 'store_unavailable') throw error
+        })
+        if (made) return made
+      }
+    }
+    const made = await Promise.allSettled(Array.from({ length: 103 }, (_, at) => insist(`s${at}`)))
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(99)
     expect(await keys(workspace_id)).toHaveLength(100)
   })

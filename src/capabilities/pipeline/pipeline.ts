@@ -17,7 +17,7 @@ export interface NewStage {
   readonly hidden?: boolean
 }
 
-export interface Stage {
+interface Stage {
   readonly key: string
   readonly label: string
   readonly terminal: boolean
@@ -130,7 +130,7 @@ export async function createStage(
   })
 }
 
-export interface StageChange {
+interface StageChange {
   readonly workspace_id: string
   readonly key: string
   readonly label?: string | undefined
@@ -174,8 +174,8 @@ async function putAt(
 const emptiedMax = 1_000
 
 /**
- * Its chats go back to `new`, each with its event, some at a time; it is hidden meanwhile, so that no new ones come.
- * Cut off, it is a hidden stage with fewer chats, and the next attempt goes on.
+ * Its chats go back to `new` in batches, each with its event. The stage is hidden first, so that no chats are added.
+ * If it is interrupted, the stage stays hidden with the chats that are left, and the next call goes on.
  */
 export async function deleteStage(
   app: App,
@@ -198,7 +198,7 @@ export async function deleteStage(
     })
   }
   await app.db.transaction(async (tx) => {
-    // Whoever is moving a chat here now is waited for.
+    // Waits for moves into this stage that have not committed yet.
     const gone = await tx.maybe(sql`
       select 1 from stages where workspace_id = ${workspace_id} and key = ${key} for update`)
     if (!gone) throw notFound('stage', key)
@@ -218,7 +218,7 @@ async function listAccounts(db: Db, workspace_id: string): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** `run` gives each lot its transaction. Returns how many chats there were. */
+/** `run` gives each batch its transaction. Returns how many chats there were. */
 async function emptyAccount(
   { workspace_id, key, actor }: { workspace_id: string; key: string; actor: Actor },
   account_id: string,

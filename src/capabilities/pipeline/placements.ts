@@ -7,7 +7,7 @@ import { type LongList, streamOrPage } from '../../long-list.ts'
 import type { Json, Stream } from '../../route.ts'
 import { listStages } from './pipeline.ts'
 
-export interface PipelineQuery {
+interface PipelineQuery {
   readonly cursor?: string | undefined
   readonly limit?: number | undefined
 }
@@ -18,7 +18,7 @@ const placements: LongList = {
   name: 'placements',
   pageSize: placementsMax,
   page: placementPage,
-  // Several times as many, and the server's memory grows by megabytes that it does not need.
+  // Batches several times as large take megabytes more of the server's memory, for nothing.
   batchSize: 500,
   batch: placementBatch,
 }
@@ -41,7 +41,7 @@ export function readPipelinePaging(
   return readPaging(secrets, { workspace_id, operation: 'get_pipeline', filters: {} }, cursor)
 }
 
-/** Neither an account's id nor a stage's key has a character that JSON would write otherwise. */
+/** JSON by concatenation: neither account ids nor stage keys contain a character that JSON escapes. */
 const placement = sql`'{"account_id":"' || c.account_id || '","chat_id":"platform:chat:' || c.chat_id
   || '","stage_key":"' || c.stage_key || '"}'`
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import { indexLoops, mergeAllLoop } from './loops.ts'
+import { makeLoops } from './loops.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -10,12 +10,12 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-test("an account that cannot be listed is in no other account's way, and what was listed is merged", async () => {
+test("an account that cannot be indexed is in no other account's way, and what was indexed is merged", async () => {
   const { app } = service
   const { workspace_id } = await service.tenant('Own')
   const account_ids = [await service.account(workspace_id), await service.account(workspace_id)].sort()
   const [broken, sound] = account_ids
-  const [list, merge] = indexLoops()
+  const [index, merge] = makeLoops()
   const { signal } = new AbortController()
   const put = (account_id: string | undefined, from: number) =>
     app.db.run(sql`
@@ -26,7 +26,7 @@ test("an account that cannot be listed is in no other account's way, and what wa
   await app.db.run(sql`update search_pending set workspace_id = ${newId()} where account_id = ${broken}`)
   for (let round = 0; round < 4; round++) {
     await put(sound, round * 64)
-    await expect(list.step(app, signal)).rejects.toThrow()
+    await expect(index.step(app, signal)).rejects.toThrow()
   }
   const segments = () =>
     app.db.rows(sql`select account_id, messages from search_segments where account_id = any(${account_ids})`)
@@ -35,12 +35,11 @@ test("an account that cannot be listed is in no other account's way, and what wa
   expect(await segments()).toEqual([{ account_id: sound, messages: 256 }])
 })
 
-test("an account that cannot be gathered is in no other account's way", async () => {
+test("an account that cannot be merged is in no other account's way", async () => {
   const { app } = service
   const { workspace_id } = await service.tenant('Own')
   const [held, free] = [await service.account(workspace_id), await service.account(workspace_id)]
-  const [list] = indexLoops()
-  const gather = mergeAllLoop()
+  const [index, merge] = makeLoops()
   const { signal } = new AbortController()
   for (let round = 0; round < 4; round++) {
     for (const account_id of round === 0 ? [held] : [held, free]) {
@@ -48,7 +47,7 @@ test("an account that cannot be gathered is in no other account's way", async ()
         insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at)
         select ${account_id}, 42, ${round}::int * 64 + n, ${workspace_id}, 'word', false, now() from generate_series(1, 64) as n`)
     }
-    await list.step(app, signal).catch(() => {})
+    await index.step(app, signal).catch(() => {})
   }
   const segments = async (account_id: string) => {
     const rows = await app.db.rows(sql`select from search_segments where account_id = ${account_id}`)
@@ -56,9 +55,9 @@ test("an account that cannot be gathered is in no other account's way", async ()
   }
   await app.db.transaction(async (tx) => {
     await tx.run(sql`select from search_segments where account_id = ${held} for update`)
-    while (await gather.step(app, signal));
+    while (await merge.step(app, signal));
     expect([await segments(held), await segments(free)]).toEqual([4, 1])
   })
-  while (await gather.step(app, signal));
+  while (await merge.step(app, signal));
   expect(await segments(held)).toBe(1)
 })

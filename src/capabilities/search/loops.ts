@@ -1,23 +1,35 @@
-/** The loops that put new messages into the index and keep its segments few. */
+/** The background work of search: index what is new, merge segments, index anew what has another format. */
 import { Gauge } from 'prom-client'
 import type { App } from '../../app.ts'
-import type { AccountKey } from '../../contract.ts'
 import type { Loop } from '../../loop.ts'
-import { countPending, findPending, findScattered, listPending, mergeSegments } from './search.ts'
+import {
+  countPending,
+  findMergeable,
+  findPending,
+  indexPending,
+  mergeSegments,
+  reindexOutdated,
+} from './index/search-index.ts'
 
 const indexMs = 1_000
-const mergeAllMs = 60_000
+const mergeMs = 2_000
+const reindexMs = 60_000
 
 export function loops(app: App): readonly Loop[] {
   countLag(app)
-  return [...indexLoops(), mergeAllLoop()]
+  return makeLoops()
+}
+
+/** Each call has a state of its own. To merge a large account takes minutes, and indexing does not wait for it. */
+export function makeLoops(): readonly [index: Loop, merge: Loop, reindex: Loop] {
+  return [indexLoop(), mergeLoop(), reindexLoop()]
 }
 
 /** How far the index is behind the messages. */
 function countLag(app: App): void {
   new Gauge({
     name: 'parley_search_pending',
-    help: 'Messages that are in no list of search yet. No more than 100,000 are counted.',
+    help: 'Messages that are not in the search index yet. No more than 100,000 are counted.',
     registers: [app.metrics],
     async collect() {
       this.set(await countPending(app.db, 100_000))
@@ -25,58 +37,44 @@ function countLag(app: App): void {
   })
 }
 
-/**
- * To merge the segments of a large account takes minutes: nobody's messages wait for that, nor for an account where it
- * fails.
- */
-export function indexLoops(): [Loop, Loop] {
-  const unmerged = new Map<string, AccountKey>()
-  return [
-    {
-      name: 'list',
-      restMs: indexMs,
-      async step({ db }) {
-        const accounts = await findPending(db)
-        const failed: unknown[] = []
-        for (const account of accounts) {
-          await listPending(db, account).catch((error) => failed.push(error))
-          unmerged.set(account.account_id, account)
-        }
-        if (failed.length > 0) throw failed[0]
-        return accounts.length > 0
-      },
+function indexLoop(): Loop {
+  return {
+    name: 'search-index',
+    restMs: indexMs,
+    async step({ db }) {
+      const owners = await findPending(db)
+      const failed: unknown[] = []
+      // An account that fails is in no other account's way.
+      for (const owner of owners) await indexPending(db, owner).catch((error) => failed.push(error))
+      if (failed.length > 0) throw failed[0]
+      return owners.length > 0
     },
-    {
-      name: 'merge',
-      restMs: indexMs,
-      async step({ db }, signal) {
-        const [account] = unmerged.values()
-        if (!account) return false
-        unmerged.delete(account.account_id)
-        // What is left to do there waits until the others had their turn.
-        if (await mergeSegments(db, account, { signal })) unmerged.set(account.account_id, account)
-        return unmerged.size > 0
-      },
-    },
-  ]
+  }
 }
 
-/** Merges all segments of an account once nothing is pending. */
-export function mergeAllLoop(): Loop {
-  // Where it failed, or somebody else was at it: these wait until the others had their turn.
+function mergeLoop(): Loop {
+  // Accounts whose merge failed, or that somebody else holds: the others have their turn first.
   const passed = new Set<string>()
   return {
-    name: 'gather',
-    restMs: mergeAllMs,
+    name: 'search-merge',
+    restMs: mergeMs,
     async step({ db }, signal) {
-      const account = await findScattered(db, { except: [...passed] })
-      if (!account) {
+      const owner = await findMergeable(db, { except: [...passed] })
+      if (!owner) {
         passed.clear()
         return false
       }
-      passed.add(account.account_id)
-      if (await mergeSegments(db, account, { all: true, signal })) passed.delete(account.account_id)
+      passed.add(owner.account_id)
+      if (await mergeSegments(db, owner, { signal })) passed.delete(owner.account_id)
       return true
     },
+  }
+}
+
+function reindexLoop(): Loop {
+  return {
+    name: 'search-reindex',
+    restMs: reindexMs,
+    step: ({ db }) => reindexOutdated(db),
   }
 }

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import type { App } from '../../app.ts'
 import { type Database, type Db, type Sql, sql } from '../../db/sql.ts'
-import { mergeSegments } from './merge.ts'
+import { indexPending, mergeSegments } from './index/search-index.ts'
 import { searchMessages } from './search.ts'
-import { listPending } from './segments.ts'
 
 const perAccount = 12_000
 const newest = Date.UTC(2026, 9, 1)
@@ -41,8 +40,8 @@ beforeAll(async () => {
     insert into accounts (id, workspace_id, platform, name, status)
     select 'acc_many' || n, ${workspace_id}, 'sandbox', 'Many', 'READY' from generate_series(1, 1000) as n`)
   await service.app.db.run(sql`
-    insert into search_segments (account_id, workspace_id, messages, oldest_at, newest_at, times)
-    select 'acc_many' || n, ${workspace_id}, 1, '2020-01-01', '2030-01-01', '' from generate_series(1, 1000) as n`)
+    insert into search_segments (account_id, workspace_id, format, messages, oldest_at, newest_at)
+    select 'acc_many' || n, ${workspace_id}, 2, 1, '2020-01-01', '2030-01-01' from generate_series(1, 1000) as n`)
   for (const table of ['search_pending', 'search_stale']) {
     const [more, value] = table === 'search_stale' ? [', listing', ', 0'] : ['', '']
     await service.app.db.pool.query(
@@ -101,7 +100,7 @@ async function insert(workspace_id: string, made: readonly Row[]): Promise<void>
         as m (account_id, chat_id, id, text, sent_at)`)
     // Several segments, some of them merged.
     for (const account_id of new Set(some.map((row) => row.account_id))) {
-      await listPending(service.app.db, { account_id, workspace_id })
+      await indexPending(service.app.db, { account_id, workspace_id })
     }
   }
   for (const account_id of new Set(made.map((row) => row.account_id))) {

@@ -7,7 +7,7 @@ import { storeChats } from '../chats/chats.ts'
 import { storeContacts } from '../contacts/contacts.ts'
 import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
 import { contextMax, excerptMax, excerptOf } from './excerpt.ts'
-import { findPending, listPending } from './segments.ts'
+import { findPending, indexPending } from './index/search-index.ts'
 
 let service: Service
 let own: Tenant
@@ -115,7 +115,7 @@ async function store(
     await storeChats(tx, owner, [{ chat, last: stored.at(-1) ?? null }])
     await storeContacts(tx, owner, [...new Map(people.map((one) => [one.id, one])).values()])
   })
-  if (listed) await listPending(service.app.db, owner)
+  if (listed) await indexPending(service.app.db, owner)
   return stored.map((message) => message.id)
 }
 
@@ -510,7 +510,7 @@ describe('completeness', () => {
 
     const owner = { account_id, workspace_id: tenant.workspace_id }
     expect(await findPending(service.app.db)).toContainEqual(owner)
-    expect(await listPending(service.app.db, owner)).toBe(601)
+    expect(await indexPending(service.app.db, owner)).toBe(601)
     const after = await search({ query: 'ibex' }, tenant.key)
     expect([after.match_count, after.completeness.complete]).toEqual([1, true])
     expect((await search({ query: 'others' }, tenant.key)).match_count).toBe(600)

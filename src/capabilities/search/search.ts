@@ -1,16 +1,14 @@
 /** Search over the messages that are stored: newest first, at a cost that does not grow with what does not match. */
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
+import type { Db } from '../../db/sql.ts'
 import { type ChatId, chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
-import { always, type Condition, readNames, readWords, type Words } from './conditions.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
-import { findMatches } from './find.ts'
-import { type Found, findNamed, type Place } from './store.ts'
-
-export { findScattered, mergeSegments } from './merge.ts'
-export { countPending, findPending, listPending } from './segments.ts'
+import { byTime, type Condition, findMatches, type Wanted, type Words } from './index/search-index.ts'
+import { readNames, readWords } from './query-words.ts'
+import { findNamed, type Message, type Place, readMessages, readTimeRange } from './stored-messages.ts'
 
 export interface SearchRequest {
   readonly query?: string | undefined
@@ -23,10 +21,12 @@ export interface SearchRequest {
   readonly account_types: 'messaging' | 'email' | 'all'
 }
 
-/** Matches are counted so far, and one more tells that there are more. */
+/** Matches are counted up to this; one more tells that there are more. */
 const countMax = 1000
-/** Of the people with a name, so many an account are looked through: the most recently active. */
+/** People with a name whose messages are searched, in each account: the most recently active. */
 const peopleMax = 200
+/** Where no times are given. */
+const always = { from: Date.UTC(0, 0), until: Date.UTC(9999, 11, 31) }
 
 export async function searchMessages(app: App, accounts: readonly Account[], request: SearchRequest) {
   const words = readWords(request)
@@ -47,7 +47,7 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
   const wanted = { limit: request.limit + 1, count: countMax + 1 }
   const [found, histories] = await app.db.snapshot((db) =>
     Promise.all([
-      findMatches(db, place, condition, wanted),
+      findPage(db, place, { condition, wanted }),
       // Beside it, and not on a connection of its own: that would only wait for the same processors.
       listCompleteness(db, place.account_ids),
     ]),
@@ -59,10 +59,36 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
     has_more: found.page.length > request.limit,
     platforms_searched: [...new Set(searched.map(({ provider }) => provider))],
     completeness: {
-      complete: histories.every(({ history_complete }) => history_complete) && !found.cut && !people?.cut,
+      complete: histories.every(({ history_complete }) => history_complete) && found.complete && !people?.cut,
       accounts: histories,
     },
   }
+}
+
+interface Page {
+  readonly page: readonly Message[]
+  readonly total: number
+  readonly complete: boolean
+}
+
+async function findPage(
+  db: Db,
+  place: Place,
+  { condition, wanted }: { condition: Condition; wanted: Wanted },
+): Promise<Page> {
+  if (place.account_ids.length === 0) return { page: [], total: 0, complete: true }
+  const { words, people, from, until } = condition
+  // Nothing but times: an index of messages has those.
+  if (words.all.length === 0 && words.any.length === 0 && people === undefined) {
+    return { ...(await readTimeRange(db, place, { ...wanted, from, until })), complete: true }
+  }
+  const { page, ...rest } = await findMatches(db, place.account_ids, condition, wanted)
+  const messages = await readMessages(db, page)
+  return { ...rest, page: messages.sort((a, b) => byTime(keyOf(a), keyOf(b))) }
+}
+
+function keyOf({ account_id, chat_id, id, sent_at }: Message) {
+  return { account_id, chat_id, id, at: sent_at.getTime() }
 }
 
 /** No account of ours is a mailbox. */
@@ -79,7 +105,7 @@ async function accountsOf(
 
 interface People {
   readonly ids: ReadonlyMap<string, ReadonlySet<string>>
-  /** There were more than are looked through. */
+  /** There were more than are searched. */
   readonly cut: boolean
 }
 
@@ -94,7 +120,7 @@ async function findPeople(app: App, { account_ids }: Place, query: string): Prom
   return { ids, cut: [...found.values()].some((rows) => rows.length > peopleMax) }
 }
 
-function answer(page: readonly Found[], accounts: readonly Account[], words: Words) {
+function answer(page: readonly Message[], accounts: readonly Account[], words: Words) {
   const terms = [...words.all, ...words.any.flat()]
   const shown = page.map((message) => ({
     account_id: message.account_id,

@@ -1,4 +1,4 @@
-/** The list as a table: what a file's rows mean, and what is wrong with those that mean nothing. Pure. */
+/** The suppression list as a CSV file: what its rows mean, and what is wrong with those that cannot be read. Pure. */
 import { type CsvRow, parseCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'

@@ -9,7 +9,7 @@ const made = new Map<readonly string[], ReadonlySet<string>>()
  * that only contains one is for a person to read.
  */
 export function isOptOut(words: readonly string[], text: string): boolean {
-  // Nobody asks at length, and most messages are not looked at further.
+  // An opt-out is short, so longer messages are not tokenised.
   if (text.length > 200) return false
   let known = made.get(words)
   if (!known) {

@@ -1,6 +1,6 @@
 /** Whom a workspace never writes to first. */
 import type { App } from '../../app.ts'
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -13,13 +13,13 @@ import { type Found, readTable, type Skipped, type Text } from './import-table.t
 import { isOptOut } from './opt-out.ts'
 
 /** As much of a person as is known. */
-export interface Identity {
+interface Identity {
   readonly id?: string | null
   readonly username?: string | null
   readonly phone?: string | null
 }
 
-/** Whether any of what is known of this person is on the list. A list that cannot be read says yes to nobody. */
+/** Whether any known identity of this person is on the list. Throws where the list cannot be read, so nobody is written to. */
 export async function findSuppressed(
   db: Db,
   workspace_id: string,
@@ -38,7 +38,7 @@ export async function findSuppressed(
   }
 }
 
-export interface Suppression extends Entry {
+interface Suppression extends Entry {
   readonly source: 'operator' | 'import' | 'opt_out'
   /** For an opt-out the message that asked, for an import where in which file. */
   readonly evidence: Readonly<Record<string, unknown>>
@@ -46,7 +46,7 @@ export interface Suppression extends Entry {
 }
 
 /** One of the kinds, named by its property. */
-export type Given = { readonly [K in Kind]?: string | undefined }
+type Given = { readonly [K in Kind]?: string | undefined }
 
 export async function addSuppression(
   app: App,
@@ -62,7 +62,7 @@ export async function addSuppression(
   return { ...entry, added }
 }
 
-/** Also one that somebody asked for: the audit log keeps who took it off. */
+/** Removes opt-outs as well; the audit log records who did it. */
 export async function removeSuppression(
   app: App,
   actor: Actor,
@@ -138,7 +138,7 @@ export async function listSuppressions(db: Db, workspace_id: string): Promise<Su
 
 const readAtOnce = 5_000
 
-/** Some at a time: no statement has to read them all. */
+/** In batches, so that no statement reads the whole list. */
 async function* suppressionsIn(db: Db, workspace_id: string): AsyncGenerator<Suppression[], void> {
   let last: Entry | undefined
   do {
@@ -174,17 +174,17 @@ export interface ImportReport {
 }
 
 const importedAtOnce = 1_000
-/** What is told of a file is held until its end. */
+/** The report is kept in memory until the end of the file, so it is limited. */
 const skippedMax = 1_000_000
 
-/** All or nothing: a file that breaks off on the way leaves no half of itself. */
+/** All or nothing, in one transaction: an upload that breaks off imports nothing. */
 export async function importSuppressions(
   app: App,
   actor: Actor,
   { workspace_id, file, text }: { workspace_id: string; file: string; text: Text },
 ): Promise<ImportReport> {
   return app.db.transaction(async (tx) => {
-    // The list may grow a thousandfold meanwhile: a plan that was kept from its beginning would read all of it each time.
+    // The list may grow a thousandfold meanwhile: a plan cached while it was small would scan it for each batch.
     await tx.run(sql`set local plan_cache_mode = force_custom_plan`)
     const skipped: Skipped[] = []
     let added = 0
@@ -224,8 +224,8 @@ export async function importSuppressions(
 async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]): Promise<Skipped[]> {
   if (batch.length === 0) return []
   const entries = batch.map(({ entry }) => entry)
-  // A row that this transaction wrote tells the line it came from. Each is looked up by its key: statistics know
-  // nothing yet of what is being imported.
+  // A row that this transaction wrote holds its line number. Each is looked up by its key, because the planner's
+  // statistics do not cover rows that are being imported.
   const rows = await tx.rows<Entry & { line: number | null }>(sql`
     select entry.kind, entry.value, s.line
     from unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[])
@@ -250,16 +250,16 @@ async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]
 const onTheList = 'It is on the list already.'
 
 /** A live message of the other side of a private chat. */
-export interface Heard {
+interface Heard {
   readonly chat_id: ChatNumber
   readonly message: Message
 }
 
-/** Whoever asks to stop is on the list with the message that asked, and the first one is kept. */
+/** Adds everybody who asks to stop, with the message as evidence. A second request keeps the first evidence. */
 export function noteOptOuts(
   app: App,
   tx: Tx,
-  { account_id, workspace_id }: Owner,
+  { account_id, workspace_id }: AccountKey,
   heard: readonly Heard[],
 ): void {
   const asked = heard.filter(({ message }) => isOptOut(app.config.opt_out_words, message.text))

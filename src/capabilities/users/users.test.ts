@@ -16,7 +16,7 @@ const make = (email: string, fields: object = {}) =>
   createUser(service.app, 'system', { email, workspace_id: tenant.workspace_id, ...fields })
 
 describe('a user', () => {
-  test('belongs to a workspace with a role, and is noted without the address', async () => {
+  test('belongs to a workspace with a role, and is audited without the address', async () => {
     const user = await make('ana@acme.example', { role: 'member' })
     expect(user).toMatchObject({
       email: 'ana@acme.example',

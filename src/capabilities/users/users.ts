@@ -5,14 +5,14 @@ import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId, randomText } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'
 import { sha256 } from '../../lib/secrets.ts'
-import { isSound, quote } from '../../lib/text.ts'
+import { isWellFormed, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
 export const roles = ['owner', 'admin', 'member'] as const
 export type Role = (typeof roles)[number]
 
-export interface User {
+interface User {
   readonly id: string
   readonly email: string
   readonly operator: boolean
@@ -20,7 +20,7 @@ export interface User {
   readonly memberships: readonly { readonly workspace_id: string; readonly role: Role }[]
 }
 
-export interface NewUser {
+interface NewUser {
   readonly email: string
   readonly workspace_id: string
   readonly role?: Role | undefined
@@ -30,7 +30,7 @@ export interface NewUser {
 /** Makes the user, or adds an existing one to a further workspace. */
 export async function createUser(app: App, actor: Actor, fields: NewUser): Promise<User> {
   const { email, workspace_id, role = 'owner', operator = false } = fields
-  if (!/^[^\s@]{1,64}@[^\s@]{1,255}$/.test(email) || !isSound(email)) {
+  if (!/^[^\s@]{1,64}@[^\s@]{1,255}$/.test(email) || !isWellFormed(email)) {
     throw new ApiError('invalid_request', { detail: `${quote(email)} is not an e-mail address.` })
   }
   await requireWorkspace(app.db, workspace_id)

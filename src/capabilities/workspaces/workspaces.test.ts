@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe('a workspace', () => {
-  test('is born with the stage new, which cannot be hidden', async () => {
+  test('begins with the stage new, which cannot be hidden', async () => {
     const { id, name, timezone } = await createWorkspace(service.app, 'system', { name: 'Acme' })
     expect([name, timezone]).toEqual(['Acme', 'UTC'])
     expect(await service.app.db.rows(sql`select key, hidden from stages where workspace_id = ${id}`)).toEqual(

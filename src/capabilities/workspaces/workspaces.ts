@@ -8,7 +8,7 @@ import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { addStages, defaultStage } from '../pipeline/pipeline.ts'
 
-export interface Workspace {
+interface Workspace {
   readonly id: string
   readonly name: string
   readonly timezone: string
@@ -20,7 +20,7 @@ export interface WorkspaceFields {
   readonly timezone?: string | undefined
 }
 
-/** A workspace is born with the stage `new`, which every chat starts in. */
+/** Makes the workspace with the stage `new`, which every chat starts in. */
 export async function createWorkspace(
   app: App,
   actor: Actor,
@@ -87,7 +87,7 @@ async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promi
   }
 }
 
-/** Both of those who will count in it must know it, by the same name: an IST is Israel's here and India's there. */
+/** Node and PostgreSQL must both know the name, which leaves out abbreviations: IST is India to one, Israel to the other. */
 async function isTimezone(db: Db, name: string): Promise<boolean> {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })

@@ -1,5 +1,5 @@
-/** What an account can ask of the platform. Each answers at once; `World.durable` says when it may be told. */
-import { isSound, lengthOf } from '../../lib/text.ts'
+/** What an account can ask of the platform. Each returns at once; its answer is sent once `World.durable` resolves. */
+import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {
   Chat,
   ChatPage,
@@ -33,7 +33,7 @@ export function resolve(world: World, account: Account, { kind, value }: Identif
   const { state } = world
   const found = find(state, kind, value)
   if (found === undefined) return refused('username_not_found')
-  // A public group answers to a username too, and is nobody.
+  // A public group has a username too, but is not a person.
   if (found < 0) return refused('identity_ineligible')
   return accepted(viewPerson(state, account, found))
 }
@@ -69,7 +69,7 @@ export function send(
   const chat_id = Number(message.chat_id)
   const refusal = refusalOf(world, account, chat_id)
   if (refusal) return refused(refusal)
-  if (!isSound(text) || lengthOf(text) > textLengthMax || (text.trim() === '' && !file)) {
+  if (!isWellFormed(text) || lengthOf(text) > textLengthMax || (text.trim() === '' && !file)) {
     return refused('message_invalid')
   }
   if (!isInt64(random_id)) return refused('message_invalid')

@@ -28,7 +28,7 @@ export function sandboxPlatform(link: Link): Platform {
 }
 
 async function connect(link: Link, account: AccountRef, listener: Listener): Promise<Outcome<Session>> {
-  // The listener hears nothing before its owner holds the session.
+  // The listener is called only after `connect` has returned the session.
   const handedOver = Promise.withResolvers<void>()
   let wire: Wire | null = null
   let over = false

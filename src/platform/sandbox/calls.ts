@@ -13,7 +13,7 @@ const attachment = z.strictObject({
   size: z.int().nonnegative(),
 })
 
-/** Bytes of one chunk of an upload. A socket carries them as text, of which the engine keeps long pieces for long. */
+/** Bytes of one chunk of an upload. A socket carries them as text, and V8 frees long strings late. */
 export const chunkBytesMax = 48 * 1024
 
 export const callParams = {
@@ -102,7 +102,7 @@ export interface Link {
   connect(greeting: Hello, events: LinkEvents, signal: AbortSignal): Promise<Outcome<Opened>>
 }
 
-/** The calls that wait for an answer. A lost connection answers them all: nobody knows what became of them. */
+/** The calls that wait for an answer. When the connection is lost, all of them end as `unknown`. */
 export class PendingCalls {
   readonly #waiting = new Map<number, (outcome: Outcome<never>) => void>()
   #last = 0

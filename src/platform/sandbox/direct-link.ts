@@ -10,7 +10,7 @@ import {
   type Result,
   type Wire,
 } from './calls.ts'
-import { Door, type Peer } from './door.ts'
+import { type Peer, ServedSession } from './served-session.ts'
 import type { World } from './world.ts'
 
 export function directLink(world: World): Link {
@@ -30,26 +30,26 @@ export function directLink(world: World): Link {
 
 class DirectWire implements Wire, Peer {
   readonly #events: LinkEvents
-  readonly #door: Door
+  readonly #session: ServedSession
   readonly #pending = new PendingCalls()
   #open = true
   #connected = false
 
   constructor(world: World, events: LinkEvents) {
     this.#events = events
-    this.#door = new Door(world, this)
+    this.#session = new ServedSession(world, this)
   }
 
   async connect(greeting: Hello): Promise<Outcome<Person>> {
     return this.#ask<Person>(async () => {
-      const outcome = await this.#door.connect(greeting)
+      const outcome = await this.#session.connect(greeting)
       this.#connected = outcome.kind === 'accepted'
       return outcome
     })
   }
 
   call<M extends Method>(method: M, params: Params<M>): Promise<Outcome<Result<M>>> {
-    return this.#ask(() => this.#door.answer(method, params))
+    return this.#ask(() => this.#session.answer(method, params))
   }
 
   #ask<T>(question: () => Promise<Outcome<T>>): Promise<Outcome<T>> {
@@ -82,6 +82,6 @@ class DirectWire implements Wire, Peer {
   #end(reason: string): void {
     this.#open = false
     this.#pending.lose(reason)
-    this.#door.end(reason)
+    this.#session.end(reason)
   }
 }

@@ -2,7 +2,7 @@
 import type { Delivery } from './entries.ts'
 import { type Account, type Due, type Happening, requireAccount, type State } from './state.ts'
 
-/** Puts happenings into the account's stream: now, twice, or later, when others have passed them. */
+/** Puts happenings into the account's stream: now, twice, or later, after ones that came behind them. */
 export function stream(
   state: State,
   account: Account,

@@ -123,7 +123,7 @@ class FileLog implements Log {
     try {
       await fsyncFile(this.#file)
     } catch (cause) {
-      // Nobody knows what is on the disk now, so nothing more is promised.
+      // It is unknown what is on the disk now, so every later call fails too.
       throw this.#fail(cause)
     }
   }

@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream'
 import type { UpgradeHandler } from '../module.ts'
 import type { Outcome, UpdateBatch } from '../port.ts'
 import { type Hello, type Method, parseParams } from './calls.ts'
-import { Door, type Peer } from './door.ts'
 import { clientFrame, clientFrameBytesMax, linkPath, linkProtocol, readFrames, writeFrame } from './frames.ts'
+import { type Peer, ServedSession } from './served-session.ts'
 import type { World } from './world.ts'
 
 /** A socket that has not said whose session it is by then is closed. */
@@ -33,7 +33,7 @@ export function serveLink(world: World): UpgradeHandler {
 
 class LinkSocket implements Peer {
   readonly #socket: Duplex
-  readonly #door: Door
+  readonly #session: ServedSession
   readonly #helloTimer: NodeJS.Timeout
   readonly #untaken = new Map<number, () => void>()
   #greeted = false
@@ -42,7 +42,7 @@ class LinkSocket implements Peer {
 
   constructor(world: World, socket: Duplex) {
     this.#socket = socket
-    this.#door = new Door(world, this)
+    this.#session = new ServedSession(world, this)
     this.#helloTimer = setTimeout(() => this.#refuse(), helloMsMax)
   }
 
@@ -96,7 +96,7 @@ class LinkSocket implements Peer {
     }
     this.#greeted = true
     clearTimeout(this.#helloTimer)
-    this.#answer(id, this.#door.connect(greeting))
+    this.#answer(id, this.#session.connect(greeting))
   }
 
   #call<M extends Method>(id: number, method: M, given: unknown): void {
@@ -105,7 +105,7 @@ class LinkSocket implements Peer {
       this.#refuse()
       return
     }
-    this.#answer(id, this.#door.answer(method, params))
+    this.#answer(id, this.#session.answer(method, params))
   }
 
   #answer(id: number, answer: Promise<Outcome<unknown>>): void {
@@ -119,14 +119,14 @@ class LinkSocket implements Peer {
     )
   }
 
-  /** Nobody who speaks the language sends this. Only this socket pays for it. */
+  /** A violation of the protocol closes this socket and no other. */
   #refuse(): void {
     this.#socket.destroy()
   }
 
   #finish(): void {
     clearTimeout(this.#helloTimer)
-    this.#door.end(null)
+    this.#session.end(null)
     for (const taken of this.#untaken.values()) taken()
     this.#untaken.clear()
   }

@@ -153,7 +153,7 @@ describe('messages', () => {
 })
 
 describe('flood rules', () => {
-  test('let so many through, say how long to wait, and forget in time', () => {
+  test('let as many through as they allow, say how long to wait, and allow more in time', () => {
     const { world, clock } = setWorld()
     const { person_id } = world.addPerson({ name: 'Mara' })
     world.setFloodRule(account_id, { sends_max: 2, seconds: 60 })

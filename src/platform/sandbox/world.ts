@@ -80,7 +80,7 @@ export class World {
     this.clock = parts.clock
   }
 
-  /** Logs what happens, then lets it happen, then tells those who listen. */
+  /** Writes the entry to the log, applies it, then wakes the sessions concerned. */
   commit(entry: Entry): void {
     const dueBefore = this.state.dues[0]
     this.#log.append(entry)
@@ -116,7 +116,7 @@ export class World {
     return person
   }
 
-  /** The account's place in the world, made on first sight. */
+  /** The account in this world; made on the first call. */
   addAccount({ account_id, name, username }: NewAccount): Account {
     const known = this.state.accounts.get(account_id)
     if (known) return known
@@ -216,7 +216,7 @@ export class World {
   }
 
   #run({ due_id, account_id, at, act }: Due): void {
-    // A timer may be late; what people do is never dated before what they react to.
+    // A timer may be late, but a reaction is never dated before the message it reacts to.
     const { last_at, last_message_id } = this.requireAccount(account_id)
     const when = last_at > at && last_at <= this.nowText() ? last_at : at
     if (act.kind === 'stream') {
@@ -235,12 +235,12 @@ export class World {
     this.commit({ entry: 'written', message_id, person_id: person.person_id, text, ...common })
   }
 
-  /** The happenings after a position, oldest first. A position from another life of the world means its end. */
+  /** The happenings after a position, oldest first. A position this world has not reached gives none. */
   streamAfter(account_id: string, position: number, limit: number): readonly Happening[] {
     return this.requireAccount(account_id).stream.slice(position, position + limit)
   }
 
-  /** Makes this the account's one session and sends the former away. The answer gives the place up again. */
+  /** Makes this the account's one session and ends the former one. The returned function gives it up again. */
   occupy(account_id: string, occupant: Occupant): () => void {
     const former = this.#occupants.get(account_id)
     this.#occupants.set(account_id, occupant)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { boundsOf, byTime, decodeKey, encodeKeys, encodeTimes, keyBytes, nextSampled } from './keys.ts'
+import { byTime, decodeKey, encodeKeys, keyBytes } from './doc-keys.ts'
 
 const big = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String)
 const key = fc.record({
@@ -35,23 +35,4 @@ test('a time beyond all is the last', () => {
   const far = { chat_id: '1', id: '1', at: 8.64e15, listing: 0 }
   expect(decodeKey(encodeKeys([far]), 0).at).toBeGreaterThan(Date.UTC(9999, 11, 31))
   expect(decodeKey(encodeKeys([{ ...far, at: -far.at }]), 0).at).toBeLessThan(Date.UTC(1500, 0))
-})
-
-describe('boundsOf', () => {
-  test('has every message between its bounds', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 3000 }), fc.integer({ min: 1, max: 40 }), (count, step) => {
-        const times = Array.from({ length: count }, (_, rank) => -rank * step)
-        const sampled: number[] = []
-        for (let rank = 0; rank < count; rank = nextSampled(rank)) sampled.push(times[rank] ?? 0)
-        const ranks = times.map((_, rank) => rank).filter((rank) => rank % 3 === 0)
-        const bounds = boundsOf(encodeTimes(sampled), ranks)
-        for (const [at, { upper, lower }] of bounds.entries()) {
-          const time = times[ranks[at] ?? 0] ?? 0
-          expect(upper).toBeGreaterThanOrEqual(time)
-          expect(lower).toBeLessThanOrEqual(time)
-        }
-      }),
-    )
-  })
 })

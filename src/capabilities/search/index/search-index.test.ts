@@ -1,15 +1,14 @@
 /** However messages come, change and go, and whenever they are listed and merged: what is found is what is there. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
-import type { Owner } from '../../contract.ts'
-import { sql } from '../../db/sql.ts'
-import type { Message } from '../../platform/port.ts'
-import { deleteMessages, storeEdits, storeMessages } from '../messages/messages.ts'
-import { always, readWords } from './conditions.ts'
-import { findMatches } from './find.ts'
-import { chooseSegments, findScattered, mergeSegments } from './merge.ts'
-import { findPending, listPending } from './segments.ts'
+import { openService, type Service, type Tenant } from '../../../../test/harness/service.ts'
+import type { Owner } from '../../../contract.ts'
+import { sql } from '../../../db/sql.ts'
+import type { Message } from '../../../platform/port.ts'
+import { deleteMessages, storeEdits, storeMessages } from '../../messages/messages.ts'
+import { readWords } from '../query-words.ts'
+import { chooseSegments } from './merge-policy.ts'
+import { findMatches, findMergeable, findPending, indexPending, mergeSegments } from './search-index.ts'
 
 let service: Service
 let own: Tenant
@@ -23,8 +22,8 @@ afterAll(() => service.close())
 /** What other tests left lie about. */
 async function gatherAll(): Promise<void> {
   const { db } = service.app
-  for (let one = await findScattered(db); one; one = await findScattered(db)) {
-    await mergeSegments(db, one, { all: true })
+  for (let one = await findMergeable(db); one; one = await findMergeable(db)) {
+    await mergeSegments(db, one)
   }
 }
 
@@ -123,8 +122,8 @@ describe('segments', () => {
         const texts = new Map<number, string>()
         const deleted = new Set<number>()
         for (const [at, one] of steps.entries()) {
-          if (one.do === 'list') await listPending(db, owner)
-          else if (one.do === 'merge') await mergeSegments(db, owner, { all: true })
+          if (one.do === 'list') await indexPending(db, owner)
+          else if (one.do === 'merge') await mergeSegments(db, owner, { force: true })
           else if (one.do === 'delete') {
             await remove(owner, one.id)
             if (texts.delete(one.id)) deleted.add(one.id)
@@ -150,14 +149,14 @@ describe('segments', () => {
   test('what is stale is forgotten once everything was merged', async () => {
     const owner = await newOwner()
     await put(owner, [messageOf(1, 'red'), messageOf(2, 'red')])
-    await listPending(service.app.db, owner)
+    await indexPending(service.app.db, owner)
     await edit(owner, messageOf(1, 'green', 1))
     await remove(owner, 2)
     expect(await countStale(owner)).toBe(2)
     expect(await find(owner, 'red')).toEqual({ ids: [], count: 0 })
-    await listPending(service.app.db, owner)
+    await indexPending(service.app.db, owner)
     expect(await listSegments(owner)).toEqual([2, 1])
-    await mergeSegments(service.app.db, owner, { all: true })
+    await mergeSegments(service.app.db, owner, { force: true })
     expect(await countStale(owner)).toBe(0)
     expect(await listSegments(owner)).toHaveLength(1)
     expect(await find(owner, 'red')).toEqual({ ids: [], count: 0 })
@@ -173,7 +172,7 @@ describe('segments', () => {
         Array.from({ length: 200 }, (_, at) => messageOf(round * 1000 + at, 'before')),
       )
       const number = round * 1000 + 100
-      await Promise.all([listPending(db, owner), edit(owner, messageOf(number, 'afterwards', round))])
+      await Promise.all([indexPending(db, owner), edit(owner, messageOf(number, 'afterwards', round))])
       expect((await find(owner, 'afterwards')).count).toBe(round)
       expect((await find(owner, '"before"')).count).toBe(Math.min(1000, round * 199))
     }
@@ -189,10 +188,10 @@ describe('segments', () => {
       owner,
       Array.from({ length: 300 }, (_, at) => messageOf(at + 1, long)),
     )
-    expect(await listPending(db, owner)).toBe(250)
+    expect(await indexPending(db, owner)).toBe(250)
     expect((await find(owner, long.slice(100, 102))).count).toBe(300)
-    expect(await listPending(db, owner)).toBe(50)
-    expect(await listPending(db, owner)).toBe(0)
+    expect(await indexPending(db, owner)).toBe(50)
+    expect(await indexPending(db, owner)).toBe(0)
     expect(await listSegments(owner)).toEqual([250, 50])
     expect((await find(owner, long.slice(100, 102))).count).toBe(300)
   })
@@ -204,7 +203,11 @@ describe('segments', () => {
       Array.from({ length: 900 }, (_, at) => messageOf(at + 1, 'twice or once')),
     )
     const { db } = service.app
-    const listed = await Promise.all([listPending(db, owner), listPending(db, owner), listPending(db, owner)])
+    const listed = await Promise.all([
+      indexPending(db, owner),
+      indexPending(db, owner),
+      indexPending(db, owner),
+    ])
     expect(listed.reduce((sum, one) => sum + one, 0)).toBe(900)
     expect((await find(owner, 'twice')).count).toBe(900)
   })
@@ -214,7 +217,7 @@ describe('segments', () => {
     const { db } = service.app
     for (let at = 0; at < 16; at++) {
       await put(owner, [messageOf(at + 1, 'merged')])
-      await listPending(db, owner)
+      await indexPending(db, owner)
     }
     await Promise.all([mergeSegments(db, owner), mergeSegments(db, owner)])
     expect((await listSegments(owner)).reduce((sum, messages) => sum + messages, 0)).toBe(16)
@@ -226,16 +229,16 @@ describe('segments', () => {
     const { db } = service.app
     for (const at of [1, 2, 3]) {
       await put(owner, [messageOf(at, 'held')])
-      await listPending(db, owner)
+      await indexPending(db, owner)
     }
     await remove(owner, 1)
     await db.transaction(async (tx) => {
       await tx.run(sql`
         select from search_segments where account_id = ${owner.account_id} order by id limit 1 for update`)
-      expect(await mergeSegments(db, owner, { all: true })).toBe(false)
+      expect(await mergeSegments(db, owner, { force: true })).toBe(false)
     })
     expect(await countStale(owner)).toBe(1)
-    expect(await mergeSegments(db, owner, { all: true })).toBe(true)
+    expect(await mergeSegments(db, owner, { force: true })).toBe(true)
     expect(await countStale(owner)).toBe(0)
     expect(await listSegments(owner)).toEqual([2])
     expect(await find(owner, 'held')).toEqual({ ids: [3, 2], count: 2 })
@@ -246,24 +249,17 @@ describe('segments', () => {
     const { db } = service.app
     for (const at of [1, 2]) {
       await put(owner, [messageOf(at, 'given up')])
-      await listPending(db, owner)
+      await indexPending(db, owner)
     }
     const signal = AbortSignal.abort()
-    await expect(mergeSegments(db, owner, { all: true, signal })).rejects.toThrow('abort')
+    await expect(mergeSegments(db, owner, { force: true, signal })).rejects.toThrow('abort')
     expect(await listSegments(owner)).toEqual([1, 1])
     expect(await find(owner, '"given up"')).toEqual({ ids: [2, 1], count: 2 })
   })
 
-  test('what has many messages under one mark is found, however its segments came together', async () => {
+  test('phrases and chats are found, however their segments came together', async () => {
     const owner = await newOwner()
     const { db } = service.app
-    const names = async () => {
-      const rows = await db.rows<{ word: string }>(sql`
-        select distinct word from search_lists l join search_segments s on s.id = l.segment_id
-        where s.account_id = ${owner.account_id} and word like '+____=%'`)
-      return rows.length
-    }
-    // Some in lists of their own, some in shared ones, then all together.
     for (const [from, size] of [
       [0, 40],
       [40, 40],
@@ -274,22 +270,21 @@ describe('segments', () => {
         owner,
         Array.from({ length: size }, (_, at) => messageOf(from + at + 1, at % 2 ? 'odd even' : 'even odd')),
       )
-      await listPending(db, owner)
+      await indexPending(db, owner)
     }
-    const inChat = async () => {
-      const place = { account_ids: [owner.account_id], chat_id: '42' }
-      const condition = { words: readWords({ query: 'odd' }), people: undefined, chat_id: '42', ...always }
-      return (await db.snapshot((at) => findMatches(at, place, condition, { limit: 5, count: 1001 }))).total
+    const inChat = async (chat_id: string) => {
+      const times = { from: Date.UTC(2000, 0), until: Date.UTC(2100, 0) }
+      const condition = { words: readWords({ query: 'odd' }), people: undefined, chat_id, ...times }
+      const wanted = { limit: 5, count: 1001 }
+      return (await db.snapshot((at) => findMatches(at, [owner.account_id], condition, wanted))).total
     }
     const evens = Array.from({ length: 91 }, (_, at) => 182 - 2 * at)
-    expect(await names()).toBe(1)
     expect(await find(owner, '"odd even"')).toEqual({ ids: evens, count: 91 })
-    expect(await inChat()).toBe(183)
+    expect([await inChat('42'), await inChat('4')]).toEqual([183, 0])
     await edit(owner, messageOf(180, 'odd one out', 1))
-    await mergeSegments(db, owner, { all: true })
-    expect(await names()).toBe(3)
+    await mergeSegments(db, owner, { force: true })
     expect(await find(owner, '"odd even"')).toEqual({ ids: evens.filter((id) => id !== 180), count: 90 })
-    expect(await inChat()).toBe(183)
+    expect([await inChat('42'), await inChat('4')]).toEqual([183, 0])
   })
 
   test('an account at rest of which much was deleted is merged', async () => {
@@ -300,13 +295,13 @@ describe('segments', () => {
       owner,
       Array.from({ length: 1100 }, (_, at) => messageOf(at + 1, 'much')),
     )
-    await listPending(db, owner)
-    expect(await findScattered(db)).not.toEqual(owner)
+    await indexPending(db, owner)
+    expect(await findMergeable(db)).not.toEqual(owner)
     await db.run(sql`
       update messages set deleted_at = now(), text = ''
       where account_id = ${owner.account_id} and id <= 1050`)
-    expect(await findScattered(db)).toEqual(owner)
-    await mergeSegments(db, owner, { all: true })
+    expect(await findMergeable(db)).toEqual(owner)
+    await mergeSegments(db, owner, { force: true })
     expect(await countStale(owner)).toBe(0)
     expect(await listSegments(owner)).toEqual([50])
     expect((await find(owner, 'much')).count).toBe(50)
@@ -318,14 +313,14 @@ describe('segments', () => {
     const { db } = service.app
     for (const at of [1, 2, 3]) {
       await put(owner, [messageOf(at, 'scattered')])
-      await listPending(db, owner)
+      await indexPending(db, owner)
     }
     await put(owner, [messageOf(4, 'scattered')])
-    expect(await findScattered(db)).not.toEqual(owner)
-    await listPending(db, owner)
-    expect(await findScattered(db)).toEqual(owner)
-    expect(await mergeSegments(db, owner, { all: true })).toBe(true)
-    expect(await findScattered(db)).not.toEqual(owner)
+    expect(await findMergeable(db)).not.toEqual(owner)
+    await indexPending(db, owner)
+    expect(await findMergeable(db)).toEqual(owner)
+    expect(await mergeSegments(db, owner, { force: true })).toBe(true)
+    expect(await findMergeable(db)).not.toEqual(owner)
     expect(await listSegments(owner)).toEqual([4])
     expect((await find(owner, 'scattered')).count).toBe(4)
   })
@@ -336,11 +331,11 @@ describe('segments', () => {
     for (const round of [0, 1, 2]) {
       const messages = Array.from({ length: 900 }, (_, at) => messageOf(round * 900 + at + 1, 'long list'))
       await put(owner, messages)
-      await listPending(db, owner)
+      await indexPending(db, owner)
       const { ids, count } = await find(owner, '"long" list')
       expect([ids[0], ids.length, count]).toEqual([(round + 1) * 900, 100, round === 0 ? 900 : 1000])
     }
-    await mergeSegments(db, owner, { all: true })
+    await mergeSegments(db, owner, { force: true })
     const { parts } = await db.one<{ parts: number }>(sql`
       select max(part) as parts from search_lists l join search_segments s on s.id = l.segment_id
       where s.account_id = ${owner.account_id} and word = 'long'`)
@@ -349,7 +344,7 @@ describe('segments', () => {
     expect((await find(owner, '"list"')).ids[0]).toBe(2700)
   })
 
-  test('of many in the same second the newest are found, and what was not looked through is told', async () => {
+  test('of many in the same second the newest are found, and a phrase is told from its words', async () => {
     const owner = await newOwner()
     const { db } = service.app
     await db.run(sql`
@@ -357,21 +352,13 @@ describe('segments', () => {
       select ${owner.account_id}, 42, n, ${owner.workspace_id}, case when n > 13900 then 'one two, two three' else 'one two three' end,
         false, ${new Date(start)}::timestamptz + case when n > 13900 then interval '1 s' else '0' end + n % 500 * interval '1 ms'
       from generate_series(1, 19000) as n`)
-    while ((await listPending(db, owner)) > 0);
-    await mergeSegments(db, owner, { all: true })
+    while ((await indexPending(db, owner)) > 0);
+    await mergeSegments(db, owner, { force: true })
     const newest = [18_999, 18_499, 17_999, 17_499, 16_999]
     expect((await find(owner, '"one"')).ids.slice(0, 5)).toEqual(newest)
-    const place = { account_ids: [owner.account_id], chat_id: undefined }
-    const condition = {
-      words: readWords({ query: '"one two three"' }),
-      people: undefined,
-      chat_id: undefined,
-      ...always,
-    }
-    const { total, cut } = await db.snapshot((at) =>
-      findMatches(at, place, condition, { limit: 5, count: 1001 }),
-    )
-    expect({ total, cut }).toEqual({ total: 0, cut: true })
+    const { ids, count } = await find(owner, '"one two three"')
+    expect(ids.slice(0, 5)).toEqual([13_499, 12_999, 12_499, 11_999, 11_499])
+    expect(count).toBe(1000)
     expect((await find(owner, '"two, two three"')).ids.slice(0, 5)).toEqual(newest)
   })
 
@@ -384,27 +371,10 @@ describe('segments', () => {
       select ${owner.account_id}, 42, n, ${owner.workspace_id}, case when n > 8100 then 'two three' else 'one two three' end,
         false, ${new Date(start)}::timestamptz + n * interval '1 s'
       from generate_series(1, 12000) as n`)
-    while ((await listPending(db, owner)) > 0);
+    while ((await indexPending(db, owner)) > 0);
     expect(await listSegments(owner)).toEqual([4000, 4000, 4000])
     const { ids, count } = await find(owner, '"one two three"')
     expect([ids[0], ids.at(-1), count]).toEqual([8100, 8001, 1000])
-  })
-
-  test('what lists have by chance only hides nothing', async () => {
-    const owner = await newOwner()
-    const { db } = service.app
-    await put(
-      owner,
-      Array.from({ length: 300 }, (_, at) => messageOf(at + 1, 'by chance')),
-    )
-    await listPending(db, owner)
-    // As if other words of the newest had the same mark.
-    await db.transaction(async (tx) => {
-      await tx.run(sql`set local session_replication_role = replica`)
-      await tx.run(sql`update messages set text = 'other' where account_id = ${owner.account_id} and id > 20`)
-    })
-    const ids = Array.from({ length: 20 }, (_, at) => 20 - at)
-    expect(await find(owner, '"by chance"')).toEqual({ ids, count: 20 })
   })
 
   test('what a channel wrote in a group is found by its name, pending and listed', async () => {
@@ -420,7 +390,7 @@ describe('segments', () => {
     const body = { people: ['gazette'], account_id: owner.account_id }
     const pending = await service.post('/search', { key: own.key, body })
     expect(pending.body.matches).toMatchObject([{ message_id: '1' }])
-    await listPending(db, owner)
+    await indexPending(db, owner)
     const listed = await service.post('/search', { key: own.key, body })
     expect(listed.body.matches).toEqual(pending.body.matches)
   })
@@ -442,7 +412,7 @@ describe('segments', () => {
       ]
     }
     for (const state of ['pending', 'listed']) {
-      if (state === 'listed') await listPending(db, owner)
+      if (state === 'listed') await indexPending(db, owner)
       expect((await find(owner, 'far')).ids, state).toEqual([5, 4, 3, 2, 1])
       expect(await between('1950-01-01', '1960-01-01'), state).toEqual([1, '1'])
       expect(await between('1960-01-01', '1970-01-01'), state).toEqual([1, '2'])
@@ -462,23 +432,36 @@ describe('segments', () => {
 })
 
 describe('chooseSegments', () => {
+  const busy = (tombstones: number) => ({ tombstones, isQuiet: false })
   const sizes = (...all: number[]) => all.map((messages) => ({ messages }))
 
   test('four of about the same size, and everything when much is stale', () => {
-    expect(chooseSegments(sizes(1, 2, 3), 0)).toBeUndefined()
-    expect(chooseSegments(sizes(100, 1, 4, 2, 3, 1), 0)).toEqual(sizes(1, 2, 3, 1))
-    expect(chooseSegments(sizes(9000, 10), 999)).toBeUndefined()
-    expect(chooseSegments(sizes(200_000, 10), 1000)).toBeUndefined()
-    expect(chooseSegments(sizes(9000, 10), 1000)).toEqual(sizes(9000, 10))
-    expect(chooseSegments([], 5000)).toEqual([])
-    expect(chooseSegments(sizes(...Array.from({ length: 40 }, () => 64)), 0)).toHaveLength(16)
+    expect(chooseSegments(sizes(1, 2, 3), busy(0))).toBeUndefined()
+    expect(chooseSegments(sizes(100, 1, 4, 2, 3, 1), busy(0))).toEqual(sizes(1, 2, 3, 1))
+    expect(chooseSegments(sizes(9000, 10), busy(999))).toBeUndefined()
+    expect(chooseSegments(sizes(200_000, 10), busy(1000))).toBeUndefined()
+    expect(chooseSegments(sizes(9000, 10), busy(1000))).toEqual(sizes(9000, 10))
+    expect(chooseSegments([], busy(5000))).toEqual([])
+    expect(chooseSegments(sizes(...Array.from({ length: 40 }, () => 64)), busy(0))).toHaveLength(16)
+  })
+
+  test('everything of an account at rest, unless the largest has nearly all', () => {
+    const quiet = { tombstones: 0, isQuiet: true }
+    expect(chooseSegments(sizes(80, 5, 5), quiet)).toEqual(sizes(80, 5, 5))
+    expect(chooseSegments(sizes(80, 5, 4), quiet)).toBeUndefined()
+    expect(chooseSegments(sizes(80, 80), quiet)).toBeUndefined()
+    expect(chooseSegments(sizes(80, 5, 5), busy(0))).toBeUndefined()
   })
 
   test('however many come, few are left', () => {
     let segments: { messages: number }[] = []
     for (let at = 0; at < 5000; at++) {
       segments.push({ messages: 64 })
-      for (let chosen = chooseSegments(segments, 0); chosen; chosen = chooseSegments(segments, 0)) {
+      for (
+        let chosen = chooseSegments(segments, busy(0));
+        chosen;
+        chosen = chooseSegments(segments, busy(0))
+      ) {
         const merged = chosen
         segments = segments.filter((one) => !merged.includes(one))
         segments.push({ messages: merged.reduce((sum, { messages }) => sum + messages, 0) })

@@ -1,4 +1,4 @@
-/** Session hosts in one process: what they do when the platform, the database or another worker misbehaves. */
+/** Account sessions in one process: what they do when the platform, the database or another worker misbehaves. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { listLiveness } from '../src/access/ledger/liveness.ts'
@@ -220,7 +220,7 @@ describe('a database that is away', () => {
 })
 
 describe('a lease that was taken away', () => {
-  test('fences the old host, which does not send the new session away', async () => {
+  test('fences the old session, which does not end the new one', async () => {
     const account_id = await place.connected(tenant)
     place.write(account_id, person_id, 'mine')
     await place.untilStored(account_id, 1)
@@ -244,14 +244,18 @@ describe('a lease that was taken away', () => {
     if (outcome.kind === 'accepted') await outcome.value.close()
   })
 
-  test('stores nothing that arrives before the old host has noticed', async () => {
+  test('stores nothing that arrives before the old session has noticed', async () => {
     const account_id = await place.connected(tenant)
     await place.db.run(sql`
       update account_hosts set lease_owner = ${newId()}, lease_epoch = lease_epoch + 1,
         lease_until = clock_timestamp() + interval '1 hour'
       where account_id = ${account_id}`)
     place.write(account_id, person_id, 'for somebody else')
-    await until('the host has noticed', 30_000, () => logged(account_id, 'lease of an account was lost') > 0)
+    await until(
+      'the old session has noticed',
+      30_000,
+      () => logged(account_id, 'lease of an account was lost') > 0,
+    )
     expect(await place.messages(account_id)).toEqual([])
   })
 })

@@ -55,7 +55,7 @@ function silence(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** Null, or a position from another life of the world, means from now on. */
+/** Null, or a position that this world has not reached (its data was deleted), means from now on. */
 function positionOf(account: Account, position: string | null): number {
   const given = position === null ? Number.NaN : Number(position)
   const end = account.stream.length
@@ -81,7 +81,7 @@ function sleep(seconds: number): Promise<void> {
   })
 }
 
-export class Door {
+export class ServedSession {
   readonly #world: World
   readonly #peer: Peer
   #session: { readonly account: Account; readonly handlers: Handlers; readonly release: () => void } | null =
@@ -133,7 +133,7 @@ export class Door {
     if (fault.fault === 'freeze') this.#freeze(fault.seconds)
     await this.#listening()
     if (fault.fault === 'drop_after') {
-      // Cut at once: not even the stream may tell this session that it was done.
+      // The connection is cut at once, so that not even an update can tell this session that it was done.
       session.handlers[method](params)
       this.end(null)
       return silence()
@@ -148,7 +148,7 @@ export class Door {
       outcome = handler(params)
       await this.#world.durable()
     } catch {
-      // The log failed: what is on the disk is anybody's guess.
+      // The log failed, so it is unknown what is on the disk.
       return unavailable
     }
     await this.#listening()
@@ -177,7 +177,7 @@ export class Door {
   async #pump(account: Account, given: string | null, start: number): Promise<void> {
     const { account_id } = account
     let position = start
-    // Who begins "from now on" learns where that is, so that a crash before the first update loses nothing.
+    // A session that begins "from now on" gets its position first, so that a crash before the first update loses nothing.
     if (given !== String(start)) await this.#peer.updates({ updates: [], position: String(start) })
     while (this.#open) {
       const happenings = this.#world.streamAfter(account_id, position, batchMax)

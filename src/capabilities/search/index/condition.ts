@@ -1,0 +1,52 @@
+/** What a message has to be. Decided by the message itself where no segment has it yet. */
+import { standsIn, type Term, tokenise } from '../../../lib/tokens.ts'
+
+export interface Words {
+  readonly all: readonly Term[]
+  readonly none: readonly Term[]
+  /** Any of these, each with all its terms. */
+  readonly any: readonly (readonly Term[])[]
+}
+
+export interface Condition {
+  readonly words: Words
+  /** By account the numbers of the people and chats that have the names; undefined: no names were given. */
+  readonly people: ReadonlyMap<string, ReadonlySet<string>> | undefined
+  /** The number of the only chat to search in. */
+  readonly chat_id: string | undefined
+  /** From `from` until before `until`, in milliseconds since 1970. */
+  readonly from: number
+  readonly until: number
+}
+
+/** As much of a message as decides. */
+export interface Candidate {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly sender_id: string | null
+  readonly sent_at: Date
+  readonly text: string
+}
+
+export function isMatch({ words, people, chat_id, from, until }: Condition, message: Candidate): boolean {
+  const at = message.sent_at.getTime()
+  if (at < from || at >= until || (chat_id !== undefined && message.chat_id !== chat_id)) return false
+  const named = people?.get(message.account_id)
+  if (
+    people &&
+    !(named?.has(message.chat_id) || (isGroup(message.chat_id) && named?.has(message.sender_id ?? '')))
+  ) {
+    return false
+  }
+  const tokens = tokenise(message.text)
+  const has = (term: Term) => standsIn(tokens, term)
+  return (
+    words.all.every(has) &&
+    !words.none.some(has) &&
+    (words.any.length === 0 || words.any.some((terms) => terms.every(has)))
+  )
+}
+
+export function isGroup(chat_id: string): boolean {
+  return chat_id.startsWith('-')
+}

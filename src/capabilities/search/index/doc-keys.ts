@@ -1,0 +1,70 @@
+/**
+ * Which message a docId of a segment stands for, as `search_ranks` stores it: 24 bytes for each document, 80 documents in
+ * a row. Keys that are greater when compared as bytes are newer.
+ */
+
+/** A message in the version in which it was indexed. */
+export interface DocKey {
+  readonly chat_id: string
+  readonly id: string
+  /** When it was sent, in milliseconds since 1970. */
+  readonly at: number
+  /** The version of its text: an edit raises it, and the message is indexed again. */
+  readonly listing: number
+}
+
+export type MessageKey = Omit<DocKey, 'listing'> & { readonly account_id: string }
+
+export const keyBytes = 24
+/** Four rows fill a page of the database. */
+export const keysInPart = 80
+
+const timeBytes = 6
+const idAt = 6
+const chatAt = 14
+const listingAt = 22
+/** Added to times, which may be negative: the years 1413 to 10332 fit, and others are stored as the nearest of these. */
+const timeShift = 2 ** 44
+const timeMax = 2 ** 48 - 1
+const idShift = 2n ** 63n
+
+export function encodeKeys(keys: readonly DocKey[]): Buffer {
+  const bytes = Buffer.allocUnsafe(keys.length * keyBytes)
+  for (const [docId, { chat_id, id, at, listing }] of keys.entries()) {
+    const start = docId * keyBytes
+    bytes.writeUIntBE(Math.min(timeMax, Math.max(0, at + timeShift)), start, timeBytes)
+    bytes.writeBigUInt64BE(BigInt(id) + idShift, start + idAt)
+    bytes.writeBigUInt64BE(BigInt(chat_id) + idShift, start + chatAt)
+    bytes.writeUInt16BE(listing, start + listingAt)
+  }
+  return bytes
+}
+
+export function decodeKey(bytes: Buffer, start: number): DocKey {
+  return {
+    at: timeAt(bytes, start),
+    id: String(bytes.readBigUInt64BE(start + idAt) - idShift),
+    chat_id: String(bytes.readBigUInt64BE(start + chatAt) - idShift),
+    listing: bytes.readUInt16BE(start + listingAt),
+  }
+}
+
+export function timeAt(bytes: Buffer, start: number): number {
+  return bytes.readUIntBE(start, timeBytes) - timeShift
+}
+
+/** The newest first; messages of the same moment in an order that is always the same. */
+export function byTime(a: Omit<DocKey, 'listing'>, b: Omit<DocKey, 'listing'>): number {
+  return b.at - a.at || compare(BigInt(b.id), BigInt(a.id)) || compare(BigInt(b.chat_id), BigInt(a.chat_id))
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : Number(a > b)
+}
+
+/** What a tombstone names: one version of one message of the account. */
+export type Version = Omit<DocKey, 'at'>
+
+export function nameOfVersion({ chat_id, id, listing }: Version): string {
+  return `${chat_id} ${id} ${listing}`
+}

@@ -1,0 +1,101 @@
+/** Which documents of a segment match a query, by as much of its posting lists as was read. Pure. */
+import {
+  countBelow,
+  type DocIds,
+  decodeDocIds,
+  decodeOccurrences,
+  docIdOf,
+  encodeList,
+  mergeSorted,
+  OccurrenceReader,
+  select,
+  unite,
+} from './posting-lists.ts'
+import { type IndexQuery, nameOfRange, type Phrase } from './terms.ts'
+
+/** A posting list as it was read: whole, or its beginning. */
+export interface StoredList {
+  readonly bytes: Uint8Array
+  /** Of the whole list. */
+  readonly length: number
+}
+
+/** By the name of a range the lists of its terms. */
+export type ListsRead = ReadonlyMap<string, readonly StoredList[]>
+
+export interface Evaluated {
+  readonly docIds: DocIds
+  /** Every match below this docId is known. Infinity: every match. */
+  readonly horizon: number
+}
+
+export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluated {
+  let horizon = Infinity
+  const match = (phrase: Phrase): DocIds => {
+    const places = phrase.map((range) => lists.get(nameOfRange(range)) ?? [])
+    const matched = places.length === 1 ? matchTerms(places.flat()) : matchPhrase(places.map(unitePlaces))
+    horizon = Math.min(horizon, matched.horizon)
+    return matched.docIds
+  }
+  let found = intersect(
+    must.map((alternatives) => unite(alternatives.map((phrases) => intersect(phrases.map(match))))),
+  )
+  for (const phrase of mustNot) found = select(found, match(phrase), { without: true })
+  return { docIds: found.subarray(0, countBelow(found, horizon)), horizon }
+}
+
+function matchTerms(lists: readonly StoredList[]): Evaluated {
+  const decoded = lists.map(({ bytes }) => decodeDocIds(bytes))
+  let horizon = Infinity
+  for (const [at, { bytes, length }] of lists.entries()) {
+    if (bytes.length < length) horizon = Math.min(horizon, 1 + (decoded[at]?.at(-1) ?? -1))
+  }
+  return { docIds: unite(decoded), horizon }
+}
+
+/** Documents that have an occurrence of the first list, one of the second at the next position, and so on. */
+function matchPhrase(lists: readonly StoredList[]): Evaluated {
+  const readers = lists.map(({ bytes }) => new OccurrenceReader(bytes))
+  const found: number[] = []
+  let [docId, position] = [0, 0]
+  for (;;) {
+    let isMatch = true
+    for (const [distance, reader] of readers.entries()) {
+      if (!reader.advance(docId, position + distance)) {
+        // Of the document in which a list was cut nothing is known: it may have more occurrences.
+        const { bytes, length } = lists[distance] as StoredList
+        return { docIds: Uint32Array.from(found), horizon: bytes.length < length ? reader.docId : Infinity }
+      }
+      if (reader.docId !== docId || reader.position !== position + distance) {
+        isMatch = distance === 0
+        docId = reader.docId
+        position = Math.max(0, reader.position - distance)
+        if (!isMatch) break
+      }
+    }
+    if (isMatch) {
+      found.push(docId)
+      docId++
+      position = 0
+    }
+  }
+}
+
+/** The lists of terms that begin alike as one, as far as all of them are known. */
+function unitePlaces(lists: readonly StoredList[]): StoredList {
+  const [first = { bytes: new Uint8Array(), length: 0 }] = lists
+  if (lists.length <= 1) return first
+  const decoded = lists.map(({ bytes }) => decodeOccurrences(bytes))
+  let last = Infinity
+  for (const [at, { bytes, length }] of lists.entries()) {
+    if (bytes.length < length) last = Math.min(last, docIdOf(decoded[at]?.at(-1) ?? 0))
+  }
+  const known = mergeSorted(decoded).filter((occurrence) => docIdOf(occurrence) <= last)
+  const bytes = encodeList(known, { positions: true })
+  return { bytes, length: bytes.length + (last === Infinity ? 0 : 1) }
+}
+
+/** What all of them have, from the shortest on. */
+function intersect(lists: readonly DocIds[]): DocIds {
+  return lists.toSorted((a, b) => a.length - b.length).reduce((found, list) => select(found, list))
+}

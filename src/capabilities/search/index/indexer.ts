@@ -1,0 +1,58 @@
+/** Makes the posting lists of a new segment. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { tokenise } from '../../../lib/tokens.ts'
+import { isGroup } from './condition.ts'
+import type { DocKey } from './doc-keys.ts'
+import { stride } from './posting-lists.ts'
+import { chatTerm, positionTerm, senderTerm } from './terms.ts'
+
+export interface Document extends DocKey {
+  readonly sender_id: string | null
+  readonly text: string
+}
+
+/** Four times the longest message. */
+const textMax = 16_384
+
+/** By term: docIds, or occurrences where the term has positions. */
+export type PostingLists = ReadonlyMap<string, ArrayLike<number>>
+
+/** The lists of these documents, newest first: their docIds are their places here. Requests get their turn meanwhile. */
+export async function indexDocuments(documents: readonly Document[]): Promise<PostingLists> {
+  const indexer = new Indexer()
+  for (const [docId, document] of documents.entries()) {
+    if (docId % documentsInTurn === 0) await nextTurn()
+    indexer.add(document, docId)
+  }
+  return indexer.lists
+}
+
+const documentsInTurn = 200
+
+class Indexer {
+  readonly lists = new Map<string, number[]>()
+  /** By word the list of its docIds and that of its occurrences: one look-up for each token. */
+  readonly #words = new Map<string, { readonly docIds: number[]; readonly occurrences: number[] }>()
+
+  add({ chat_id, sender_id, text }: Document, docId: number): void {
+    this.#listOf(chatTerm(chat_id)).push(docId)
+    // In a private chat the chat tells who wrote.
+    if (isGroup(chat_id) && sender_id !== null) this.#listOf(senderTerm(sender_id)).push(docId)
+    let position = 0
+    for (const { word } of tokenise(text.slice(0, textMax))) {
+      let lists = this.#words.get(word)
+      if (!lists) {
+        lists = { docIds: this.#listOf(word), occurrences: this.#listOf(positionTerm(word)) }
+        this.#words.set(word, lists)
+      }
+      if (lists.docIds.at(-1) !== docId) lists.docIds.push(docId)
+      lists.occurrences.push(docId * stride + position++)
+    }
+  }
+
+  #listOf(term: string): number[] {
+    const list = this.lists.get(term) ?? []
+    if (list.length === 0) this.lists.set(term, list)
+    return list
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Segments of another format than the code's are never read. Here they are taken apart in lots, and their messages marked
+ * as pending, so that they are indexed anew. It relies on nothing of the segment but its keys.
+ */
+import { type Database, sql, type Tx } from '../../../db/sql.ts'
+import { type DocKey, decodeKey, keyBytes } from './doc-keys.ts'
+import { format } from './segment-writer.ts'
+
+/** Rows of keys, of 80 messages each, and rows of posting lists that one lot has. */
+const lotMax = { keyRows: 50, listRows: 20_000 }
+
+interface Outdated {
+  readonly id: string
+  readonly account_id: string
+}
+
+/** Takes a lot out of a segment of another format. False: there is none, or others hold them. */
+export function reindexOutdated(db: Database): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const segment = await tx.maybe<Outdated>(sql`
+      select id, account_id from search_segments where format <> ${format} order by id limit 1 for update skip locked`)
+    if (!segment) return false
+    if (await markPending(tx, segment)) return true
+    if (await dropLists(tx, segment)) return true
+    await tx.run(sql`delete from search_segments where id = ${segment.id}`)
+    return true
+  })
+}
+
+/** The keys that are left say which messages are left to mark. */
+async function markPending(tx: Tx, { id: segment_id, account_id }: Outdated): Promise<boolean> {
+  const rows = await tx.rows<{ bytes: Buffer }>(sql`
+    delete from search_ranks where ctid = any(array(
+      select ctid from search_ranks where segment_id = ${segment_id} order by part limit ${lotMax.keyRows}))
+    returning bytes`)
+  const keys = rows.flatMap(({ bytes }) => keysIn(bytes))
+  if (keys.length === 0) return false
+  // In another version than the segment has it, the message was marked as pending by its edit.
+  await tx.run(sql`
+    insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
+    select m.account_id, m.sent_at, m.chat_id, m.id, m.workspace_id
+    from unnest(${keys.map(({ chat_id }) => chat_id)}::bigint[], ${keys.map(({ id }) => id)}::bigint[],
+      ${keys.map(({ listing }) => listing)}::smallint[]) as k (chat_id, id, listing)
+    cross join lateral (
+      select * from messages m where m.account_id = ${account_id} and m.chat_id = k.chat_id and m.id = k.id offset 0) m
+    where m.listing = k.listing and m.deleted_at is null
+    on conflict do nothing`)
+  return true
+}
+
+function keysIn(bytes: Buffer): DocKey[] {
+  return Array.from({ length: Math.floor(bytes.length / keyBytes) }, (_, at) =>
+    decodeKey(bytes, at * keyBytes),
+  )
+}
+
+async function dropLists(tx: Tx, { id }: Outdated): Promise<boolean> {
+  const count = await tx.run(sql`
+    delete from search_lists where ctid = any(array(
+      select ctid from search_lists where segment_id = ${id} limit ${lotMax.listRows}))`)
+  return count > 0
+}

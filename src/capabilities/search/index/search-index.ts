@@ -1,0 +1,154 @@
+/**
+ * The search index, and the only file of this folder that others import: `indexPending` indexes what is new,
+ * `mergeSegments` merges, `findMatches` queries and says whether it saw everything, `countPending` says how far behind
+ * indexing is. docs/search.md explains how it works.
+ */
+import type { Db } from '../../../db/sql.ts'
+import { type Condition, isMatch } from './condition.ts'
+import { byTime, type MessageKey, nameOfVersion, type Version } from './doc-keys.ts'
+import { evaluate } from './evaluate.ts'
+import { readPending } from './pending.ts'
+import { countBelow, type DocIds } from './posting-lists.ts'
+import { readDocRange, readKeys, readSegments, readTombstones, type SegmentRead } from './segment-reader.ts'
+import { format } from './segment-writer.ts'
+import { type IndexQuery, rangesIn, toIndexQuery } from './terms.ts'
+
+export type { Condition, Words } from './condition.ts'
+export { byTime, type MessageKey } from './doc-keys.ts'
+export { findMergeable, mergeSegments } from './merge.ts'
+export { countPending, findPending, indexPending } from './pending.ts'
+export { reindexOutdated } from './reindex.ts'
+
+export interface Wanted {
+  /** How many of the newest matches to return. */
+  readonly limit: number
+  /** How far to count. */
+  readonly count: number
+}
+
+export interface Matches {
+  /** The newest, in order. */
+  readonly page: readonly MessageKey[]
+  /** How many there are, exact up to the count that was wanted. */
+  readonly total: number
+  /** False: there may be matches that were not looked at. */
+  readonly complete: boolean
+}
+
+/** Pending messages of each account that a search reads, one by one. */
+const pendingMax = 500
+
+/** In a snapshot every message is either pending or in one segment, and no segment is merged away meanwhile. */
+export async function findMatches(
+  snapshot: Db,
+  account_ids: readonly string[],
+  condition: Condition,
+  wanted: Wanted,
+): Promise<Matches> {
+  const [{ found, complete }, pending] = await Promise.all([
+    findIndexed(snapshot, account_ids, { condition, wanted }),
+    readPending(snapshot, account_ids, pendingMax + 1),
+  ])
+  const fresh = pending
+    .filter((message) => isMatch(condition, message))
+    .map(({ sent_at, ...message }) => ({ ...message, at: sent_at.getTime() }))
+  const indexed = await readNewest(snapshot, found, wanted.limit)
+  const accounts = Map.groupBy(pending, ({ account_id }) => account_id)
+  return {
+    page: [...indexed, ...fresh].sort(byTime).slice(0, wanted.limit),
+    total: countDocs(found) + fresh.length,
+    complete: complete && [...accounts.values()].every(({ length }) => length <= pendingMax),
+  }
+}
+
+/** What matches in a segment, the newest first. */
+interface SegmentMatches {
+  readonly segment: SegmentRead
+  readonly docIds: DocIds
+  /** Nothing is missing after the last. */
+  readonly whole: boolean
+}
+
+function countDocs(found: readonly SegmentMatches[]): number {
+  return found.reduce((sum, { docIds }) => sum + docIds.length, 0)
+}
+
+/** No search reads more parts of a posting list: 8 MB of each. */
+const partsMax = 4096
+
+/** Reads so much of the posting lists that the newest matches are known, and how many there are. */
+async function findIndexed(
+  db: Db,
+  account_ids: readonly string[],
+  { condition, wanted }: { condition: Condition; wanted: Wanted },
+): Promise<{ found: readonly SegmentMatches[]; complete: boolean }> {
+  const queries = new Map(account_ids.map((id) => [id, toIndexQuery(id, condition)]))
+  const ranges = [...queries].flatMap(([account_id, query]) =>
+    rangesIn(query).map((range) => ({ account_id, ...range })),
+  )
+  let parts = firstParts(queries)
+  const read = () => readSegments(db, ranges, { parts, times: condition })
+  const first = await Promise.all([read(), readTombstones(db, account_ids)])
+  const tombstones = first[1]
+  let segments = first[0]
+  for (;;) {
+    const readable = segments.filter((segment) => segment.format === format)
+    const found = await Promise.all(
+      readable.map(async (segment) => {
+        const { docIds, horizon } = evaluate(queries.get(segment.account_id) as IndexQuery, segment.lists)
+        const { from, until } = await readDocRange(db, segment, condition)
+        const inTime = docIds.subarray(countBelow(docIds, from), countBelow(docIds, until))
+        const matches = { segment, docIds: inTime, whole: horizon >= until }
+        return withoutTombstones(db, matches, {
+          most: Math.max(wanted.count, wanted.limit),
+          deleted: tombstones.get(segment.account_id),
+        })
+      }),
+    )
+    const total = countDocs(found)
+    const isEnough = found.every(
+      ({ whole, docIds }) => whole || (total >= wanted.count && docIds.length >= wanted.limit),
+    )
+    if (isEnough || parts >= partsMax) {
+      return { found, complete: isEnough && readable.length === segments.length }
+    }
+    parts = Math.min(partsMax, parts * Math.max(4, Math.ceil((1.5 * wanted.count) / Math.max(total, 1))))
+    segments = await read()
+  }
+}
+
+/** How much of each list should do if what is searched for is common. */
+function firstParts(queries: ReadonlyMap<string, IndexQuery>): number {
+  const [{ must, mustNot } = { must: [], mustNot: [] }] = queries.values()
+  const phrases = [...must.flat(2), ...mustNot]
+  const isSimple = phrases.length === 1 && phrases[0]?.length === 1
+  return Math.ceil((isSimple ? 2 : 16) / queries.size)
+}
+
+/** Leaves out what has a tombstone, until `most` are left: what comes after them in a segment matters to nobody. */
+async function withoutTombstones(
+  db: Db,
+  { segment, docIds, whole }: SegmentMatches,
+  { most, deleted }: { most: number; deleted: ReadonlySet<string> | undefined },
+): Promise<SegmentMatches> {
+  if (!deleted) return { segment, docIds, whole }
+  const kept: number[] = []
+  let at = 0
+  for (; at < docIds.length && kept.length < most; at += most) {
+    const some = docIds.subarray(at, at + most)
+    const keys = await readKeys(db, placesOf(segment, some))
+    kept.push(...some.filter((_, place) => !deleted.has(nameOfVersion(keys[place] as Version))))
+  }
+  return { segment, docIds: Uint32Array.from(kept), whole: whole && at >= docIds.length }
+}
+
+function placesOf({ id, account_id }: SegmentRead, docIds: DocIds) {
+  return Array.from(docIds, (docId) => ({ account_id, segment_id: id, docId }))
+}
+
+/** The newest documents of each segment: the newest of all are among them. */
+async function readNewest(db: Db, found: readonly SegmentMatches[], limit: number): Promise<MessageKey[]> {
+  const places = found.flatMap(({ segment, docIds }) => placesOf(segment, docIds.subarray(0, limit)))
+  const keys = await readKeys(db, places)
+  return keys.map((key, at) => ({ ...key, account_id: places[at]?.account_id ?? '' }))
+}

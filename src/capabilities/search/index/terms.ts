@@ -1,0 +1,80 @@
+/** The terms that posting lists are stored under, and the query that a condition becomes. */
+import type { Term as Words } from '../../../lib/tokens.ts'
+import type { Condition } from './condition.ts'
+
+/**
+ * A word is a term by itself. No word has a sign, so a sign tells the other kinds of terms: the positions of a word,
+ * messages of a chat, messages of a sender in groups.
+ */
+const positionSign = '@'
+
+export function positionTerm(word: string): string {
+  return positionSign + word
+}
+
+export function hasPositions(term: string): boolean {
+  return term.startsWith(positionSign)
+}
+
+export function chatTerm(chat_id: string): string {
+  return `#${chat_id}`
+}
+
+export function senderTerm(sender_id: string): string {
+  return `~${sender_id}`
+}
+
+/** After every term, and after everything that a word can go on with. */
+export const lastTerm = '\u{10ffff}'
+
+/** The terms from `low` to `high`: one, or all that begin alike. */
+export interface TermRange {
+  readonly low: string
+  readonly high: string
+}
+
+export function nameOfRange({ low, high }: TermRange): string {
+  return `${low} ${high}`
+}
+
+/** Terms that stand one after another. A single one is looked up without positions. */
+export type Phrase = readonly TermRange[]
+
+export interface IndexQuery {
+  /** A document must match each of these: all phrases of one of the alternatives. */
+  readonly must: readonly (readonly (readonly Phrase[])[])[]
+  readonly mustNot: readonly Phrase[]
+}
+
+export function toIndexQuery(account_id: string, { words, people, chat_id }: Condition): IndexQuery {
+  return {
+    must: [
+      ...words.all.map((term) => [[phraseOf(term)]]),
+      ...(words.any.length > 0 ? [words.any.map((terms) => terms.map(phraseOf))] : []),
+      ...(people ? [[...(people.get(account_id) ?? [])].flatMap(phrasesOfPerson)] : []),
+      ...(chat_id === undefined ? [] : [[[[exactly(chatTerm(chat_id))]]]]),
+    ],
+    mustNot: words.none.map(phraseOf),
+  }
+}
+
+function phraseOf(words: Words): Phrase {
+  return words.map(({ word, prefix }) => {
+    const term = words.length === 1 ? word : positionTerm(word)
+    return prefix ? { low: term, high: term + lastTerm } : exactly(term)
+  })
+}
+
+function exactly(term: string): TermRange {
+  return { low: term, high: term }
+}
+
+/** A person's private chat has the person's number. A chat may write as well: a channel in its group. */
+function phrasesOfPerson(id: string): Phrase[][] {
+  return [[[exactly(chatTerm(id))]], [[exactly(senderTerm(id))]]]
+}
+
+export function rangesIn({ must, mustNot }: IndexQuery): TermRange[] {
+  const ranges = [...must.flat(3), ...mustNot.flat()]
+  return [...new Map(ranges.map((range) => [nameOfRange(range), range])).values()]
+}

@@ -1,0 +1,97 @@
+/** The language of `query`, `keywords` and `people`: all words, "a phrase", -not, and the last word as the beginning of one. */
+import { ApiError } from '../../lib/errors.ts'
+import { quote } from '../../lib/text.ts'
+import { prefixTerms, type Term, termOf, toTsquery } from '../../lib/tokens.ts'
+import type { Words } from './index/search-index.ts'
+
+/** Words, or pairs of characters in scripts without spaces, that one search may have. */
+const wordsMax = 128
+
+export function readWords({
+  query,
+  keywords = [],
+}: {
+  readonly query?: string | undefined
+  readonly keywords?: readonly string[] | undefined
+}): Words {
+  const { all, none } = query === undefined ? { all: [], none: [] } : parseQuery(query)
+  if (query !== undefined && all.length === 0) {
+    throw refusal('query must have a word to look for: it has only exclusions or punctuation.')
+  }
+  const any = keywords.map((keyword) => {
+    const terms = parseQuery(keyword.replaceAll(/["“”„«»-]/gu, ' ')).all
+    if (terms.length === 0) throw refusal(`keywords has no word in ${quote(keyword)}.`)
+    return terms
+  })
+  if ([...all, ...none, ...any.flat()].flat().length > wordsMax) {
+    throw refusal(`query and keywords must have at most ${wordsMax} words together.`)
+  }
+  return { all, none, any }
+}
+
+/** Any of the names, all words of each as beginnings of words, in the syntax of `tsquery`. */
+export function readNames(people: readonly string[]): string {
+  const names = people.map((name) => {
+    const terms = prefixTerms(name)
+    if (terms.length === 0) throw refusal(`people has no word in ${quote(name)}.`)
+    return `(${terms.map((term) => toTsquery(term)).join(' & ')})`
+  })
+  return names.join(' | ')
+}
+
+function refusal(detail: string): ApiError {
+  return new ApiError('invalid_request', { detail })
+}
+
+export interface Query {
+  readonly all: readonly Term[]
+  readonly none: readonly Term[]
+}
+
+interface Piece {
+  readonly text: string
+  readonly quoted: boolean
+  readonly excluded: boolean
+}
+
+/** One pass; a quotation mark that is never closed reaches to the end. What has no letter or digit is left out. */
+export function parseQuery(text: string): Query {
+  const pieces = split(text)
+  const last = pieces.findLastIndex(
+    ({ text: word, quoted, excluded }) => !quoted && !excluded && termOf(word, { prefix: false }).length > 0,
+  )
+  const terms = pieces.map(({ text: words, excluded }, at) => ({
+    term: termOf(words, { prefix: at === last }),
+    excluded,
+  }))
+  const some = terms.filter(({ term }) => term.length > 0)
+  return {
+    all: some.filter(({ excluded }) => !excluded).map(({ term }) => term),
+    none: some.filter(({ excluded }) => excluded).map(({ term }) => term),
+  }
+}
+
+const space = /\s/u
+const quotes = /["“”„«»]/u
+
+function split(text: string): Piece[] {
+  const pieces: Piece[] = []
+  let at = 0
+  while (at < text.length) {
+    if (space.test(text.charAt(at))) {
+      at++
+      continue
+    }
+    const excluded = text.charAt(at) === '-'
+    if (excluded) at++
+    const quoted = quotes.test(text.charAt(at))
+    if (quoted) at++
+    const start = at
+    while (at < text.length && !(quoted ? quotes : endOfWord).test(text.charAt(at))) at++
+    pieces.push({ text: text.slice(start, at), quoted, excluded })
+    if (quoted) at++
+  }
+  return pieces
+}
+
+const endOfWord = /[\s"“”„«»]/u

@@ -1,0 +1,85 @@
+/** Messages and people as the store has them. Each statement begins with an account, in an index. */
+import { type Db, sql } from '../../db/sql.ts'
+import type { MessageKey } from './index/search-index.ts'
+
+/** Where to search: whole accounts, or one chat of one account. */
+export interface Place {
+  readonly account_ids: readonly string[]
+  /** Its number. */
+  readonly chat_id: string | undefined
+}
+
+/** As much of a message as is shown. */
+export interface Message {
+  readonly account_id: string
+  readonly chat_id: string
+  readonly id: string
+  readonly is_sender: boolean
+  readonly sent_at: Date
+  readonly text: string
+  readonly chat_name: string
+}
+
+const message = sql`m.account_id, m.chat_id, m.id, m.is_sender, m.sent_at, m.text, coalesce(
+  (select c.name from chats c where c.account_id = m.account_id and c.chat_id = m.chat_id), '') as chat_name`
+
+/** The messages with these keys, in no order. */
+export function readMessages(db: Db, keys: readonly MessageKey[]): Promise<Message[]> {
+  if (keys.length === 0) return Promise.resolve([])
+  return db.rows<Message>(sql`
+    select ${message} from unnest(${keys.map(({ account_id }) => account_id)}::text[],
+      ${keys.map(({ chat_id }) => chat_id)}::bigint[], ${keys.map(({ id }) => id)}::bigint[]) as k (account_id, chat_id, id)
+    cross join lateral (
+      select * from messages m where m.account_id = k.account_id and m.chat_id = k.chat_id and m.id = k.id
+        and m.deleted_at is null offset 0) m`)
+}
+
+export interface TimeRange {
+  /** From `from` until before `until`, in milliseconds since 1970. */
+  readonly from: number
+  readonly until: number
+  readonly limit: number
+  readonly count: number
+}
+
+/** The newest messages of these times, and how many there are, at most `count`. */
+export async function readTimeRange(
+  db: Db,
+  { account_ids, chat_id }: Place,
+  { from, until, count, limit }: TimeRange,
+): Promise<{ page: Message[]; total: number }> {
+  const here = sql`m.account_id = a.id and m.deleted_at is null ${chat_id === undefined ? sql`` : sql`and m.chat_id = ${chat_id}`}
+    and m.sent_at >= ${new Date(from)} and m.sent_at < ${new Date(until)}`
+  const [page, { total }] = await Promise.all([
+    db.rows<Message>(sql`
+      select ${message} from unnest(${account_ids}::text[]) as a (id)
+      cross join lateral (
+        select * from messages m where ${here} order by m.sent_at desc, m.id desc limit ${limit}) m
+      order by m.sent_at desc, m.id desc, m.chat_id desc, m.account_id limit ${limit}`),
+    db.one<{ total: number }>(sql`
+      select count(*)::int as total from (
+        select from unnest(${account_ids}::text[]) as a (id)
+        cross join lateral (
+          select from messages m where ${here} order by m.sent_at desc, m.id desc limit ${count}) m
+        limit ${count}) m`),
+  ])
+  return { page, total }
+}
+
+/** People, and chats that are no person's, by the words of their names: the most recently active first. */
+export function findNamed(
+  db: Db,
+  account_ids: readonly string[],
+  { query, each }: { query: string; each: number },
+): Promise<{ account_id: string; id: string }[]> {
+  return db.rows(sql`
+    select a.id as account_id, n.id from unnest(${account_ids}::text[]) as a (id)
+    cross join lateral (
+      select k.id from (
+        select k.provider_id as id from contacts k
+        where k.account_id = a.id and k.name_tokens @@ ${query}::tsquery
+        union
+        select c.chat_id from chats c where c.account_id = a.id and c.name_tokens @@ ${query}::tsquery) k
+      left join chats c on c.account_id = a.id and c.chat_id = k.id
+      order by c.last_message_at desc nulls last, k.id limit ${each}) n`)
+}
