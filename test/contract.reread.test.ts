@@ -61,6 +61,23 @@ describe('V1: several statements of one transaction', () => {
     await expect(missing).rejects.toMatchObject({ code: 'schema_unavailable' })
   })
 
+  test('503 on /search while a table that it reads is locked, and while its query is cancelled', async () => {
+    const search = () => post('/search', { query: 'hello', people: ['Ines'] })
+    const { pool } = service.app.db
+    for (const table of ['messages', 'chat_sync', 'chats']) {
+      const locker = await pool.connect()
+      try {
+        await locker.query('begin')
+        await locker.query(`lock table ${table} in access exclusive mode`)
+        refused(await search(), 503, 'store_unavailable')
+      } finally {
+        await locker.query('rollback')
+        locker.release()
+      }
+    }
+    expect((await search()).status).toBe(200)
+  })
+
   test('503 where the failure before it was passed over', async () => {
     const asked = service.app.db.transaction(async (tx) => {
       await tx.rows(sql`select pg_cancel_backend(pg_backend_pid()), pg_sleep(5)`).catch(() => {})
@@ -114,6 +131,39 @@ describe('V2: a missing table switches off its feature only', () => {
       const started = await post('/chats/start', { account_id, identifier: 'somebody' })
       refused(started, 503, 'schema_unavailable')
     })
+  })
+})
+
+describe('V3: a search', () => {
+  const foreign = 'acc_nobodys'
+
+  test('400 for a query without a word, before the account is looked at', async () => {
+    for (const query of ['-x', '!!', '"…"', '-"a b"']) {
+      refused(await post('/search', { query, account_id: foreign }), 400, 'invalid_request')
+    }
+    for (const body of [{ keywords: ['--'] }, { people: ['?'] }, { cursor: 'x', query: 'x' }]) {
+      const answer = await post('/search', { ...body, account_id: foreign })
+      expect([answer.status, body]).toEqual([400, body])
+    }
+    refused(await post('/search', { query: 'x', account_id: foreign }), 403, 'account_unavailable')
+  })
+
+  test('200 where people or keywords are empty: they were not given', async () => {
+    const plain = await post('/search', { query: 'hello' })
+    expect(plain.body.match_count).toBeGreaterThan(0)
+    for (const empty of [{ people: [] }, { keywords: [] }, { people: [], keywords: [] }]) {
+      expect((await post('/search', { query: 'hello', ...empty })).body).toEqual(plain.body)
+    }
+  })
+
+  test('200 a bound of half a millisecond is exact', async () => {
+    const found = async (bound: object) =>
+      (await post('/search', { query: 'hello', account_id, chat_id, ...bound })).body.match_count
+    const at = '2026-11-01T08:01:00.000'
+    expect(await found({ time_after: `${at}Z` })).toBe(1)
+    expect(await found({ time_after: `${at}5Z` })).toBe(0)
+    expect(await found({ time_before: `${at}Z` })).toBe(0)
+    expect(await found({ time_before: `${at}5Z` })).toBe(1)
   })
 })
 
@@ -207,6 +257,41 @@ describe('V7: one pager works on every list', () => {
     const second = await get(`/events?limit=1&cursor=${first.body.next_cursor}`)
     expect(second.body).toEqual((await get('/events?limit=1&after=1')).body)
     expect(second.body.events).toMatchObject([{ sequence: 2 }])
+  })
+
+  test('200 /search pages by next_cursor: every match once, also those of one millisecond', async () => {
+    const owner = { account_id: await service.account(own.workspace_id), workspace_id: own.workspace_id }
+    const twin = { account_id: await service.account(own.workspace_id), workspace_id: own.workspace_id }
+    const texts = Array.from({ length: 12 }, (_, at) => `pageable ${at}`)
+    for (const each of [owner, twin]) await service.chat({ ...each, id: '88', texts })
+    await service.app.db.run(sql`
+      update messages set sent_at = '2026-11-01T09:00:00.123Z'
+      where chat_id = 88 and id between 3 and 9 and account_id = any(${[owner.account_id, twin.account_id]})`)
+    for (const asked of [{ query: 'pageable' }, { time_after: '2026-11-01T08:00:30Z', chat_id: undefined }]) {
+      const seen: unknown[] = []
+      const counts = new Set()
+      let cursor: unknown
+      do {
+        const { status, body } = await post('/search', { ...asked, limit: 5, ...(cursor ? { cursor } : {}) })
+        expect([status, body.error]).toEqual([200, undefined])
+        for (const { account_id, chat_id, message_id } of body.matches as Record<string, string>[]) {
+          seen.push(`${account_id} ${chat_id} ${message_id}`)
+        }
+        counts.add(body.match_count)
+        expect(body.has_more).toBe(body.next_cursor !== null)
+        cursor = body.next_cursor
+      } while (cursor)
+      expect(new Set(seen).size).toBe(seen.length)
+      expect([...counts]).toEqual([seen.length])
+      expect(seen.length).toBeGreaterThanOrEqual(24)
+    }
+  })
+
+  test('400 invalid_cursor on /search for the cursor of another search', async () => {
+    const { body } = await post('/search', { time_after: '2026-01-01', limit: 1 })
+    const other = { time_after: '2026-01-02', limit: 1, cursor: body.next_cursor }
+    refused(await post('/search', other), 400, 'invalid_cursor')
+    expect((await post('/search', { ...other, time_after: '2026-01-01', limit: 2 })).status).toBe(200)
   })
 
   test('400 for a cursor that nobody made, and for two that differ', async () => {

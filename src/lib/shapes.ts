@@ -97,10 +97,6 @@ export const cursor = z
   .optional()
   .meta({ description: '`next_cursor` of the page before.', openapi: { type: 'string' } })
 
-export const timestamp = z
-  .union([z.date(), z.iso.datetime()])
-  .meta({ openapi: { type: 'string', format: 'date-time' } })
-
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])(\d\d):(\d\d))?)?$/
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { accountId, chatId, text, time } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, text, time } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
-import { searchMessages } from './search.ts'
+import { checkSearch, searchMessages } from './search.ts'
 import { searchResult } from './search-shapes.ts'
 
 const limit = z
@@ -59,6 +59,7 @@ export const routes: readonly Route[] = [
         account_id: accountId.optional(),
         chat_id: chatId.optional(),
         limit,
+        cursor,
         people: some('Names of chats or of who wrote it; any of them.'),
         keywords: some('Words; any of them.'),
         time_after: time.optional().meta({ description: 'From this moment on.' }),
@@ -72,7 +73,8 @@ export const routes: readonly Route[] = [
         message: `must have at least one of ${conditions.join(', ')}`,
       })
       .meta({ id: 'SearchRequest', description: 'What to look for. All that is given must hold.' }),
-    errors: ['account_scope_required'],
+    check: (app, caller, { body }) => checkSearch(app, caller, body),
+    errors: ['account_scope_required', 'invalid_cursor'],
     response: searchResult,
     example: {
       body: { query: '"blue one" available' },
@@ -88,6 +90,7 @@ export const routes: readonly Route[] = [
           },
         ],
         match_count: 1,
+        next_cursor: null,
         has_more: false,
         chats: [
           {
@@ -112,6 +115,7 @@ export const routes: readonly Route[] = [
         },
       },
     },
-    handle: async (app, { accounts, body }) => ok(await searchMessages(app, accounts, body)),
+    handle: async (app, { accounts, body, checked }) =>
+      ok(await searchMessages(app, accounts, { request: body, checked })),
   }),
 ]

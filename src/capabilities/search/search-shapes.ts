@@ -1,6 +1,15 @@
 /** What a search answers. */
 import { z } from 'zod'
-import { accountIdOut, chatIdOut, count, messageIdOut, moment, momentOrNull, said } from '../../lib/wire.ts'
+import {
+  accountIdOut,
+  chatIdOut,
+  count,
+  messageIdOut,
+  moment,
+  momentOrNull,
+  pageEnd,
+  said,
+} from '../../lib/wire.ts'
 import { contextMax, excerptMax } from './excerpt.ts'
 
 const match = z
@@ -51,7 +60,7 @@ export const searchResult = z
       .literal(true)
       .optional()
       .meta({ description: 'Only there, and true, where there are more than 1,000.' }),
-    has_more: z.boolean().meta({ description: 'Whether there is another page.' }),
+    ...pageEnd,
     chats: z.array(matchedChat).meta({ description: 'The chats of the matches.' }),
     platforms_searched: z.array(z.string()).meta({ description: 'The platforms of the accounts searched.' }),
     context: said(`The matches as text, at most ${contextMax} characters.`),
