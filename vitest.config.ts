@@ -14,7 +14,12 @@ const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idem
 /** Sessions whose limits are made small. */
 const limits = ['test/limits/**/*.test.ts']
 /** Much data, or minutes of real processes: `npm run test:slow`. */
-const slow = ['src/capabilities/search/search-large.test.ts', 'test/streams.test.ts', 'test/takeover.test.ts']
+const slow = [
+  'src/capabilities/search/search-large.test.ts',
+  'test/backup-large.test.ts',
+  'test/streams.test.ts',
+  'test/takeover.test.ts',
+]
 /** Real processes that are hurt: `npm run test:faults`. */
 const faults = ['test/faults/**/*.test.ts']
 

@@ -76,4 +76,3 @@ export interface AccountKey {
 }
 
 // The search slice, which is being rewritten, still says Owner.
-export type Owner = AccountKey

@@ -1,5 +1,6 @@
 /** Everything there is, listed, and handed to the command line. */
 import { addAdminVerbs } from './cli/admin.ts'
+import { addBackupVerbs } from './cli/backup.ts'
 import { addCrmVerbs } from './cli/crm.ts'
 import { addDemoVerb } from './cli/demo-verb.ts'
 import { addGenerateVerb } from './cli/generate.ts'
@@ -26,6 +27,7 @@ await runProgram(parts, [
   addDemoVerb,
   addSandboxVerb,
   addMigrateVerb,
+  addBackupVerbs,
   addAdminVerbs,
   addCrmVerbs,
   addGenerateVerb,

@@ -38,33 +38,40 @@ export function verb<O extends object>(
     })
 }
 
-async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
+export async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', routes })
-  // If it is interrupted it still stops the server it started; what was not committed is rolled back.
+  return closing(
+    () => app.close(),
+    () => work(app),
+  )
+}
+
+/** If it is interrupted it still stops the server it started; what was not committed is rolled back. */
+export async function closing<T>(close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   let closed: Promise<void> | undefined
-  const close = () => {
-    closed ??= app.close()
+  const closeOnce = () => {
+    closed ??= close()
     return closed
   }
   let interrupted = false
   const interrupt = () => {
     interrupted = true
-    void close().finally(() => process.exit(130))
+    void closeOnce().finally(() => process.exit(130))
   }
   process.once('SIGINT', interrupt)
   process.once('SIGTERM', interrupt)
   try {
-    return await work(app)
+    return await work()
   } finally {
-    await close()
+    await closeOnce()
     // The interrupted work may fail in any way by now. It is not reported, because the process is ending.
     if (interrupted) await new Promise(() => {})
   }
 }
 
-function actor(): Actor {
+export function actor(): Actor {
   try {
     return `cli:${userInfo().username}`
   } catch {

@@ -6,7 +6,7 @@ import type pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
 import { type Database, type Db, sql } from './sql.ts'
 
-interface Migration {
+export interface Migration {
   readonly version: number
   readonly name: string
   readonly text: string
@@ -14,7 +14,7 @@ interface Migration {
 }
 
 export const migrationsDirectory = join(import.meta.dirname, 'migrations')
-const lock = 7_346_003
+export const migrationLock = 7_346_003
 
 export async function listMigrations(
   directories: readonly string[] = [migrationsDirectory],
@@ -34,20 +34,31 @@ async function readMigrations(directory: string): Promise<Migration[]> {
   )
 }
 
+export const makeMigrationsTable = `create table if not exists schema_migrations (
+  version integer primary key, name text not null, checksum text not null,
+  applied_at timestamptz not null default now())`
+
 /** Brings the database up to the code. Several processes may start at once: one works, the others wait. */
 export async function migrate(db: Database, directories?: readonly string[]): Promise<readonly string[]> {
   const migrations = await listMigrations(directories)
   const client = await db.client()
   try {
     await client.query('set lock_timeout = 0; set statement_timeout = 0')
-    await client.query('select pg_advisory_lock($1)', [lock])
-    await client.query(`create table if not exists schema_migrations (
-      version integer primary key, name text not null, checksum text not null,
-      applied_at timestamptz not null default now())`)
+    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await client.query(makeMigrationsTable)
     const { rows } = await client.query<Applied>('select version, name, checksum from schema_migrations')
     requireKnown(migrations, rows)
     const pending = migrations.filter(({ version }) => !rows.some((applied) => applied.version === version))
-    for (const migration of pending) await apply(client, migration)
+    for (const migration of pending) {
+      await client.query('begin')
+      try {
+        await applyMigration(client, migration)
+        await client.query('commit')
+      } catch (error) {
+        await client.query('rollback').catch(() => {})
+        throw error
+      }
+    }
     return pending.map(({ name }) => name)
   } finally {
     await client.end()
@@ -70,20 +81,15 @@ function requireKnown(migrations: readonly Migration[], applied: readonly Applie
   }
 }
 
-async function apply(client: pg.Client, { version, name, text, checksum }: Migration): Promise<void> {
-  await client.query('begin')
-  try {
-    await client.query(text)
-    await client.query('insert into schema_migrations (version, name, checksum) values ($1, $2, $3)', [
-      version,
-      name,
-      checksum,
-    ])
-    await client.query('commit')
-  } catch (error) {
-    await client.query('rollback').catch(() => {})
-    throw error
-  }
+/** In the transaction of the caller. */
+export async function applyMigration(client: pg.Client, migration: Migration): Promise<void> {
+  const { version, name, text, checksum } = migration
+  await client.query(text)
+  await client.query('insert into schema_migrations (version, name, checksum) values ($1, $2, $3)', [
+    version,
+    name,
+    checksum,
+  ])
 }
 
 /** Whether every migration of this code is in the database. */

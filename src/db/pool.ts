@@ -112,11 +112,11 @@ function query(
 }
 
 async function copyOut(
-  client: pg.PoolClient,
+  client: pg.ClientBase,
   ask: Ask,
   { statement, take }: { statement: Sql; take: (bytes: Buffer) => void },
 ): Promise<void> {
-  const undo = divert((client as unknown as pg.Client).connection.stream, take)
+  const undo = divert((client as pg.Client).connection.stream, take)
   try {
     await ask(client, statement)
   } finally {
@@ -136,9 +136,15 @@ interface Transaction<T> {
   readonly work: (tx: Tx) => Promise<T> | T
 }
 
+/** A transaction on a connection of somebody's own, with the limits that it was given. */
+export function transactionOn<T>(client: pg.Client, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const ask: Ask = (one, statement, form) => query(one, statement, { form, answered() {} }).catch(trace)
+  return transaction(client, { ask, begin, work })
+}
+
 /** Statements of one transaction may be under way together: after the first that fails, the others only say so. */
 async function transaction<T>(
-  client: pg.PoolClient,
+  client: pg.ClientBase,
   { ask: askOne, begin, work }: Transaction<T>,
 ): Promise<T> {
   let first: unknown

@@ -7,17 +7,27 @@ import { Refusal } from '../lib/errors.ts'
 
 /** Reads a secret of the data directory, made on the first call and then always the same. */
 export async function keepSecret(file: string): Promise<string> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  if (!existsSync(file)) {
-    // Written whole, then linked: whoever sees the file sees all of it, and the first one stays.
-    const draft = `${file}.${randomBytes(4).toString('hex')}`
-    await writeFile(draft, randomBytes(32).toString('base64url'), { mode: 0o600, flush: true })
-    await link(draft, file).catch((error) => {
-      if (error.code !== 'EEXIST') throw error
-    })
-    await rm(draft)
-  }
+  if (!existsSync(file)) await writeSecret(file, randomBytes(32).toString('base64url'))
+  return readSecret(file)
+}
+
+async function readSecret(file: string): Promise<string> {
   const secret = (await readFile(file, 'utf8')).trim()
   if (secret.length < 32) throw new Refusal(`${file} does not hold a secret. Restore it from a backup.`)
   return secret
+}
+
+export async function findSecret(file: string): Promise<string | undefined> {
+  return existsSync(file) ? readSecret(file) : undefined
+}
+
+/** Written whole, then linked: whoever sees the file sees all of it, and the first one stays. */
+export async function writeSecret(file: string, secret: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  const draft = `${file}.${randomBytes(4).toString('hex')}`
+  await writeFile(draft, secret, { mode: 0o600, flush: true })
+  await link(draft, file).catch((error) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  await rm(draft)
 }

@@ -31,8 +31,11 @@ interface Head {
   readonly hash: string
 }
 
+/** What it takes to append. A restore has no more of an App than this. */
+export type Recorder = Pick<App, 'secrets' | 'log'>
+
 /** Appends in the transaction of the change. One at a time: changes by operators are rare, so waiting costs little. */
-export async function record(app: App, tx: Tx, actor: Actor, change: Change): Promise<void> {
+export async function record(app: Recorder, tx: Tx, actor: Actor, change: Change): Promise<void> {
   const { action, target, workspace_id = null, detail = {} } = change
   const head = await lockHead(tx)
   const { at } = await tx.one<{ at: Date }>(sql`select date_trunc('milliseconds', domain_now()) as at`)

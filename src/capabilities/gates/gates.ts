@@ -1,10 +1,10 @@
 /** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
-import { type Actor, record } from '../audit/audit.ts'
+import { type Actor, type Recorder, record } from '../audit/audit.ts'
 import { requireUser } from '../users/users.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
@@ -84,15 +84,18 @@ export async function setAllowed(
 
 /** The switch that stops all sending, on every path and every process. */
 export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<{ dispatch: boolean }> {
-  await app.db.transaction(async (tx) => {
-    const changed = await tx.run(sql`
-      update settings set value = to_jsonb(${on}::boolean)
-      where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
-    if (changed > 0)
-      await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
-  })
+  await app.db.transaction((tx) => switchDispatch(app, tx, actor, on))
   await app.settings.refresh()
   return { dispatch: on }
+}
+
+/** The same together with something else. */
+export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: boolean): Promise<void> {
+  const changed = await tx.run(sql`
+    update settings set value = to_jsonb(${on}::boolean)
+    where name = 'dispatch' and value <> to_jsonb(${on}::boolean)`)
+  if (changed > 0)
+    await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
 }
 
 /** `declined`: the first start said that there is to be none, and no later start makes one by itself. */

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
-import type { Owner } from '../../contract.ts'
+import type { AccountKey } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import type { Chat, Message } from '../../platform/port.ts'
 import { storeChats } from '../chats/chats.ts'
@@ -75,11 +75,11 @@ function makeText(): string {
 
 class World {
   readonly messages = new Map<string, Stored>()
-  readonly owners: readonly Owner[]
+  readonly owners: readonly AccountKey[]
   #lastId = 0
   #edits = 0
 
-  constructor(owners: readonly Owner[]) {
+  constructor(owners: readonly AccountKey[]) {
     this.owners = owners
   }
 
@@ -92,7 +92,7 @@ class World {
     else await mergeSegments(service.app.db, owner, { force: random(2) === 0 })
   }
 
-  async #add(owner: Owner, count: number): Promise<void> {
+  async #add(owner: AccountKey, count: number): Promise<void> {
     const added = Array.from({ length: count }, (): Stored => {
       const chat_id = pick(chats)
       this.#lastId++
@@ -118,7 +118,7 @@ class World {
     while ((await countPending(owner)) > 400) await indexPending(service.app.db, owner)
   }
 
-  async #change(owner: Owner): Promise<void> {
+  async #change(owner: AccountKey): Promise<void> {
     const mine = [...this.messages.values()].filter(({ account_id }) => account_id === owner.account_id)
     for (let changes = random(12); changes > 0 && mine.length > 0; changes--) {
       const one = pick(mine)
@@ -143,7 +143,7 @@ class World {
   }
 }
 
-async function countPending({ account_id }: Owner): Promise<number> {
+async function countPending({ account_id }: AccountKey): Promise<number> {
   const rows = await service.app.db.rows(sql`select from search_pending where account_id = ${account_id}`)
   return rows.length
 }
@@ -263,7 +263,7 @@ async function check(own: Tenant, world: World): Promise<void> {
 }
 
 async function makeWorld(own: Tenant): Promise<World> {
-  const owners: Owner[] = []
+  const owners: AccountKey[] = []
   for (let at = 0; at < 2; at++) {
     const owner = { account_id: await service.account(own.workspace_id), workspace_id: own.workspace_id }
     const people = senders.map((id) => ({

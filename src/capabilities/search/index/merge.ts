@@ -2,7 +2,7 @@
  * Makes one segment of several, without what has a tombstone. Any number of processes may do this side by side: each
  * locks the segments it merges and skips those that others hold.
  */
-import type { Owner } from '../../../contract.ts'
+import type { AccountKey } from '../../../contract.ts'
 import { type Database, type Db, sql, type Tx } from '../../../db/sql.ts'
 import { encodeKeys, keyBytes, keysInPart, type Version } from './doc-keys.ts'
 import { chooseSegments } from './merge-policy.ts'
@@ -18,8 +18,8 @@ interface StoredSegment extends Segment {
 export async function findMergeable(
   db: Db,
   { except = [] }: { except?: readonly string[] } = {},
-): Promise<Owner | undefined> {
-  const rows = await db.rows<Owner & { sizes: number[]; tombstones: number; is_quiet: boolean }>(sql`
+): Promise<AccountKey | undefined> {
+  const rows = await db.rows<AccountKey & { sizes: number[]; tombstones: number; is_quiet: boolean }>(sql`
     select s.*, not exists (select from search_pending p where p.account_id = s.account_id) as is_quiet from (
       select account_id, workspace_id, array_agg(messages) as sizes,
         (select count(*)::int from search_stale t where t.account_id = s.account_id) as tombstones
@@ -44,7 +44,7 @@ export interface MergeOptions {
 /** Makes one segment of those that are worth it. False: there was nothing to do, or others hold the segments. */
 export function mergeSegments(
   db: Database,
-  owner: Owner,
+  owner: AccountKey,
   { force = false, signal }: MergeOptions = {},
 ): Promise<boolean> {
   return db.transaction(async (tx) => {
@@ -74,7 +74,7 @@ interface Merge {
   readonly signal: AbortSignal | undefined
 }
 
-async function mergeChosen(tx: Tx, owner: Owner, merge: Merge): Promise<void> {
+async function mergeChosen(tx: Tx, owner: AccountKey, merge: Merge): Promise<void> {
   const merged = await addSegment(tx, owner, {
     messages: 0,
     oldest_at: new Date(Math.min(...merge.chosen.map(({ oldest_at }) => oldest_at.getTime()))),
@@ -205,7 +205,11 @@ export function renumber({ id, word, bytes }: ListRow, docIds: NewDocIds): Float
 }
 
 /** Once no segment has these versions: all that were there have been merged without them, and newer ones never had them. */
-async function removeTombstones(tx: Tx, { account_id }: Owner, versions: readonly Version[]): Promise<void> {
+async function removeTombstones(
+  tx: Tx,
+  { account_id }: AccountKey,
+  versions: readonly Version[],
+): Promise<void> {
   if (versions.length === 0) return
   await tx.run(sql`
     delete from search_stale s using unnest(${versions.map(({ chat_id }) => chat_id)}::bigint[],

@@ -2,7 +2,7 @@
  * Messages that are in no segment yet, and how they become one. Any number of processes may do this side by side: each
  * locks the pending messages it takes and skips those that others hold.
  */
-import type { Owner } from '../../../contract.ts'
+import type { AccountKey } from '../../../contract.ts'
 import { type Database, type Db, sql } from '../../../db/sql.ts'
 import type { Candidate } from './condition.ts'
 import { byTime, encodeKeys } from './doc-keys.ts'
@@ -17,8 +17,8 @@ const batchMax = 4_000
 const charactersMax = 1_000_000
 
 /** Accounts that are to be indexed now. */
-export async function findPending(db: Db): Promise<Owner[]> {
-  return db.rows<Owner>(sql`
+export async function findPending(db: Db): Promise<AccountKey[]> {
+  return db.rows<AccountKey>(sql`
     with recursive waiting (account_id, workspace_id) as (
       (select account_id, workspace_id from search_pending order by account_id limit 1)
       union all
@@ -59,7 +59,7 @@ interface Row extends Omit<Document, 'at'> {
 }
 
 /** Makes a segment of the newest pending messages of the account. Returns how many were taken. */
-export function indexPending(db: Database, owner: Owner): Promise<number> {
+export function indexPending(db: Database, owner: AccountKey): Promise<number> {
   return db.transaction(async (tx) => {
     // Locked first and read then: an edit that comes in between waits, and its message is indexed again.
     const locked = await tx.rows<{ ctid: string; chat_id: string; id: string }>(sql`

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../../test/harness/service.ts'
-import type { Owner } from '../../../contract.ts'
+import type { AccountKey } from '../../../contract.ts'
 import { sql } from '../../../db/sql.ts'
 import type { Message } from '../../../platform/port.ts'
 import { deleteMessages, storeEdits, storeMessages } from '../../messages/messages.ts'
@@ -27,7 +27,7 @@ async function gatherAll(): Promise<void> {
   }
 }
 
-async function newOwner(): Promise<Owner> {
+async function newOwner(): Promise<AccountKey> {
   return { account_id: await service.account(own.workspace_id), workspace_id: own.workspace_id }
 }
 
@@ -47,7 +47,7 @@ function messageOf(id: number, text: string, edit = 0): Message {
   }
 }
 
-function put(owner: Owner, messages: readonly Message[]): Promise<unknown> {
+function put(owner: AccountKey, messages: readonly Message[]): Promise<unknown> {
   return service.app.db.transaction((tx) =>
     storeMessages(
       tx,
@@ -57,19 +57,19 @@ function put(owner: Owner, messages: readonly Message[]): Promise<unknown> {
   )
 }
 
-function edit(owner: Owner, message: Message): Promise<unknown> {
+function edit(owner: AccountKey, message: Message): Promise<unknown> {
   return service.app.db.transaction((tx) =>
     storeEdits(tx, owner, [{ chat_id: '42', message, announce: false }]),
   )
 }
 
-function remove(owner: Owner, id: number): Promise<unknown> {
+function remove(owner: AccountKey, id: number): Promise<unknown> {
   return service.app.db.transaction((tx) =>
     deleteMessages(tx, owner, [{ chat_id: '42', message_ids: [String(id)] }]),
   )
 }
 
-async function find({ account_id }: Owner, query: string): Promise<{ ids: number[]; count: number }> {
+async function find({ account_id }: AccountKey, query: string): Promise<{ ids: number[]; count: number }> {
   const { status, body } = await service.post('/search', {
     key: own.key,
     body: { query, account_id, limit: 100 },
@@ -79,13 +79,13 @@ async function find({ account_id }: Owner, query: string): Promise<{ ids: number
   return { ids: matches.map(({ message_id }) => Number(message_id)), count: body.match_count as number }
 }
 
-async function countStale({ account_id }: Owner): Promise<number> {
+async function countStale({ account_id }: AccountKey): Promise<number> {
   const { count } = await service.app.db.one<{ count: number }>(sql`
     select count(*)::int as count from search_stale where account_id = ${account_id}`)
   return count
 }
 
-async function listSegments({ account_id }: Owner): Promise<number[]> {
+async function listSegments({ account_id }: AccountKey): Promise<number[]> {
   const rows = await service.app.db.rows<{ messages: number }>(sql`
     select messages from search_segments where account_id = ${account_id} order by id`)
   return rows.map(({ messages }) => messages)

@@ -1,5 +1,5 @@
 /** Writes a segment: its row, which message each docId stands for, and its posting lists. */
-import type { Owner } from '../../../contract.ts'
+import type { AccountKey } from '../../../contract.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 import { keyBytes, keysInPart, timeAt } from './doc-keys.ts'
 import type { PostingLists } from './indexer.ts'
@@ -20,7 +20,7 @@ export interface Segment {
 
 export async function addSegment(
   tx: Tx,
-  { account_id, workspace_id }: Owner,
+  { account_id, workspace_id }: AccountKey,
   { messages, oldest_at, newest_at }: Segment,
 ): Promise<string> {
   const { id } = await tx.one<{ id: string }>(sql`

@@ -1,0 +1,202 @@
+/** Backups of the embedded database, and what has to happen after any restore before messages go out again. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { renewGeneration } from '../access/ledger/restore-counter.ts'
+import type { App } from '../app.ts'
+import { type Actor, type Recorder, record } from '../capabilities/audit/audit.ts'
+import { switchDispatch } from '../capabilities/gates/gates.ts'
+import { readConfig } from '../config.ts'
+import { type BackupFacts, writeBackup } from '../db/backup.ts'
+import {
+  type BackupEnd,
+  type BackupHeader,
+  backupFormat,
+  type OpenBackup,
+  openBackup,
+} from '../db/backup-file.ts'
+import { openEmbedded } from '../db/embedded.ts'
+import { openDatabase } from '../db/pool.ts'
+import { requireSteps, restoreBackup } from '../db/restore.ts'
+import { findSecret, keepSecret, writeSecret } from '../db/secret-file.ts'
+import type { Database, Tx } from '../db/sql.ts'
+import { Refusal } from '../lib/errors.ts'
+import { Secrets } from '../lib/secrets.ts'
+import { makeLogger } from './log.ts'
+import { print } from './output.ts'
+import { platformVariables } from './platforms.ts'
+import { withProgress } from './progress.ts'
+import type { Parts } from './service.ts'
+import { actor, closing, type Shared, verb, withApp } from './verbs.ts'
+
+const next =
+  'Sending is off. Start the service with the ledger/ folders of every worker that worked on the database before, look at ' +
+  '`parley operation list --ambiguous`, then say `parley dispatch on`.'
+
+export function addBackupVerbs(program: Command, parts: Parts): void {
+  verb<Shared>(
+    program,
+    'backup <file>',
+    'write the embedded database and its secret into a new file',
+    (app, actor, { dataDir }, file = '') => backUp(app, actor, { data_dir: dataDir, file }),
+  ).addHelpText('after', backupHelp)
+  program
+    .command('restore [file]')
+    .description('make an empty embedded database out of a backup; sending stays off')
+    .option(
+      '--mark',
+      'the database was restored with other tools: switch sending off and tell its workers',
+      false,
+    )
+    .option('--json', 'print one JSON document', false)
+    .addHelpText('after', restoreHelp)
+    .action(async (file: string | undefined, _, command: Command) => {
+      const options = command.optsWithGlobals<Shared & { mark: boolean }>()
+      if (options.mark === (file !== undefined)) command.error('error: name a file, or say --mark')
+      const result =
+        file === undefined
+          ? await withApp(options, (app) => markRestored(app, actor()))
+          : await restore(file, { data_dir: options.dataDir, migrations: parts.migrations })
+      await print(result, options)
+    })
+}
+
+const backupHelp = `
+The service may run meanwhile: the file holds what was there at one moment. It is readable by its owner only, because the
+secret of the instance is in it, unless PARLEY_SECRET keeps that elsewhere. The journals in ledger/ are not: they stay
+with their worker. With DATABASE_URL use the tools of that database.`
+
+const restoreHelp = `
+Into a data directory that has no workspace yet, with no service running on it. Journals in its ledger/ stay where they
+are. After a restore sending is off: what was sent since the backup was made is known to the journals only.`
+
+async function backUp(app: App, actor: Actor, { data_dir, file }: { data_dir: string; file: string }) {
+  requireEmbedded(app.config)
+  const secret = app.config.secret === undefined ? await keepSecret(join(data_dir, 'secret')) : null
+  const header = { parley_version: await readVersion(), secret, secret_id: idOf(app.secrets) }
+  const made = ({ bytes, tables }: BackupFacts) =>
+    app.db.transaction((tx) =>
+      record(app, tx, actor, {
+        action: 'backup.made',
+        target: 'instance',
+        detail: { bytes, ...summary(tables) },
+      }),
+    )
+  const { bytes, tables } = await withProgress('Backing up', writeBackup(app.db, file, { header, made }))
+  return { file, bytes, tables: tables.length, rows: sum(tables) }
+}
+
+function requireEmbedded({ database }: Pick<App['config'], 'database'>): void {
+  if (database.kind === 'embedded') return
+  throw new Refusal(
+    'The database of DATABASE_URL is backed up and restored with its own tools, such as pg_dump and pg_restore. ' +
+      'After a restore, say `parley restore --mark`.',
+  )
+}
+
+async function restore(
+  file: string,
+  { data_dir, migrations }: { data_dir: string; migrations: readonly string[] },
+) {
+  const config = readConfig(process.env, platformVariables)
+  requireEmbedded(config)
+  const backup = await withProgress('Checking the backup', openBackup(file))
+  try {
+    const steps = await requireSteps(backup, migrations)
+    const secret = await requireSecret(backup.header, { given: config.secret, data_dir })
+    // Nothing has been written so far.
+    const embedded = await openEmbedded({ data_dir, claim: 'service' })
+    const db = openDatabase(embedded.connection, { pool_size: 1 })
+    const close = async () => {
+      await db.close()
+      await embedded.close()
+    }
+    const finish = async (tx: Tx, end: BackupEnd) => {
+      await noteRestore(tx, { secret, header: backup.header, end })
+      // Before the commit: without it the restored database would be of no use, and it is never written again.
+      if (config.secret === undefined) await writeSecret(join(data_dir, 'secret'), secret)
+    }
+    return await closing(close, () => load(db, backup, { steps, finish }))
+  } finally {
+    await backup.close()
+  }
+}
+
+async function load(db: Database, backup: OpenBackup, how: Parameters<typeof restoreBackup>[2]) {
+  const { tables } = await withProgress('Restoring', restoreBackup(db, backup, how))
+  const { made_at, parley_version } = backup.header
+  return { made_at, parley_version, tables: tables.length, rows: sum(tables), dispatch: false, next }
+}
+
+async function noteRestore(
+  tx: Tx,
+  { secret, header, end }: { secret: string; header: BackupHeader; end: BackupEnd },
+): Promise<void> {
+  const app = { secrets: new Secrets(secret), log: makeLogger('silent') }
+  const { made_at, parley_version } = header
+  await leaveGeneration(app, tx, actor(), {
+    action: 'restore.done',
+    detail: { made_at, parley_version, ...summary(end.tables) },
+  })
+}
+
+/** The secret it needs: the backup's own, which must not meet another one. */
+async function requireSecret(
+  { secret, secret_id }: BackupHeader,
+  { given, data_dir }: { given: string | undefined; data_dir: string },
+): Promise<string> {
+  const path = join(data_dir, 'secret')
+  const present = given ?? (await findSecret(path))
+  const wanted = present ?? secret
+  if (wanted === null) {
+    throw new Refusal(
+      'The backup was made with PARLEY_SECRET and does not hold it. Set PARLEY_SECRET to the same value.',
+    )
+  }
+  if (idOf(new Secrets(wanted)) === secret_id) return wanted
+  throw new Refusal(
+    given === undefined
+      ? `${path} is not the secret that the backup was made with. Move it away, or name another --data-dir.`
+      : 'PARLEY_SECRET is not the secret that the backup was made with.',
+  )
+}
+
+/** Told by a subkey that is used for nothing else. */
+function idOf(secrets: Secrets): string {
+  return secrets.sign('backup', 'secret').toString('hex')
+}
+
+async function markRestored(app: App, actor: Actor) {
+  await app.db.transaction((tx) => leaveGeneration(app, tx, actor, { action: 'restore.marked', detail: {} }))
+  await app.settings.refresh()
+  return { dispatch: false, next }
+}
+
+/** Every worker takes a database of another generation for one that has forgotten what was sent. */
+async function leaveGeneration(
+  app: Recorder,
+  tx: Tx,
+  actor: Actor,
+  { action, detail }: { action: string; detail: Readonly<Record<string, unknown>> },
+): Promise<void> {
+  const { id, generation } = await renewGeneration(tx)
+  await switchDispatch(app, tx, actor, false)
+  await record(app, tx, actor, {
+    action,
+    target: 'instance',
+    detail: { ...detail, instance_id: id, generation },
+  })
+}
+
+function summary(tables: BackupEnd['tables']) {
+  return { format: backupFormat, tables: tables.length, rows: sum(tables) }
+}
+
+function sum(tables: BackupEnd['tables']): number {
+  return tables.reduce((total, { rows }) => total + rows, 0)
+}
+
+async function readVersion(): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')
+  return JSON.parse(text).version
+}

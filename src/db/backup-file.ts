@@ -1,0 +1,269 @@
+/**
+ * The file of a backup: a line with the format, a gzip stream of frames, and a line with the SHA-256 of all before it. The
+ * last line is checked before anything is made of the rest, so a file that was cut off or altered restores nothing.
+ *
+ * A frame is its kind (a byte), its length (four bytes) and its content: one header, then for each table its name and
+ * columns, its rows as PostgreSQL writes them, and one frame with the counts.
+ */
+import { createHash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { z } from 'zod'
+import { Refusal } from '../lib/errors.ts'
+import { freeBuffer } from '../lib/free-buffer.ts'
+
+export const backupFormat = 1
+const magic = 'parley-backup '
+const firstLine = `${magic}${backupFormat}\n`
+/** `sha256`, a blank, 64 digits, a line feed. */
+const lastLineBytes = 6 + 1 + 64 + 1
+const blockBytes = 64 * 1024
+const frameHeadBytes = 5
+const frameBytesMax = 4 * 1024 * 1024
+/** Text and hexadecimal digits: higher levels take several times as long for a few per cent. */
+const gzipLevel = 3
+
+const kinds = { header: 0x48, table: 0x54, rows: 0x52, end: 0x45 } as const
+
+const header = z.object({
+  parley_version: z.string(),
+  made_at: z.string(),
+  migrations: z.array(z.object({ name: z.string(), checksum: z.string() })),
+  /** Of the data directory; null when the environment has given it, which keeps it elsewhere. */
+  secret: z.string().min(32).nullable(),
+  /** Tells whether a secret is the one, and nothing else. */
+  secret_id: z.string(),
+})
+const table = z.object({ name: z.string(), columns: z.array(z.string()) })
+const end = z.object({
+  tables: z.array(z.object({ name: z.string(), rows: z.int() })),
+  sequences: z.array(z.object({ name: z.string(), last_value: z.string(), is_called: z.boolean() })),
+})
+
+export type BackupHeader = Readonly<z.infer<typeof header>>
+export type BackupTable = Readonly<z.infer<typeof table>>
+export type BackupEnd = Readonly<z.infer<typeof end>>
+
+/** Writes frames into a file that is open and empty. */
+export class BackupWriter {
+  readonly #gzip = createGzip({ level: gzipLevel, chunkSize: blockBytes })
+  readonly #done: Promise<void>
+  #block = Buffer.allocUnsafeSlow(blockBytes)
+  #used = frameHeadBytes
+  #drained: Promise<void> | undefined
+  #failure: Error | undefined
+
+  constructor(file: FileHandle) {
+    const hash = createHash('sha256').update(firstLine)
+    this.#done = pipeline(this.#gzip, async (zipped: AsyncIterable<Buffer>) => {
+      await file.writeFile(firstLine)
+      for await (const bytes of zipped) {
+        hash.update(bytes)
+        await file.writeFile(bytes)
+      }
+      await file.writeFile(`sha256 ${hash.digest('hex')}\n`)
+      await file.sync()
+    })
+    this.#done.catch((error) => {
+      this.#failure = error
+    })
+  }
+
+  /** Why it cannot go on, if so. A connection that is cut because of it says less. */
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  header(header: BackupHeader): void {
+    this.#frame(kinds.header, Buffer.from(JSON.stringify(header)))
+  }
+
+  table(table: BackupTable): void {
+    this.#frame(kinds.table, Buffer.from(JSON.stringify(table)))
+  }
+
+  /** Rows are gathered into blocks, however long one is. A promise asks to wait. */
+  rows(bytes: Buffer): Promise<void> | undefined {
+    for (let at = 0; at < bytes.length; ) {
+      const copied = bytes.copy(this.#block, this.#used, at)
+      at += copied
+      this.#used += copied
+      if (this.#used === blockBytes) this.#flush()
+    }
+    return this.#drained
+  }
+
+  /** Resolves when everything is on the disk. */
+  async end(end: BackupEnd): Promise<void> {
+    this.#frame(kinds.end, Buffer.from(JSON.stringify(end)))
+    this.#gzip.end()
+    await this.#done
+  }
+
+  /** Gives the file up. */
+  async abandon(): Promise<void> {
+    this.#gzip.destroy()
+    await this.#done.catch(() => {})
+  }
+
+  #frame(kind: number, content: Buffer): void {
+    this.#flush()
+    this.#write(Buffer.concat([frameHead(kind, content.length), content]))
+  }
+
+  #flush(): void {
+    const length = this.#used - frameHeadBytes
+    if (length === 0) return
+    const block = this.#block
+    frameHead(kinds.rows, length).copy(block)
+    this.#write(block.subarray(0, this.#used), () => freeBuffer(block))
+    this.#block = Buffer.allocUnsafeSlow(blockBytes)
+    this.#used = frameHeadBytes
+  }
+
+  #write(bytes: Buffer, written?: () => void): void {
+    if (this.#gzip.write(bytes, written) || this.#drained) return
+    this.#drained = this.#untilDrained()
+    // Whoever waits is told; if nobody does, the end of the file tells it.
+    this.#drained.catch(() => {})
+  }
+
+  async #untilDrained(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#gzip.once('drain', resolve)
+    // A full disk never drains: its error ends the wait.
+    await Promise.race([promise, this.#done])
+    this.#drained = undefined
+  }
+}
+
+function frameHead(kind: number, length: number): Buffer {
+  const head = Buffer.from([kind, 0, 0, 0, 0])
+  head.writeUInt32BE(length, 1)
+  return head
+}
+
+export type BackupPart =
+  | { readonly kind: 'header'; readonly header: BackupHeader }
+  | { readonly kind: 'table'; readonly table: BackupTable }
+  | { readonly kind: 'rows'; readonly bytes: Buffer }
+  | { readonly kind: 'end'; readonly end: BackupEnd }
+
+/** A backup that is whole: its checksum was right when it was opened. */
+export interface OpenBackup {
+  readonly header: BackupHeader
+  /** Everything in its order, from the beginning. */
+  parts(): AsyncGenerator<BackupPart, void>
+  close(): Promise<void>
+}
+
+export async function openBackup(path: string): Promise<OpenBackup> {
+  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    throw new Refusal(
+      error.code === 'ENOENT'
+        ? `There is no file ${path}.`
+        : `The file ${path} cannot be read (${error.code}).`,
+    )
+  })
+  try {
+    const end = await requireWhole(file, path)
+    const parts = () => readParts(file, { path, end })
+    const first = await parts().next()
+    if (first.done || first.value.kind !== 'header') throw damaged(path)
+    return { header: first.value.header, parts, close: () => file.close() }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+function damaged(path: string): Refusal {
+  return new Refusal(
+    `The backup ${path} is not whole: it was cut off or altered. Nothing was restored; use another one.`,
+  )
+}
+
+/** Where its frames end. Reads all of it once. */
+async function requireWhole(file: FileHandle, path: string): Promise<number> {
+  const found = await file.stat()
+  if (!found.isFile()) throw new Refusal(`${path} is not a backup of Parley.`)
+  const head = await readAt(file, 0, firstLine.length)
+  const format = /^parley-backup (\d+)\n/.exec(head.toString('latin1'))
+  if (!head.toString('latin1').startsWith(magic)) throw new Refusal(`${path} is not a backup of Parley.`)
+  if (format && Number(format[1]) > backupFormat) {
+    throw new Refusal(`The backup ${path} was made by a newer Parley. Restore it with that one.`)
+  }
+  const end = found.size - lastLineBytes
+  if (!format || end < firstLine.length) throw damaged(path)
+  const hash = createHash('sha256')
+  for await (const bytes of file.createReadStream({ start: 0, end: end - 1, autoClose: false }))
+    hash.update(bytes)
+  const last = (await readAt(file, end, lastLineBytes)).toString('latin1')
+  if (last !== `sha256 ${hash.digest('hex')}\n`) throw damaged(path)
+  return end
+}
+
+async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, position)
+  return buffer.subarray(0, bytesRead)
+}
+
+async function* readParts(
+  file: FileHandle,
+  { path, end }: { path: string; end: number },
+): AsyncGenerator<BackupPart, void> {
+  const zipped = file.createReadStream({ start: firstLine.length, end: end - 1, autoClose: false })
+  const gunzip = createGunzip({ chunkSize: blockBytes })
+  const done = pipeline(zipped, gunzip)
+  done.catch(() => {})
+  try {
+    yield* parseFrames(gunzip)
+  } catch (error) {
+    // Only a file that somebody has made by hand comes this far with something wrong in it.
+    const { code } = error as NodeJS.ErrnoException
+    const ours = error instanceof SyntaxError || error instanceof z.ZodError || code?.startsWith('Z_')
+    throw ours ? damaged(path) : error
+  } finally {
+    gunzip.destroy()
+    await done.catch(() => {})
+  }
+}
+
+/** Rows are handed on as they come; what is JSON is gathered first. */
+async function* parseFrames(stream: AsyncIterable<Buffer>): AsyncGenerator<BackupPart, void> {
+  let head = Buffer.alloc(0)
+  let content: Buffer[] = []
+  let left = 0
+  for await (const piece of stream) {
+    for (let at = 0; at < piece.length; ) {
+      if (head.length < frameHeadBytes) {
+        const more = piece.subarray(at, at + frameHeadBytes - head.length)
+        head = Buffer.concat([head, more])
+        at += more.length
+        if (head.length < frameHeadBytes) break
+        left = head.readUInt32BE(1)
+        if (left === 0 || left > frameBytesMax) throw new SyntaxError('A frame has no such length.')
+        continue
+      }
+      const part = piece.subarray(at, at + left)
+      at += part.length
+      left -= part.length
+      if (head[0] === kinds.rows) yield { kind: 'rows', bytes: part }
+      else content.push(Buffer.from(part))
+      if (left > 0) continue
+      if (head[0] !== kinds.rows) yield parseContent(head[0], Buffer.concat(content))
+      head = Buffer.alloc(0)
+      content = []
+    }
+  }
+  if (head.length > 0) throw new SyntaxError('The last frame is not whole.')
+}
+
+function parseContent(kind: number | undefined, content: Buffer): BackupPart {
+  const value = JSON.parse(content.toString('utf8'))
+  if (kind === kinds.header) return { kind: 'header', header: header.parse(value) }
+  if (kind === kinds.table) return { kind: 'table', table: table.parse(value) }
+  if (kind === kinds.end) return { kind: 'end', end: end.parse(value) }
+  throw new SyntaxError('A frame is of no known kind.')
+}

@@ -1,0 +1,173 @@
+/** Writes everything the database holds into one file, as it was at one moment. */
+import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { type FileHandle, link, lstat, open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type pg from 'pg'
+import { Refusal } from '../lib/errors.ts'
+import { type BackupEnd, type BackupHeader, type BackupTable, BackupWriter } from './backup-file.ts'
+import { copyRows } from './copy-stream.ts'
+import type { Database } from './sql.ts'
+
+/** Migrations make the first themselves; of the second nothing is true any more after a restore. Unlogged tables are left out as well. */
+const leftOut = ['schema_migrations', 'workers']
+
+/** A backup takes as long as it takes. Values are written and read the same way whatever a server is set to. */
+export const patience = `
+  set lock_timeout = 0; set statement_timeout = 0; set idle_in_transaction_session_timeout = 0;
+  set client_encoding = 'UTF8'; set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres';
+  set extra_float_digits = 1; set bytea_output = 'hex'; set search_path = public`
+
+export interface BackupFacts {
+  readonly bytes: number
+  readonly tables: BackupEnd['tables']
+}
+
+type HeaderOfCaller = Pick<BackupHeader, 'parley_version' | 'secret' | 'secret_id'>
+
+/**
+ * The file has a temporary name until it is whole and on the disk. `made` runs before it gets its own: a file with all the
+ * data must not be there without a trace of who made it.
+ */
+export async function writeBackup(
+  db: Database,
+  path: string,
+  { header, made }: { header: HeaderOfCaller; made: (facts: BackupFacts) => Promise<void> },
+): Promise<BackupFacts> {
+  await requireAbsent(path)
+  const draft = `${path}.${randomBytes(4).toString('hex')}.partial`
+  const file = await open(draft, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    throw new Refusal(`The file ${path} cannot be made (${error.code}).`)
+  })
+  // Also when the process is interrupted: half of a backup is of no use to its owner.
+  const forget = () => rmSync(draft, { force: true })
+  process.once('exit', forget)
+  try {
+    const { tables } = await fill(db, file, header)
+    const { size } = await file.stat()
+    const facts = { bytes: size, tables }
+    await made(facts)
+    await publish(draft, path)
+    return facts
+  } finally {
+    await file.close()
+    await rm(draft, { force: true })
+    process.off('exit', forget)
+  }
+}
+
+async function requireAbsent(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined)
+  if (found) throw exists(path)
+}
+
+function exists(path: string): Refusal {
+  return new Refusal(`${path} is there already, and a backup overwrites nothing. Give it another name.`)
+}
+
+/** A link does not replace what is there, as a rename would. */
+async function publish(draft: string, path: string): Promise<void> {
+  await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EEXIST' ? exists(path) : new Refusal(`${path} cannot be made (${error.code}).`)
+  })
+  const directory = await open(dirname(path), 'r')
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+async function fill(db: Database, file: FileHandle, header: HeaderOfCaller): Promise<BackupEnd> {
+  const client = await db.client()
+  const writer = new BackupWriter(file)
+  try {
+    await client.query(patience)
+    await client.query('begin isolation level repeatable read read only')
+    writer.header({ ...(await readState(client)), ...header })
+    const tables = []
+    for (const table of await listTables(client)) {
+      writer.table(table)
+      const rows = await copyRows(client, `copy ${listOf(table)} to stdout`, (row) => writer.rows(row))
+      tables.push({ name: table.name, rows })
+    }
+    // Sequences know no snapshot: read last, they are beyond every row that was copied.
+    const end = { tables, sequences: await readSequences(client) }
+    await writer.end(end)
+    return end
+  } catch (error) {
+    throw refusalOf(writer.failure ?? error)
+  } finally {
+    await writer.abandon()
+    await client.end()
+  }
+}
+
+/** What a disk says is for the operator; anything else stays what it is. */
+function refusalOf(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG' || code === 'EIO') {
+    return new Refusal(`The backup could not be written (${code}). Nothing is left of it.`)
+  }
+  return error
+}
+
+async function readState(client: pg.Client): Promise<Pick<BackupHeader, 'made_at' | 'migrations'>> {
+  const { rows } = await client.query(`
+    select clock_timestamp() as made_at,
+      (select json_agg(json_build_object('name', name, 'checksum', checksum) order by version)
+       from schema_migrations) as migrations`)
+  return { ...rows[0], made_at: rows[0].made_at.toISOString() }
+}
+
+/** The tables of a backup and their columns, each after those that it refers to. */
+export async function listTables(client: pg.Client): Promise<BackupTable[]> {
+  const { rows } = await client.query<BackupTable & { needs: readonly string[] }>(
+    `
+    select c.relname as name,
+      (select array_agg(attname::text order by attnum) from pg_attribute
+       where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns,
+      array(select distinct f.relname::text from pg_constraint k join pg_class f on f.oid = k.confrelid
+       where k.conrelid = c.oid and k.contype = 'f' and f.oid <> c.oid) as needs
+    from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relpersistence = 'p'
+      and c.relname <> all($1)
+    order by c.relname`,
+    [leftOut],
+  )
+  const sorted: BackupTable[] = []
+  let left = rows
+  while (left.length > 0) {
+    const names = new Set(left.map(({ name }) => name))
+    const next = left.filter(({ needs }) => !needs.some((need) => names.has(need)))
+    if (next.length === 0)
+      throw new Error(`Tables refer to each other in a circle: ${[...names].join(', ')}.`)
+    sorted.push(...next.map(({ name, columns }) => ({ name, columns })))
+    left = left.filter((table) => !next.includes(table))
+  }
+  return sorted
+}
+
+/** A table and its columns as COPY wants them. Names are those of the catalogs. */
+export function listOf({ name, columns }: BackupTable): string {
+  const quoted = [name, ...columns].map((word) => `"${word.replaceAll('"', '""')}"`)
+  return `public.${quoted[0]} (${quoted.slice(1).join(', ')})`
+}
+
+async function readSequences(client: pg.Client): Promise<BackupEnd['sequences']> {
+  const sequences = []
+  for (const name of await listSequences(client)) {
+    const { rows } = await client.query(
+      `select last_value::text, is_called from public."${name.replaceAll('"', '""')}"`,
+    )
+    sequences.push({ name, ...rows[0] })
+  }
+  return sequences
+}
+
+export async function listSequences(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(`
+    select relname as name from pg_class
+    where relnamespace = 'public'::regnamespace and relkind = 'S' and relpersistence = 'p' order by relname`)
+  return rows.map(({ name }) => name)
+}

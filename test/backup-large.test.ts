@@ -1,0 +1,91 @@
+/** A backup and a restore of 200 MB take no more memory than small ones. */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { writeBackup } from '../src/db/backup.ts'
+import { openBackup } from '../src/db/backup-file.ts'
+import { openDatabase } from '../src/db/pool.ts'
+import { requireSteps, restoreBackup } from '../src/db/restore.ts'
+import { type Database, sql } from '../src/db/sql.ts'
+import { newId } from '../src/lib/ids.ts'
+import { copyDatabase, type TestDatabase } from './harness/database.ts'
+
+const chunks = 200
+const chunkBytes = 1024 ** 2
+const growthMax = 64 * 1024 ** 2
+
+let directory: string
+const copies: TestDatabase[] = []
+const databases: Database[] = []
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'parley-large-'))
+})
+afterAll(async () => {
+  for (const db of databases) await db.close()
+  for (const copy of copies) await copy.drop()
+  await rm(directory, { recursive: true, force: true })
+})
+
+async function database(): Promise<Database> {
+  const copy = await copyDatabase()
+  const db = openDatabase({ connectionString: copy.url }, { pool_size: 2 })
+  copies.push(copy)
+  databases.push(db)
+  return db
+}
+
+const header = { parley_version: '0.0.0', secret: null, secret_id: 'which' }
+
+async function backUp(db: Database, name: string): Promise<number> {
+  const { bytes } = await writeBackup(db, join(directory, name), { header, made: async () => {} })
+  return bytes
+}
+
+async function restore(db: Database, name: string): Promise<void> {
+  const backup = await openBackup(join(directory, name))
+  const steps = await requireSteps(backup)
+  await restoreBackup(db, backup, { steps, finish: async () => {} })
+  await backup.close()
+}
+
+async function growth(work: () => Promise<unknown>): Promise<number> {
+  const base = process.memoryUsage().rss
+  let peak = base
+  const timer = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().rss)
+  }, 5)
+  await work()
+  clearInterval(timer)
+  return Math.max(peak, process.memoryUsage().rss) - base
+}
+
+test('the process grows by less than 64 MB', { timeout: 300_000 }, async () => {
+  const source = await database()
+  const target = await database()
+  // What is loaded and compiled once is not what is asked about.
+  await backUp(source, 'warm')
+  await restore(target, 'warm')
+  const [file_id, workspace_id, bytes] = [newId(), newId(), randomBytes(chunkBytes)]
+  await source.run(
+    sql`insert into file_chunks (file_id, n, workspace_id, bytes) values (${file_id}, 0, ${workspace_id}, ${bytes})`,
+  )
+  for (let n = 1; n < chunks; n++) {
+    await source.run(
+      sql`insert into file_chunks (file_id, n, workspace_id, bytes) select file_id, ${n}, workspace_id, bytes from file_chunks where n = 0`,
+    )
+  }
+  const backing = await growth(async () =>
+    expect(await backUp(source, 'large')).toBeGreaterThan(chunks * chunkBytes),
+  )
+  const restoring = await growth(() => restore(target, 'large'))
+  expect(backing).toBeLessThan(growthMax)
+  expect(restoring).toBeLessThan(growthMax)
+  expect(
+    await target.one(sql`select count(*)::int as n, sum(length(bytes))::float as size from file_chunks`),
+  ).toEqual({
+    n: chunks,
+    size: chunks * chunkBytes,
+  })
+})

@@ -1,0 +1,280 @@
+/** `parley backup` and `parley restore` as an operator uses them, on a demo that is alive. */
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openEmbedded } from '../src/db/embedded.ts'
+import { openDatabase } from '../src/db/pool.ts'
+import { type Database, sql } from '../src/db/sql.ts'
+import { patchEnv } from './faults/patch.ts'
+import { copyDatabase } from './harness/database.ts'
+import { endProcesses, type Parley, runParley, serversOf, spawnParley, until } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
+import { testSecret } from './harness/worker.ts'
+
+let home: string
+let source: string
+let target: string
+beforeAll(async () => {
+  home = await makeScratch('parley-backups-')
+  await chmod(home, 0o755)
+  source = join(home, 'source')
+  target = join(home, 'target')
+})
+afterAll(async () => {
+  await endProcesses()
+  for (const pid of await serversOf(home)) process.kill(pid, 'SIGKILL')
+  await until('every server is gone', 30_000, async () => (await serversOf(home)).length === 0)
+  await rm(home, { recursive: true, force: true })
+})
+
+const file = (name: string) => join(home, name)
+const start = (data_dir: string) => spawnParley(['start', '--port', '0', '--data-dir', data_dir])
+
+async function stop(service: Parley): Promise<void> {
+  service.signal('SIGTERM')
+  expect(await service.exit()).toMatchObject({ code: 0 })
+}
+
+async function json<T>(...args: readonly string[]): Promise<T> {
+  const { code, stdout, stderr } = await runParley([...args, '--json'])
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout) as T
+}
+
+async function inspect<T>(data_dir: string, work: (db: Database) => Promise<T>): Promise<T> {
+  const embedded = await openEmbedded({ data_dir, claim: 'command' })
+  const db = openDatabase(embedded.connection, { pool_size: 2 })
+  try {
+    return await work(db)
+  } finally {
+    await db.close()
+    await embedded.close()
+  }
+}
+
+interface Instance {
+  readonly id: string
+  readonly generation: string
+  readonly dispatch: boolean
+}
+
+const readInstance = (db: Database) =>
+  db.one<Instance>(sql`
+    select id, generation, (select value = 'true'::jsonb from settings where name = 'dispatch') as dispatch from instance`)
+
+/** Every row of every table that a restore leaves alone. */
+async function readAll(db: Database): Promise<Record<string, readonly string[]>> {
+  const tables = await db.rows<{ name: string }>(sql`
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+      and relname not in ('workers', 'request_log', 'schema_migrations', 'instance', 'settings', 'audit')`)
+  const found: Record<string, readonly string[]> = {}
+  for (const { name } of tables) {
+    const { rows } = await db.pool.query(`select t::text as row from "${name}" t order by 1`)
+    found[name] = rows.map(({ row }) => row)
+  }
+  return found
+}
+
+const actionsOf = async (data_dir: string) =>
+  inspect(data_dir, async (db) =>
+    (await db.rows<{ action: string }>(sql`select action from audit order by seq`)).map(
+      ({ action }) => action,
+    ),
+  )
+
+async function ask<T>(base: string, key: string, path: string, body?: object) {
+  const response = await fetch(`${base}/api/v1${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      ...(path === '/messages' && { 'idempotency-key': 'once' }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, body: (await response.json()) as T }
+}
+
+interface Found {
+  readonly matches: readonly { readonly account_id: string; readonly chat_id: string }[]
+  readonly match_count: number
+  readonly completeness?: { readonly complete: boolean }
+}
+
+const search = (base: string, key: string, more: object) =>
+  ask<Found>(base, key, '/search', { time_after: '2000-01-01T00:00:00Z', limit: 100, ...more })
+
+describe('parley backup and restore', () => {
+  let key: string
+  let madeAt: Date
+  let before: Record<string, readonly string[]>
+  let was: Instance
+
+  test('a backup is made while the service runs, and noted down', async () => {
+    const service = start(source)
+    const base = await service.ready()
+    key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
+    await until('the history is there', 60_000, async () => {
+      const { body } = await search(base, key, {})
+      return body.completeness?.complete === true && body.match_count > 0
+    })
+    const made = await json<{ rows: number }>('backup', file('running'), '--data-dir', source)
+    expect(made.rows).toBeGreaterThan(500)
+    expect((await stat(file('running'))).mode & 0o777).toBe(0o600)
+    expect((await ask(base, key, '/me')).status).toBe(200)
+    const running = await runParley(['restore', file('running'), '--data-dir', source])
+    expect([running.code, running.stderr]).toEqual([1, expect.stringContaining('is running on')])
+    await stop(service)
+    expect((await actionsOf(source)).at(-1)).toBe('backup.made')
+  })
+
+  test('a backup is made while it does not; a file that is there is refused', async () => {
+    ;[before, was] = await inspect(source, async (db) => [await readAll(db), await readInstance(db)])
+    madeAt = new Date()
+    await json('backup', file('stopped'), '--data-dir', source)
+    const again = await runParley(['backup', file('stopped'), '--data-dir', source])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('overwrites nothing')])
+    expect((await readdir(home)).sort()).toEqual(['running', 'source', 'stopped'])
+    expect(await serversOf(source)).toEqual([])
+  })
+
+  test('an altered file makes no data directory', async () => {
+    const bytes = await readFile(file('stopped'))
+    bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 4, bytes.length >> 1)
+    await writeFile(file('altered'), bytes)
+    const { code, stderr } = await runParley(['restore', file('altered'), '--data-dir', target])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('cut off or altered')])
+    expect(await readdir(home)).not.toContain('target')
+  })
+
+  test('a directory with another secret is refused', async () => {
+    await mkdir(join(home, 'other'), { mode: 0o755 })
+    await writeFile(join(home, 'other', 'secret'), 'x'.repeat(43))
+    const { code, stderr } = await runParley(['restore', file('stopped'), '--data-dir', join(home, 'other')])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is not the secret')])
+    expect(await readdir(join(home, 'other'))).toEqual(['secret'])
+  })
+
+  test('a restore that is killed before its end leaves the directory as empty as it was', async () => {
+    const kill = { marker: 'crash point 15', insert: "process.kill(process.pid, 'SIGKILL')" }
+    const killed = await runParley(['restore', file('stopped'), '--data-dir', target], patchEnv([kill]))
+    expect(killed.code).toBe(null)
+    const empty = await inspect(target, (db) => db.one(sql`select to_regclass('workspaces')::text as there`))
+    expect(empty).toEqual({ there: null })
+  })
+
+  test('a restore brings every row back, and leaves the journals of the directory alone', async () => {
+    await mkdir(join(target, 'ledger'))
+    await writeFile(join(target, 'ledger', 'some.journal'), 'what was sent')
+    const made = await json<{ dispatch: boolean; next: string }>(
+      'restore',
+      file('stopped'),
+      '--data-dir',
+      target,
+    )
+    expect(made).toMatchObject({ dispatch: false, next: expect.stringContaining('parley dispatch on') })
+    expect(await inspect(target, readAll)).toEqual(before)
+    expect(await readdir(join(target, 'ledger'))).toEqual(['some.journal'])
+    expect(await readFile(join(target, 'ledger', 'some.journal'), 'utf8')).toBe('what was sent')
+    expect(await readFile(join(target, 'secret'), 'utf8')).toBe(
+      await readFile(join(source, 'secret'), 'utf8'),
+    )
+    expect((await stat(join(target, 'secret'))).mode & 0o777).toBe(0o600)
+  })
+
+  test('the restored database is another generation of the same one, and sends nothing', async () => {
+    const is = await inspect(target, readInstance)
+    expect(is).toMatchObject({ id: was.id, dispatch: false })
+    expect(was.dispatch).toBe(true)
+    expect(is.generation).not.toBe(was.generation)
+    expect((await actionsOf(target)).slice(-2)).toEqual(['dispatch.off', 'restore.done'])
+    expect(await json('audit', 'verify', '--data-dir', target)).toMatchObject({ ok: true })
+  })
+
+  test('a directory that is not empty is refused', async () => {
+    const { code, stderr } = await runParley(['restore', file('running'), '--data-dir', target])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty')])
+    expect(await inspect(target, readAll)).toEqual(before)
+  })
+
+  test('keys work and searches find the same', async () => {
+    const first = start(source)
+    // Its people go on writing; what they had written by then is in the backup.
+    const time_before = madeAt.toISOString()
+    const wanted = await search(await first.ready(), key, { time_before })
+    await stop(first)
+    const service = start(target)
+    const base = await service.ready()
+    expect((await ask(base, key, '/me')).status).toBe(200)
+    const found = await search(base, key, { time_before })
+    expect(found.body.matches).toEqual(wanted.body.matches)
+    expect(found.body.match_count).toBe(wanted.body.match_count)
+    expect(found.body.matches.length).toBeGreaterThan(0)
+    const { account_id, chat_id } = found.body.matches[0] ?? {}
+    const sent = await ask(base, key, '/messages', { account_id, chat_id, text: 'Hello' })
+    expect([sent.status, JSON.stringify(sent.body)]).toEqual([503, expect.stringContaining('switched off')])
+    await stop(service)
+  })
+})
+
+describe('parley restore --mark', () => {
+  test('begins another generation of a database of its own, and switches sending off', async () => {
+    const database = await copyDatabase()
+    const env = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }
+    const db = openDatabase({ connectionString: database.url }, { pool_size: 2 })
+    try {
+      const was = await readInstance(db)
+      const { code, stdout, stderr } = await runParley(['restore', '--mark'], env)
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout).toContain('parley dispatch on')
+      const is = await readInstance(db)
+      expect([was.dispatch, is.dispatch, is.id]).toEqual([true, false, was.id])
+      expect(is.generation).not.toBe(was.generation)
+      expect(await db.rows(sql`select action from audit order by seq`)).toEqual([
+        { action: 'dispatch.off' },
+        { action: 'restore.marked' },
+      ])
+      for (const args of [
+        ['backup', file('foreign')],
+        ['restore', file('stopped')],
+      ]) {
+        const refused = await runParley(args, env)
+        expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('its own tools')])
+      }
+    } finally {
+      await db.close()
+      await database.drop()
+    }
+  })
+
+  test('works on an embedded database', async () => {
+    const was = await inspect(source, readInstance)
+    expect(await json('restore', '--mark', '--data-dir', source)).toMatchObject({ dispatch: false })
+    expect((await inspect(source, readInstance)).generation).not.toBe(was.generation)
+  })
+
+  test('needs to be told one of both', async () => {
+    for (const args of [['restore'], ['restore', file('stopped'), '--mark']]) {
+      const { code, stderr } = await runParley(args)
+      expect([code, stderr]).toEqual([2, expect.stringContaining('name a file, or say --mark')])
+    }
+  })
+})
+
+test('a secret of the environment is not in the file, and is asked for', async () => {
+  const [from, to] = [join(home, 'kept'), join(home, 'kept-target')]
+  const env = { PARLEY_SECRET: testSecret }
+  expect((await runParley(['backup', file('without'), '--data-dir', from], env)).code).toBe(0)
+  const content = gunzipSync((await readFile(file('without'))).subarray(16, -72))
+  expect(content.includes('"secret":null')).toBe(true)
+  expect(content.includes(testSecret)).toBe(false)
+  const without = await runParley(['restore', file('without'), '--data-dir', to])
+  expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('Set PARLEY_SECRET')])
+  const other = await runParley(['restore', file('without'), '--data-dir', to], {
+    PARLEY_SECRET: `${testSecret}!`,
+  })
+  expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('is not the secret')])
+  expect((await runParley(['restore', file('without'), '--data-dir', to], env)).code).toBe(0)
+  expect(await readdir(to)).not.toContain('secret')
+})
