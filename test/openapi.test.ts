@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { makeOpenApi } from '../src/openapi.ts'
 import { routes } from '../src/routes.ts'
+import { findUndocumented } from './harness/documented.ts'
 
 interface Schema {
   readonly $ref?: string
@@ -69,6 +70,22 @@ function* everySchema(): Generator<[where: string, schema: Schema]> {
     }
   }
 }
+
+describe('an answer of a test', () => {
+  const headers = { 'x-request-id': 'r', 'content-type': 'application/json' }
+  const find = (path: string, status: number, { code, ...more }: Record<string, string> = {}) =>
+    findUndocumented('GET', path, { status, headers: new Headers({ ...headers, ...more }), body: { code } })
+
+  test('is told apart: a status, a code or a header that the document does not name', () => {
+    expect(find('/chats?limit=1', 200)).toBeUndefined()
+    expect(find('/chats', 400, { code: 'invalid_cursor' })).toBeUndefined()
+    expect(find('/chats', 418)).toContain('status')
+    expect(find('/chats', 400, { code: 'branching_disabled' })).toContain('branching_disabled')
+    expect(find('/chats', 200, { 'x-surprise': '1' })).toContain('x-surprise')
+    expect(find('/chats/platform:chat:1/messages', 200, { 'retry-after': '1' })).toContain('retry-after')
+    expect(find('/nothing', 418)).toBeUndefined()
+  })
+})
 
 describe('openapi.json', () => {
   test('every property and every parameter has a description', () => {
