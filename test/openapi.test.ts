@@ -76,8 +76,13 @@ describe('an answer of a test', () => {
   const find = (path: string, status: number, { code, ...more }: Record<string, string> = {}) =>
     findUndocumented('GET', path, { status, headers: new Headers({ ...headers, ...more }), body: { code } })
 
-  test('is told apart: a status, a code or a header that the document does not name', () => {
-    expect(find('/chats?limit=1', 200)).toBeUndefined()
+  test('is told apart: a status, a code, a header or a property that the document does not name', () => {
+    const page = { chats: [], next_cursor: null, has_more: false }
+    const answer = (body: object) =>
+      findUndocumented('GET', '/chats?limit=1', { status: 200, headers: new Headers(headers), body })
+    expect(answer(page)).toBeUndefined()
+    expect(answer({ ...page, surprise: 1 })).toContain('property')
+    expect(answer({ chats: [] })).toContain('shape')
     expect(find('/chats', 400, { code: 'invalid_cursor' })).toBeUndefined()
     expect(find('/chats', 418)).toContain('status')
     expect(find('/chats', 400, { code: 'branching_disabled' })).toContain('branching_disabled')

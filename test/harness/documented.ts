@@ -1,4 +1,5 @@
-/** Whether an answer is one that the document names: its status, its code, its headers. */
+/** Whether an answer is one that the document names: its status, its code, its headers, its properties. */
+import { isDeepStrictEqual } from 'node:util'
 import { apiPrefix } from '../../src/contract.ts'
 import { makeOpenApi } from '../../src/openapi.ts'
 import type { Route } from '../../src/route.ts'
@@ -39,6 +40,9 @@ export interface Answered {
   readonly body: { readonly code?: unknown }
 }
 
+/** Tests put events into the outbox that say nothing. */
+const withMadeUpData = ['list_events']
+
 /** What the document does not name; undefined where it names everything, or the address is none of the contract's. */
 export function findUndocumented(method: string, path: string, answer: Answered): string | undefined {
   const operation = operationAt(method, path)
@@ -53,17 +57,34 @@ export function findUndocumented(method: string, path: string, answer: Answered)
   }
   const named = new Set(Object.keys(response.headers).map((name) => name.toLowerCase()))
   const header = [...answer.headers.keys()].find((name) => !named.has(name) && !ofHttp.has(name))
-  return header && `${what} with ${header}, a header that the document does not name.`
+  if (header) return `${what} with ${header}, a header that the document does not name.`
+  return method === 'HEAD' || answer.status >= 300 ? undefined : shapeProblem(path, what, answer.body)
+}
+
+/** A property that the schema does not know is not in what it has parsed. */
+function shapeProblem(path: string, what: string, body: unknown): string | undefined {
+  const route = routeAt(path)
+  if (!route || withMadeUpData.includes(route.name)) return undefined
+  const parsed = route.response.safeParse(body)
+  if (!parsed.success) return `${what} in a shape that the document does not have: ${parsed.error.message}`
+  return isDeepStrictEqual(parsed.data, body)
+    ? undefined
+    : `${what} with a property that the document does not name.`
 }
 
 /** A method that the address does not answer is refused as any operation there would refuse it. */
 function operationAt(method: string, path: string): Operation | undefined {
-  const [bare = ''] = path.replace(apiPrefix, '').split('?')
-  const known = routes.find((route) => route.path === bare) ?? routes.find((route) => matches(route, bare))
+  const known = routeAt(path)
   const operations = known && document.paths[known.path]
   if (!operations) return undefined
   const wanted = method === 'HEAD' ? 'get' : method.toLowerCase()
   return operations[wanted] ?? Object.values(operations)[0]
+}
+
+/** No path has two operations that succeed with different shapes. */
+function routeAt(path: string): Route | undefined {
+  const [bare = ''] = path.replace(apiPrefix, '').split('?')
+  return routes.find((route) => route.path === bare) ?? routes.find((route) => matches(route, bare))
 }
 
 function matches({ path: pattern }: Route, path: string): boolean {
