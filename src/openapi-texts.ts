@@ -1,4 +1,11 @@
 /** What the document says besides what it is made of. */
+import { depthMax, itemsMax, propertiesMax } from './lib/text.ts'
+
+const bodyLimits = [
+  '1 MiB',
+  `${depthMax} levels`,
+  `${propertiesMax} properties in an object and ${itemsMax.toLocaleString('en')} items in an array`,
+].join(', ')
 
 export const introduction = `Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
 
@@ -13,6 +20,8 @@ response; a 429 says in \`Retry-After\` how many seconds to wait.
 **Pages.** Every list takes \`cursor\` and \`limit\` and ends with \`next_cursor\` and \`has_more\`: give \`next_cursor\` back as
 \`cursor\`, with everything else as it was, until it is null. The messages of a chat go back in time, so theirs are
 called \`before\` and \`next_before\`.
+
+**Bodies** of JSON have at most ${bodyLimits}.
 
 **Times** are RFC 3339 in UTC. An unknown property or query parameter is refused and named; answers may get new properties.`
 

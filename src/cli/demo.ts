@@ -54,6 +54,13 @@ const columns: readonly NewColumn[] = [
   { name: 'Notes', type: 'text' },
 ]
 
+/** Whether this database is a demo, or becomes one with the next start that makes one. */
+export async function isDemo(app: App): Promise<boolean> {
+  const state = await readDemo(app.db)
+  if (state !== undefined) return state !== 'declined'
+  return (await listWorkspaces(app.db)).length === 0
+}
+
 /** Undefined when somebody was here before, or the first start wanted none and this is not `asked` for either. */
 export async function makeDemo(
   app: App,
