@@ -35,7 +35,8 @@ export interface Settings {
 export interface Snapshot {
   readonly version: string
   readonly gates: ReadonlySet<Gate>
-  readonly allowlists: Readonly<Record<Allowlist, ReadonlySet<string>>>
+  /** Undefined where the table cannot be read: what needs it is unavailable, everything else goes on. */
+  readonly allowlists: Readonly<Record<Allowlist, ReadonlySet<string>>> | undefined
   readonly dispatch: boolean
   /** Domain time, as of this process. */
   now(): Date

@@ -2,6 +2,7 @@
 import { addAdminVerbs } from './cli/admin.ts'
 import { addBackupVerbs } from './cli/backup.ts'
 import { addCrmVerbs } from './cli/crm.ts'
+import { addDemoVerb } from './cli/demo-verb.ts'
 import { addGenerateVerb } from './cli/generate.ts'
 import { addMigrateVerb } from './cli/migrate.ts'
 import { platformModules } from './cli/platforms.ts'
@@ -23,6 +24,7 @@ const parts = {
 
 await runProgram(parts, [
   addRunVerbs,
+  addDemoVerb,
   addSandboxVerb,
   addMigrateVerb,
   addBackupVerbs,

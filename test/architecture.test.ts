@@ -12,6 +12,7 @@ const floors: readonly (readonly string[])[] = [
   ['http', 'worker'],
   ['mcp', 'dashboard'],
   ['routes.ts', 'operations.ts', 'loops.ts', 'openapi.ts'],
+  ['openapi-texts.ts', 'route-errors.ts'],
   ['capabilities'],
   ['access'],
   ['events'],

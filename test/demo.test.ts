@@ -181,6 +181,26 @@ describe('starts that are nobody’s demo', () => {
     expect(await service.exit()).toMatchObject({ code: 0 })
   })
 
+  test('503 after another start without --no-demo: it was declined; parley demo makes it, once (V10)', async () => {
+    const data_dir = join(directory, 'empty')
+    const again = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
+    await expectClosed(await again.ready())
+    expect(await inspect(data_dir, countRows)).toEqual(nothing)
+    const meanwhile = await spawnParley(['demo', '--json', '--data-dir', data_dir]).exit()
+    expect(meanwhile).toMatchObject({ code: 1, stdout: '' })
+    again.signal('SIGTERM')
+    expect(await again.exit()).toMatchObject({ code: 0 })
+    const asked = await spawnParley(['demo', '--json', '--data-dir', data_dir]).exit()
+    expect(asked).toMatchObject({ code: 0, stderr: '' })
+    const { key } = JSON.parse(asked.stdout)
+    expect(await spawnParley(['demo', '--json', '--data-dir', data_dir]).exit()).toMatchObject({ code: 1 })
+    const third = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
+    const { accounts } = await untilReady(await third.ready(), key)
+    expect(accounts).toHaveLength(2)
+    third.signal('SIGTERM')
+    expect(await third.exit()).toMatchObject({ code: 0 })
+  })
+
   test('503 after parley start with DATABASE_URL: empty, every gate closed', async () => {
     const database = await copyDatabase()
     const env = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }

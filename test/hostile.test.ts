@@ -161,7 +161,7 @@ function refused(heard: Heard | undefined, status: number, code: string): { erro
   const body = JSON.parse(heard?.text ?? 'null')
   expect({ status: heard?.status, code: body?.code }).toEqual({ status, code })
   expect(Object.keys(body).sort()).toEqual(['code', 'error'])
-  expect(body.error).toMatch(/^\S.*[.]$/s)
+  expect(body.error).toMatch(/^\S.*[.?]$/s)
   expect(heard?.headers.get('content-type')).toBe('application/json; charset=utf-8')
   for (const name of ['limit', 'remaining', 'reset']) {
     expect(heard?.headers.get(`x-ratelimit-${name}`), name).toMatch(/^\d+$/)
@@ -403,7 +403,9 @@ describe('an address', () => {
     '/%ff',
     '/api/v1/probe/%C0%AF/notes',
   ])('400 for %s, which is not UTF-8', async (path) => {
-    refused(await speak(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`), 400, 'invalid_request')
+    const stranger = await speak(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    if (path.startsWith('/api/')) refused(stranger, 401, 'invalid_key')
+    else refused(stranger, 400, 'invalid_request')
     refused(await send({ path, body: noteOf('') }), 400, 'invalid_request')
   })
 
@@ -421,7 +423,6 @@ describe('an address', () => {
     ['Arabic digits', 'limit=%D9%A5', 'invalid_request'],
     ['limit twice', 'limit=5&limit=5', 'invalid_request'],
     ['the year 0', 'since=0000-01-01', 'invalid_request'],
-    ['a leap second', 'since=2016-12-31T23:59:60Z', 'invalid_request'],
     ['the hour 24', 'since=2024-01-01T24:00:00Z', 'invalid_request'],
     ['an offset of +99:99', 'since=2024-01-01T00:00:00%2B99:99', 'invalid_request'],
     ['30 February', 'since=2024-02-30', 'invalid_request'],
@@ -430,18 +431,24 @@ describe('an address', () => {
     refused(await send({ path: `/api/v1/probe/list?${query}`, method: 'GET' }), 400, code)
   })
 
+  test.each(['q=%ED%A0%80', 'q=%', '&&&'])('200: a query of %s harms nothing', async (query) => {
+    const heard = await send({ path: `/api/v1/probe/list?${query}`, method: 'GET' })
+    expect(heard.status).toBe(200)
+    expect(JSON.parse(heard.text).limit).toBe(50)
+  })
+
   test.each([
     '__proto__[x]=1',
     '__proto__=1',
     'constructor.prototype.x=1',
-    'q=%ED%A0%80',
-    'q=%',
+    'constructor=1',
     '&&&==',
     'x=1;y',
-  ])('200: a query of %s harms nothing', async (query) => {
+    `${'x'.repeat(5_000)}=1`,
+  ])('400: a query of %s is not known', async (query) => {
     const heard = await send({ path: `/api/v1/probe/list?${query}`, method: 'GET' })
-    expect(heard.status).toBe(200)
-    expect(JSON.parse(heard.text).limit).toBe(50)
+    refused(heard, 400, 'invalid_request')
+    expect(heard.text.length).toBeLessThan(200)
   })
 })
 
@@ -463,7 +470,7 @@ describe('a header', () => {
   test('400 for two Idempotency-Key headers, the same or not', async () => {
     for (const key of ['hostile', `hostile-${serial}`]) {
       const heard = await speak(sized(), `Idempotency-Key: ${key}\r\n\r\n${body}`)
-      refused(heard, 400, 'idempotency_key_required')
+      refused(heard, 400, 'invalid_request')
     }
   })
 

@@ -216,7 +216,7 @@ describe('the key itself', () => {
   ])('400 with %s', async (_, idempotency_key) => {
     const before = await effects(world)
     const answer = await keep(world, { idempotency_key })
-    expect(summary(answer)).toEqual(refusal(400, 'idempotency_key_required'))
+    expect(summary(answer)).toEqual(refusal(400, 'invalid_request'))
     expect(await effects(world)).toEqual(before)
   })
 })

@@ -230,9 +230,9 @@ describe.each(cases)('%s', (title, code, act) => {
 test('the document names the code `conflict` once an operation lists it', () => {
   const codesOf = (listed: readonly Route[]) => {
     const { components } = makeOpenApi(listed) as {
-      components: { schemas: { Error: { properties: { code: { enum: string[] } } } } }
+      components: { schemas: { ApiError: { properties: { code: { enum: string[] } } } } }
     }
-    return components.schemas.Error.properties.code.enum
+    return components.schemas.ApiError.properties.code.enum
   }
   expect(codesOf([probe])).not.toContain('conflict')
   expect(codesOf([{ ...probe, errors: ['conflict'] }])).toContain('conflict')

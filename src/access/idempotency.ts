@@ -10,14 +10,20 @@ import { newId } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
 import { Json, type Reply, type Route } from '../route.ts'
 
-/** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. */
+/** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. Undefined where none came. */
 export function readIdempotencyKey(values: readonly string[]): string | undefined {
-  if (values.length === 0) return undefined
-  const bare = values[0]?.trim().replace(/^"(.*)"$/, '$1') ?? ''
-  if (values.length > 1 || !/^[\x20-\x7e]{1,255}$/.test(bare) || bare.trim() === '') {
-    throw new ApiError('idempotency_key_required')
-  }
+  const [given] = values
+  if (given === undefined) return undefined
+  const bare = given.trim().replace(/^"(.*)"$/, '$1')
+  const fault = values.length > 1 ? `came ${values.length} times, and is taken once` : faultOf(bare)
+  if (fault) throw new ApiError('invalid_request', { detail: `The header Idempotency-Key ${fault}.` })
   return bare
+}
+
+function faultOf(key: string): string | undefined {
+  if (key.trim() === '') return 'is empty: it has 1 to 255 printable ASCII characters'
+  if (!/^[\x20-\x7e]*$/.test(key)) return 'has a character that is not printable ASCII'
+  return key.length > 255 ? `has ${key.length} characters, and may have 255` : undefined
 }
 
 /** What the key is bound to: the operation, its path parameters and its body as it was sent. */

@@ -3,7 +3,7 @@ import type { App, Snapshot, Window } from '../app.ts'
 import type { Caller, Needs } from '../contract.ts'
 import type { Tx } from '../db/sql.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
-import { parse } from '../lib/parse.ts'
+import { parse, parseQuery } from '../lib/parse.ts'
 import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
@@ -46,7 +46,7 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
     throw new ApiError('missing_scope', { detail: 'This key is for the MCP endpoint only.' })
   }
   const params = parse(route.params, incoming.params, route.malformed)
-  const query = parse(route.query, incoming.query)
+  const query = parseQuery(route.query, incoming.query)
   const received = await incoming.body(route)
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
@@ -151,6 +151,9 @@ function unmetNeed(
     }
   }
   for (const list of allowlists) {
+    if (!settings.allowlists) {
+      return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.' }
+    }
     const id = list === 'campaign_user' ? caller.user_id : caller.workspace_id
     if (!settings.allowlists[list].has(id)) {
       const who = list === 'campaign_user' ? 'user' : 'workspace'

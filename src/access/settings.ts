@@ -1,7 +1,7 @@
 /** Gates, allowlists and the dispatch switch, as every process sees them within a second. */
 import type { KnownKey, Settings, Snapshot } from '../app.ts'
 import { type Account, type Allowlist, type Gate, gates } from '../contract.ts'
-import { type Database, sql } from '../db/sql.ts'
+import { type Database, type Sql, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 
 const pollMs = 500
@@ -14,6 +14,8 @@ export interface LiveSettings extends Settings {
 interface State {
   readonly version: string
   readonly gates: readonly string[] | null
+  /** Whether the allowlists could be read. */
+  readonly listed: boolean
   readonly campaign_user: readonly string[] | null
   readonly campaign_workspace: readonly string[] | null
   readonly dispatch: boolean
@@ -55,21 +57,32 @@ export function openSettings(db: Database): LiveSettings {
   }
 }
 
+/** One statement; where the allowlists are not there, everything but what needs them goes on without. */
 async function readState(db: Database): Promise<State> {
-  const state = await db.maybe<State>(sql`
-    select value #>> '{}' as version,
-      (select array_agg(name) from gates where enabled) as gates,
-      (select array_agg(id) from allowlists where list = 'campaign_user') as campaign_user,
-      (select array_agg(id) from allowlists where list = 'campaign_workspace') as campaign_workspace,
-      (select value from settings where name = 'dispatch') is not distinct from 'true'::jsonb as dispatch,
-      domain_now() as now,
-      exists (select from manual_clock) as manual
-    from settings where name = 'version'`)
+  const state = await readWith(db, listed).catch((error) => {
+    if (error instanceof ApiError && error.code === 'schema_unavailable') return readWith(db, unlisted)
+    throw error
+  })
   // Settings that cannot be read are never guessed: the request is refused.
   if (!state || !/^\d+$/.test(state.version)) {
     throw new ApiError('schema_unavailable', { detail: 'The settings of this instance cannot be read.' })
   }
   return state
+}
+
+const listed = sql`true as listed,
+  (select array_agg(id) from allowlists where list = 'campaign_user') as campaign_user,
+  (select array_agg(id) from allowlists where list = 'campaign_workspace') as campaign_workspace`
+const unlisted = sql`false as listed, null as campaign_user, null as campaign_workspace`
+
+function readWith(db: Database, allowlists: Sql): Promise<State | undefined> {
+  return db.maybe<State>(sql`
+    select value #>> '{}' as version, ${allowlists},
+      (select array_agg(name) from gates where enabled) as gates,
+      (select value from settings where name = 'dispatch') is not distinct from 'true'::jsonb as dispatch,
+      domain_now() as now,
+      exists (select from manual_clock) as manual
+    from settings where name = 'version'`)
 }
 
 function makeSnapshot(state: State, before: Snapshot | undefined): Snapshot {
@@ -80,10 +93,12 @@ function makeSnapshot(state: State, before: Snapshot | undefined): Snapshot {
     version: state.version,
     // An unknown name in the table opens nothing.
     gates: new Set<Gate>(gates.filter((gate) => open.has(gate))),
-    allowlists: {
-      campaign_user: new Set(state.campaign_user),
-      campaign_workspace: new Set(state.campaign_workspace),
-    } satisfies Record<Allowlist, ReadonlySet<string>>,
+    allowlists: state.listed
+      ? ({
+          campaign_user: new Set(state.campaign_user),
+          campaign_workspace: new Set(state.campaign_workspace),
+        } satisfies Record<Allowlist, ReadonlySet<string>>)
+      : undefined,
     dispatch: state.dispatch,
     now: () => new Date(state.now.getTime() + (state.manual ? 0 : performance.now() - readAt)),
     callers: same ? before.callers : new Map<string, KnownKey>(),

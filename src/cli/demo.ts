@@ -56,16 +56,19 @@ const columns: readonly NewColumn[] = [
 
 /** Whether this database is a demo, or becomes one with the next start that makes one. */
 export async function isDemo(app: App): Promise<boolean> {
-  return (await readDemo(app.db)) !== undefined || (await listWorkspaces(app.db)).length === 0
+  const state = await readDemo(app.db)
+  if (state !== undefined) return state !== 'declined'
+  return (await listWorkspaces(app.db)).length === 0
 }
 
-/** Undefined when the database is not empty. */
+/** Undefined when somebody was here before, or the first start wanted none and this is not `asked` for either. */
 export async function makeDemo(
   app: App,
-  { platform, demo }: { platform: string; demo: DemoPeople },
+  { platform, demo, asked = false }: { platform: string; demo: DemoPeople; asked?: boolean },
 ): Promise<Demo | undefined> {
-  const cutOff = (await readDemo(app.db)) === 'begun'
-  if (!cutOff && (await listWorkspaces(app.db)).length > 0) return undefined
+  const state = await readDemo(app.db)
+  if (state === 'declined' && !asked) return undefined
+  if (state !== 'begun' && (await listWorkspaces(app.db)).length > 0) return undefined
   await markDemo(app, 'begun')
   const workspace = await createWorkspace(app, 'system', { name: 'Demo' })
   const user = await createUser(app, 'system', {

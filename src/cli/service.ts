@@ -3,7 +3,7 @@
  * knows which slices there are.
  */
 import type { Logger } from 'pino'
-import { readDemo } from '../capabilities/gates/gates.ts'
+import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
@@ -167,10 +167,13 @@ export class Service {
   /** The first start on an empty embedded database makes the demo; on later ones its people go on writing. */
   async #beginDemo(): Promise<Demo | undefined> {
     const { app } = this
+    const { role, demo } = this.#options
+    if (role === 'start' && !demo && app.config.database.kind === 'embedded') await declineDemo(app)
     const stage = [...this.#platforms.values()].find((open) => open.demo)
     if (!this.#wantsDemo() || !stage?.demo) return undefined
     const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo })
-    if (app.config.clock === 'system' && (await readDemo(app.db))) this.#talk = stage.demo.keepTalking()
+    if (app.config.clock === 'system' && (await readDemo(app.db)) === 'done')
+      this.#talk = stage.demo.keepTalking()
     return made
   }
 }

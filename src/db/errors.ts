@@ -15,6 +15,11 @@ export function isConnectionLost(error: unknown): boolean {
   return /^(08|57P)/.test(error.code ?? '')
 }
 
+/** True when an earlier failure has ended the transaction: the first error is the one that tells why. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25P02'
+}
+
 /** True when a unique index of the table said no. */
 export function isDuplicate(error: unknown, table: string): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505' && error.table === table
@@ -41,8 +46,8 @@ export function rethrow(error: unknown): never {
     const code = error.code ?? ''
     // A table or column that is missing, or that we may not read.
     if (['42P01', '42703', '42501'].includes(code)) throw new ApiError('schema_unavailable', { cause: error })
-    // Connections, resources, cancellations, time limits, recovery.
-    if (/^(08|53|57|58|25006|25P03|40|55P03)/.test(code)) {
+    // Connections, resources, cancellations, time limits, recovery, and what came after one of them.
+    if (/^(08|53|57|58|25006|25P02|25P03|40|55P03)/.test(code)) {
       throw new ApiError('store_unavailable', { cause: error })
     }
     throw error

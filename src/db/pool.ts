@@ -1,7 +1,7 @@
 /** The connections to the database: a pool, statements on it, transactions. */
 import pg from 'pg'
 import { copyIn, divert } from './copy.ts'
-import { isConnectionLost, LostCommit, rethrow, unavailable } from './errors.ts'
+import { isAborted, isConnectionLost, LostCommit, rethrow, unavailable } from './errors.ts'
 import { watchSilence } from './silence.ts'
 import type { Database, Db, Sql, Tx } from './sql.ts'
 
@@ -142,7 +142,17 @@ export function transactionOn<T>(client: pg.Client, work: (tx: Tx) => Promise<T>
   return transaction(client, { ask, begin, work })
 }
 
-async function transaction<T>(client: pg.ClientBase, { ask, begin, work }: Transaction<T>): Promise<T> {
+/** Statements of one transaction may be under way together: after the first that fails, the others only say so. */
+async function transaction<T>(
+  client: pg.ClientBase,
+  { ask: askOne, begin, work }: Transaction<T>,
+): Promise<T> {
+  let first: unknown
+  const ask: Ask = (...asked) =>
+    askOne(...asked).catch((error) => {
+      first ??= error
+      throw error
+    })
   const begun = ask(client, begin)
   begun.catch(() => {})
   const last: Sql[] = []
@@ -158,7 +168,7 @@ async function transaction<T>(client: pg.ClientBase, { ask, begin, work }: Trans
   } catch (error) {
     // A connection that is gone has rolled back by itself.
     if (!isConnectionLost(error)) await ask(client, rollback)
-    throw error
+    throw isAborted(error) ? first : error
   }
   const before = last.map((statement) => ask(client, statement))
   const committed = ask(client, commit).catch((error) => {

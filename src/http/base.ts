@@ -50,6 +50,8 @@ interface BaseOptions {
   readonly log: Logger
   readonly rate_limit: number
   readonly headersMs?: number | undefined
+  /** Asked before an address that is not well formed is refused: who has no key learns nothing else. */
+  readonly enterFirst?: (request: FastifyRequest) => Promise<unknown>
   readonly answered?: (operation: string, status: number, seconds: number) => void
   readonly dropped?: Drop
 }
@@ -79,7 +81,11 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     routerOptions: { maxParamLength: 65_536 },
     frameworkErrors: (error, request, reply) => {
       meet(request, reply)
-      void answerError(log, request, reply, error)
+      const entered = options.enterFirst?.(request) ?? Promise.resolve()
+      void entered.then(
+        () => answerError(log, request, reply, error),
+        (refused) => answerError(log, request, reply, refused),
+      )
     },
     clientErrorHandler: (error, socket) =>
       answerBrokenRequest(error, socket, countAddress(socket.remoteAddress)),

@@ -1,13 +1,18 @@
 /** The OpenAPI document of a platform's control address, for the reference page at /docs. */
 import { contractVersion } from '../contract.ts'
-import { errorSchema, fieldsOf, type Json, schemaOf } from '../openapi.ts'
+import { type Json, schemaOf } from '../lib/json-schema.ts'
+import { errorSchema, fieldsOf, refusalSchema } from '../openapi.ts'
 import type { ControlCall } from '../platform/control-operation.ts'
 import type { Control } from '../platform/module.ts'
 
 export function makeControlOpenApi({ name, summary, calls }: Control, prefix: string): Json {
   const paths: Record<string, Json> = {}
+  const schemas: Json = { ApiError: errorSchema([]) }
   for (const call of calls) {
-    paths[call.path] = { ...paths[call.path], [call.method.toLowerCase()]: controlCall(name, call) }
+    paths[call.path] = {
+      ...paths[call.path],
+      [call.method.toLowerCase()]: controlCall(name, call, schemas),
+    }
   }
   return {
     openapi: '3.1.0',
@@ -19,28 +24,32 @@ export function makeControlOpenApi({ name, summary, calls }: Control, prefix: st
     servers: [{ url: prefix }],
     paths,
     security: [],
-    components: { schemas: { Error: errorSchema([]) } },
+    components: { schemas },
   }
 }
 
-function controlCall(platform: string, call: ControlCall): Json {
+function controlCall(platform: string, call: ControlCall, schemas: Json): Json {
   const { name, summary, description, body, query, response, example } = call
-  const refusal = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+  const refusal = { content: { 'application/json': { schema: refusalSchema } } }
   return {
     operationId: name,
     summary,
     description,
-    parameters: fieldsOf(query ?? undefined, 'query'),
+    parameters: fieldsOf(query ?? undefined, { where: 'query', schemas }),
     ...(body && {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: schemaOf(body, 'input'), example: example.request } },
+        content: {
+          'application/json': { schema: schemaOf(body, 'input', schemas), example: example.request },
+        },
       },
     }),
     responses: {
       200: {
         description: summary,
-        content: { 'application/json': { schema: schemaOf(response, 'output'), example: example.response } },
+        content: {
+          'application/json': { schema: schemaOf(response, 'output', schemas), example: example.response },
+        },
       },
       400: { description: 'The request is invalid.', ...refusal },
       404: {

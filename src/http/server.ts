@@ -39,6 +39,9 @@ export async function buildServer(
     log: app.log,
     rate_limit: app.config.rate_limit,
     headersMs: options.headersMs,
+    enterFirst: async (request) => {
+      if (isApiPath(pathOf(request))) await enter(request)
+    },
     answered: metrics.observe,
     dropped: metrics.drop,
   })
@@ -116,7 +119,7 @@ function mountRoutes(
 function mountMissing(server: FastifyInstance, { routes, enter }: Mounted): void {
   const answerMissing = async (request: FastifyRequest, reply: FastifyReply) => {
     const path = pathOf(request)
-    if (path !== apiPrefix && !path.startsWith(`${apiPrefix}/`)) throw new ApiError('not_found')
+    if (!isApiPath(path)) throw new ApiError('not_found')
     await enter(request)
     const methods = methodsOf(routes, path.slice(apiPrefix.length))
     if (methods.length === 0) throw new ApiError('not_found')
@@ -129,6 +132,21 @@ function mountMissing(server: FastifyInstance, { routes, enter }: Mounted): void
   // A fixed path, such as /chats/start, must not be taken for a value of a path parameter beside it.
   for (const { method, path } of shadowed(routes)) {
     server.route({ method, url: apiPrefix + path, handler: answerMissing })
+  }
+}
+
+/** Whether it lies under the API's prefix, also where some letters of that are written as escapes. */
+function isApiPath(path: string): boolean {
+  const [, ...segments] = path.split('/')
+  const start = `/${segments.slice(0, 2).map(unescapePart).join('/')}`
+  return start === apiPrefix
+}
+
+function unescapePart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
   }
 }
 

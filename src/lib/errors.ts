@@ -39,7 +39,7 @@ export const errors = {
   not_found: [404, 'There is nothing at this address.'],
   chat_not_found: [404, 'The chat is not available in this account.'],
   column_not_found: [404, 'The column is not available in this workspace.'],
-  username_not_found: [404, 'Nobody has this username.'],
+  username_not_found: [404, 'Nobody on the platform can be found by this username, phone number or id.'],
   campaign_not_found: [404, 'The campaign is not available in this workspace.'],
   webhook_not_found: [404, 'The webhook is not available in this workspace.'],
   // 405, 408

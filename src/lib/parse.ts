@@ -1,6 +1,7 @@
 /** Input against a schema; what does not fit is told in a sentence that names the place. */
 import type { z } from 'zod'
 import { ApiError, type ErrorCode } from './errors.ts'
+import { nearest } from './nearest.ts'
 import { nameOf, quote, requireWellFormed } from './text.ts'
 
 /** Refuses what the schema does. `malformed` replaces the usual 400. */
@@ -11,18 +12,49 @@ export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malfo
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   if (malformed) throw new ApiError(malformed)
-  throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue) })
+  throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue, namesOf(schema)) })
 }
 
-function sentenceOf(issue: z.core.$ZodIssue): string {
+/** A query string: a parameter that the schema does not know is refused, also where there is no schema. */
+export function parseQuery<T>(schema: z.ZodType<T> | undefined, value: Readonly<Record<string, unknown>>): T {
+  requireWellFormed(value)
+  const known = namesOf(schema)
+  const unknown = Object.keys(value).filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    const detail = unknownSentence('query parameter', unknown, known)
+    throw new ApiError('invalid_request', { detail })
+  }
+  return parse(schema, value)
+}
+
+/** The properties of an object. */
+function namesOf(schema: z.ZodType | undefined): string[] {
+  return Object.keys((schema as { shape?: object } | undefined)?.shape ?? {})
+}
+
+/** `known` are the names at the top, where most mistakes are made. */
+function sentenceOf(issue: z.core.$ZodIssue, known: readonly string[]): string {
   const where = nameOf(issue.path)
   if (issue.code === 'unrecognized_keys') {
-    const inside = where ? ` in ${where}` : ''
-    const what = issue.keys.length > 1 ? 'properties' : 'property'
-    return `Unknown ${what}${inside}: ${issue.keys.slice(0, 10).map(quote).join(', ')}.`
+    return where
+      ? unknownSentence('property', issue.keys, [], ` in ${where}`)
+      : unknownSentence('property', issue.keys, known)
   }
   const what = problemOf(issue)
   return where ? `${where} ${what}.` : `The body ${what}.`
+}
+
+function unknownSentence(
+  what: string,
+  unknown: readonly string[],
+  known: readonly string[],
+  inside = '',
+): string {
+  const several = unknown.length > 1
+  const plural = what.endsWith('y') ? `${what.slice(0, -1)}ies` : `${what}s`
+  const names = unknown.slice(0, 10).map(quote).join(', ')
+  const meant = several ? undefined : nearest(unknown[0] ?? '', known)
+  return `Unknown ${several ? plural : what}${inside}: ${names}.${meant ? ` Did you mean ${meant}?` : ''}`
 }
 
 /** Zod's own words are for programmers; ours continue the name of the property. A schema's own message stays. */

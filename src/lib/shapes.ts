@@ -13,17 +13,16 @@ export type ChatNumber = `${number}`
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
 const canonical = /^(0|-?[1-9][0-9]{0,18})$/
 
+export const chatPattern = '^platform:chat:(0|-?[1-9][0-9]{0,18})$'
+
 /** `platform:chat:<integer>`, a canonical int64. */
 export const chatId = z
   .string()
   .refine(isChatId, { message: 'must be platform:chat: and an integer, such as platform:chat:42' })
   .transform((text) => text as ChatId)
   .meta({
-    openapi: {
-      type: 'string',
-      pattern: '^platform:chat:(0|-?[1-9][0-9]{0,18})$',
-      examples: ['platform:chat:42'],
-    },
+    description: 'The chat, such as `platform:chat:42`.',
+    openapi: { type: 'string', pattern: chatPattern, examples: ['platform:chat:42'] },
   })
 
 export const chatNumberShape = z.custom<ChatNumber>(
@@ -50,7 +49,10 @@ export const accountId = z
   .string()
   .min(1, 'must not be empty')
   .max(100, 'is not an account id')
-  .meta({ openapi: { type: 'string', examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] } })
+  .meta({
+    description: 'The account, as `GET /me` names it.',
+    openapi: { type: 'string', minLength: 1, maxLength: 100, examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] },
+  })
 
 /** Text of 1 to `most` code points that is not just white space. */
 export function text(most: number) {
@@ -74,7 +76,10 @@ function pageSize(most: number) {
 export function limit(most: number, standard: number) {
   return pageSize(most)
     .default(standard)
-    .meta({ openapi: { type: 'integer', minimum: 1, maximum: most, default: standard } })
+    .meta({
+      description: 'How many items a page has at most.',
+      openapi: { type: 'integer', minimum: 1, maximum: most, default: standard },
+    })
 }
 
 /** A page size that may be left out: then everything is told in one answer. */
@@ -82,45 +87,65 @@ export function pageLimit(most: number) {
   return pageSize(most)
     .optional()
     .meta({
-      openapi: { type: 'integer', minimum: 1, maximum: most, description: 'Left out: everything at once.' },
+      description: 'How many items a page has at most. Left out: everything at once.',
+      openapi: { type: 'integer', minimum: 1, maximum: most },
     })
 }
 
 export const cursor = z
   .string()
   .optional()
-  .meta({ openapi: { type: 'string', description: 'next_cursor of the page before.' } })
-
-/** What every page ends with. */
-export const pageEnd = { next_cursor: z.string().nullable(), has_more: z.boolean() }
-
-export const timestamp = z
-  .union([z.date(), z.iso.datetime()])
-  .meta({ openapi: { type: 'string', format: 'date-time' } })
+  .meta({ description: '`next_cursor` of the page before.', openapi: { type: 'string' } })
 
 const rfc3339 =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:([Zz])|([+ -])(\d\d):(\d\d))?)?$/
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])(\d\d):(\d\d))?)?$/
+
+/** A time as it was written: to the millisecond, and the digits below it. */
+export interface WrittenTime {
+  readonly at: Date
+  readonly finer: string
+}
 
 /** Reads a time as the contract allows: RFC 3339, UTC when no offset is given, or a bare date. */
-export function parseTime(value: string): Date | undefined {
+export function readTime(value: string): WrittenTime | undefined {
   const match = rfc3339.exec(value)
   if (!match) return undefined
-  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', , sign, oh, om] = match
+  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', sign, oh, om] = match
   // Date takes 24:00 for the next midnight; RFC 3339 has no such hour.
   if (Number(hour) > 23 || Number(oh ?? 0) > 23 || Number(om ?? 0) > 59) return undefined
   // In a query string the plus of an offset arrives as a space.
   const offset = sign ? `${sign === ' ' ? '+' : sign}${oh}:${om}` : 'Z'
-  const time = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction.slice(0, 4)}${offset}`)
+  // No clock here counts a leap second: it reads as the second after it.
+  const leap = second === '60'
+  const whole = `${year}-${month}-${day}T${hour}:${minute}:${leap ? '59' : second}${offset}`
+  const at = new Date(Date.parse(whole) + (leap ? 1_000 : 0) + Number(fraction.slice(0, 3).padEnd(3, '0')))
   // An offset must not carry it out of the years that four digits can tell either.
-  const inYears = time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999
+  const inYears = at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9999
   if (Number(year) < 1 || !inYears) return undefined
   // Date rolls the 31st of a short month over; here it is simply not a date.
   const rolled = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
-  return rolled.getUTCMonth() === Number(month) - 1 && rolled.getUTCDate() === Number(day) ? time : undefined
+  if (rolled.getUTCMonth() !== Number(month) - 1 || rolled.getUTCDate() !== Number(day)) return undefined
+  return { at, finer: fraction.slice(3) }
 }
 
+export function parseTime(value: string): Date | undefined {
+  return readTime(value)?.at
+}
+
+/**
+ * The first millisecond that is not before this time. Messages have milliseconds, so "before" and "from" it mean the
+ * same messages as the time that was written, however fine.
+ */
+export function parseBound(value: string): Date | undefined {
+  const time = readTime(value)
+  return time && new Date(time.at.getTime() + (/[1-9]/.test(time.finer) ? 1 : 0))
+}
+
+/** A bound of a search: a date or a time. */
 export const time = z
   .string()
-  .refine((value) => parseTime(value) !== undefined, { message: 'must be a date or an RFC 3339 time' })
-  .transform((value) => parseTime(value) as Date)
-  .meta({ openapi: { type: 'string', format: 'date-time' } })
+  .refine((value) => parseBound(value) !== undefined, { message: 'must be a date or an RFC 3339 time' })
+  .transform((value) => parseBound(value) as Date)
+  .meta({
+    openapi: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }] },
+  })

@@ -19,6 +19,7 @@ import type { Chat, Message, Person } from '../../src/platform/port.ts'
 import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
 import { copyDatabase, type TestDatabase } from './database.ts'
+import { findUndocumented } from './documented.ts'
 
 export interface ServiceOptions extends Partial<ServerOptions> {
   /** Operations that only this test knows, besides the contract's. */
@@ -93,7 +94,10 @@ export class Service {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
+    const answer = { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
+    const undocumented = findUndocumented(method, path, answer)
+    if (undocumented) throw new Error(undocumented)
+    return answer
   }
 
   get = (path: string, ask?: Ask) => this.call('GET', path, ask)

@@ -1,8 +1,56 @@
 import { z } from 'zod'
+import { count, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { periods, readAnalytics } from './analytics.ts'
 
-const figures = { sent: z.number(), failed: z.number(), ambiguous: z.number() }
+const figures = {
+  sent: count('Messages that the platform accepted.'),
+  failed: count('Messages that the platform refused for good.'),
+  ambiguous: count('Messages of which nobody can know.'),
+}
+const replies = count('Recipients who replied.')
+const reply_rate = z
+  .number()
+  .min(0)
+  .max(1)
+  .meta({ description: 'Recipients who replied over those who were reached; 0 where nobody was.' })
+
+const campaign = z
+  .object({
+    id: uuid('The campaign.'),
+    name: z.string().nullable().meta({ description: 'Its name; null where it has none.' }),
+    status: said('Where it is in its life.'),
+    kind: said('`scoped` or `contacts`.'),
+    created_at: moment('When it was made.'),
+    ...figures,
+    replies,
+    reply_rate,
+  })
+  .meta({ id: 'CampaignFigures', description: 'A campaign and what came of it, from beginning to end.' })
+
+const analytics = z
+  .object({
+    period: z.enum(periods).meta({ description: 'The period that was asked for.' }),
+    from: momentOrNull('The midnight it begins with; null for `all`.'),
+    to: moment('The moment it ends with: now.'),
+    messages: z
+      .object({ received: count('Written by others.'), sent: count('Written by the accounts.') })
+      .meta({ id: 'MessageCounts', description: 'Messages of all accounts of the workspace in the period.' }),
+    campaign_sends: z
+      .object(figures)
+      .meta({ id: 'CampaignSends', description: 'What campaigns sent in the period.' }),
+    totals: z
+      .object({
+        campaigns: count('Campaigns that there are.'),
+        sent: figures.sent,
+        failed: figures.failed,
+        replies,
+        reply_rate,
+      })
+      .meta({ id: 'AnalyticsTotals', description: 'All campaigns together.' }),
+    campaigns: z.array(campaign).meta({ description: 'The 50 most recent.' }),
+  })
+  .meta({ id: 'Analytics', description: 'Counts of what is persisted. Nothing is inferred.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -18,33 +66,13 @@ export const routes: readonly Route[] = [
     scopes: ['read'],
     gates: ['analytics'],
     effect: 'read',
-    query: z.object({ period: z.enum(periods).default('7d') }),
-    response: z.object({
-      period: z.enum(periods),
-      from: z.string().nullable(),
-      to: z.string(),
-      messages: z.object({ received: z.number(), sent: z.number() }),
-      campaign_sends: z.object(figures),
-      totals: z.object({
-        campaigns: z.number(),
-        sent: z.number(),
-        failed: z.number(),
-        replies: z.number(),
-        reply_rate: z.number(),
-      }),
-      campaigns: z.array(
-        z.object({
-          id: z.string(),
-          name: z.string().nullable(),
-          status: z.string(),
-          kind: z.string(),
-          created_at: z.string(),
-          ...figures,
-          replies: z.number(),
-          reply_rate: z.number(),
-        }),
-      ),
+    query: z.object({
+      period: z
+        .enum(periods)
+        .default('7d')
+        .meta({ description: 'Days of the workspace, today included, or everything.' }),
     }),
+    response: analytics,
     example: {
       query: { period: '7d' },
       response: {

@@ -110,8 +110,19 @@ interface ChatExtras {
   readonly columns: boolean
 }
 
-/** The chat as JSON text. */
+/** The chat as JSON text. Where the tables of columns are missing, it is told without them, as with a closed gate. */
 export async function describeChat(
+  app: App,
+  account: Account,
+  { chat_id, extras }: { chat_id: ChatNumber; extras: ChatExtras },
+): Promise<string> {
+  return readChat(app, account, { chat_id, extras }).catch((error) => {
+    if (!extras.columns || !(error instanceof ApiError) || error.code !== 'schema_unavailable') throw error
+    return readChat(app, account, { chat_id, extras: { ...extras, columns: false } })
+  })
+}
+
+async function readChat(
   app: App,
   account: Account,
   { chat_id, extras }: { chat_id: ChatNumber; extras: ChatExtras },

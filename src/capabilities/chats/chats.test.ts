@@ -151,7 +151,7 @@ describe('GET /chats', () => {
     expect(half.body.error).toContain('column_value')
     const unknown = await get(`/chats?account_id=${first}&column_id=x&column_value=y`)
     expect(unknown).toMatchObject({ status: 404, body: { code: 'column_not_found' } })
-    expect(await get(`/chats?account_id=${first}&nonsense=1`)).toMatchObject({ status: 200 })
+    expect(await get(`/chats?account_id=${first}&nonsense=1`)).toMatchObject({ status: 400 })
   })
 
   test('400 for a cursor of another query, account or workspace, and for a forged one', async () => {

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, chatId, chatNumber, cursor, limit, pageEnd, text } from '../../lib/shapes.ts'
+import { accountId, chatId, chatNumber, cursor, limit, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { startChatText, wantText } from '../messages/send.ts'
 import { describeChat, listChats, readChatPaging } from './chat-pages.ts'
+import { chatDetail, chatPage, readStateResult, started } from './chat-shapes.ts'
 import { requireChat } from './chats.ts'
 import { setReadState, wantReadState } from './read-state.ts'
 import { isExtended, requireStartable, startChat, wantChat } from './start.ts'
@@ -19,33 +20,8 @@ const example = {
   unread_count: 1,
 }
 
-const chat = z.object({
-  account_id: z.string(),
-  id: z.string(),
-  name: z.string(),
-  provider: z.string(),
-  kind: z.enum(['private', 'group', 'channel']),
-  last_message_text: z.string().nullable(),
-  last_message_at: z.string().nullable(),
-  unread_count: z.number(),
-})
-
-const participant = z.object({
-  id: z.string(),
-  name: z.string(),
-  username: z.string().nullable(),
-  kind: z.string(),
-})
-
-const started = z.object({
-  chat: z.object({
-    id: z.string(),
-    account_id: z.string(),
-    name: z.string(),
-    username: z.string().nullable(),
-  }),
-  created: z.boolean(),
-})
+const filter = (description: string) =>
+  z.string().min(1, 'must not be empty').optional().meta({ description })
 
 export const routes: readonly Route[] = [
   route({
@@ -64,9 +40,9 @@ export const routes: readonly Route[] = [
         account_id: accountId.optional(),
         cursor,
         limit: limit(100, 50),
-        stage_key: z.string().min(1, 'must not be empty').optional(),
-        column_id: z.string().min(1, 'must not be empty').optional(),
-        column_value: z.string().min(1, 'must not be empty').optional(),
+        stage_key: filter('Only chats in this stage. Chats that were never moved are in `new`.'),
+        column_id: filter('Only chats with `column_value` in this column.'),
+        column_value: filter('What they have in the column `column_id`: one option, or the whole value.'),
       })
       .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
         path: ['column_id'],
@@ -81,10 +57,7 @@ export const routes: readonly Route[] = [
     }),
     check: (app, caller, { query }) => readChatPaging(app, caller, query),
     errors: ['invalid_cursor', 'invalid_stage', 'column_not_found', 'feature_disabled'],
-    response: z.object({
-      chats: z.array(chat),
-      ...pageEnd,
-    }),
+    response: chatPage,
     example: {
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', limit: '50' },
       response: { chats: [example], next_cursor: null, has_more: false },
@@ -106,14 +79,7 @@ export const routes: readonly Route[] = [
     params: z.strictObject({ chat_id: chatId }),
     query: z.object({ account_id: accountId.optional() }),
     errors: ['chat_not_found'],
-    response: z.object({
-      chat: chat.extend({
-        username: z.string().nullable(),
-        participants: z.array(participant),
-        stage_key: z.string().nullable(),
-        columns: z.array(z.object({ column_id: z.string(), value: z.array(z.string()) })),
-      }),
-    }),
+    response: chatDetail,
     example: {
       params: { chat_id: 'platform:chat:42' },
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z' },
@@ -158,12 +124,23 @@ export const routes: readonly Route[] = [
       gates: ['start_chat'],
       idempotency: isExtended(body) ? 'optional' : 'required',
     }),
-    body: z.strictObject({
-      account_id: accountId,
-      identifier: z.string().min(1, 'must not be empty').max(256, 'must have at most 256 characters'),
-      provider: z.string().min(1, 'must not be empty').max(50, 'must have at most 50 characters').optional(),
-      text: text(4096).optional(),
-    }),
+    body: z
+      .strictObject({
+        account_id: accountId,
+        identifier: z
+          .string()
+          .min(1, 'must not be empty')
+          .max(256, 'must have at most 256 characters')
+          .meta({ description: 'Who is meant: a username, an @username, or a link to one.' }),
+        provider: z
+          .string()
+          .min(1, 'must not be empty')
+          .max(50, 'must have at most 50 characters')
+          .optional()
+          .meta({ description: "The account's platform; there is no other way to reach people from it." }),
+        text: text(4096).optional().meta({ description: 'Sent as the first message.' }),
+      })
+      .meta({ id: 'StartChatRequest', description: 'Whom to open a chat with.' }),
     check: requireStartable,
     errors: [
       'invalid_username',
@@ -171,10 +148,10 @@ export const routes: readonly Route[] = [
       'username_not_found',
       'identity_suppressed',
       'identity_ineligible',
-      'session_unavailable',
-      'provider_unavailable',
       'suppression_unavailable',
-      'flood_wait',
+      'chat_unavailable',
+      'blocked_by_person',
+      'message_refused',
     ],
     response: started,
     example: {
@@ -215,15 +192,14 @@ export const routes: readonly Route[] = [
     flood: 429,
     account_limits: ({ config }) => [{ limit: config.read_state_minute, seconds: 60 }],
     params: z.strictObject({ chat_id: chatId }),
-    body: z.strictObject({ account_id: accountId, unread: z.boolean() }),
-    errors: ['chat_unavailable', 'session_unavailable', 'provider_unavailable', 'flood_wait'],
-    response: z.object({
-      ok: z.literal(true),
-      message: z.string(),
-      account_id: z.string(),
-      chat_id: z.string(),
-      unread: z.boolean(),
-    }),
+    body: z
+      .strictObject({
+        account_id: accountId,
+        unread: z.boolean().meta({ description: 'True marks it unread, false read.' }),
+      })
+      .meta({ id: 'ReadStateRequest', description: 'How a chat is marked.' }),
+    errors: ['chat_unavailable'],
+    response: readStateResult,
     example: {
       params: { chat_id: 'platform:chat:42' },
       body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', unread: false },

@@ -16,7 +16,7 @@ import {
 } from '../../operation.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
 import type { Chat, Identifier, Outcome, Person } from '../../platform/port.ts'
-import { storeContacts, withKnownPhone } from '../contacts/contacts.ts'
+import { requireContacts, storeContacts, withKnownPhone } from '../contacts/contacts.ts'
 import { findSuppressed } from '../suppressions/suppressions.ts'
 import { storeChats } from './chats.ts'
 
@@ -80,6 +80,7 @@ export async function wantChat(
       detail: `provider must be ${account.provider}, which this account is on; there is no other way to reach people from it.`,
     })
   }
+  await requireContacts(app.db)
   const identifier = readIdentifier(body.identifier)
   const known = { [identifier.kind]: identifier.value }
   // Somebody who is known to be suppressed is not looked up. After the look-up the person found is checked again.

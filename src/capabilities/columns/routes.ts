@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { accountIdOut, chatIdOut, columnValueOut, done, pageEnd, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { setValue } from './columns.ts'
 import { readColumnPaging, readColumns, valuesMax } from './value-pages.ts'
@@ -18,7 +19,49 @@ const value = z
   .array(z.unknown())
   .max(itemsMax, `must have at most ${itemsMax} items`)
   .pipe(z.array(z.string()))
-  .meta({ openapi: { type: 'array', items: { type: 'string' }, maxItems: itemsMax } })
+  .meta({
+    description: 'What the chat has there from now on. Empty: nothing.',
+    openapi: { type: 'array', items: { type: 'string' }, maxItems: itemsMax },
+  })
+
+const column_id = uuid('The column, as `GET /columns` lists it.')
+
+const column = z
+  .object({
+    id: uuid('Names the column in every other operation.'),
+    name: said('What people call it.'),
+    type: z.enum(columnTypes).meta({ description: 'What kind of value it takes.' }),
+    options: z
+      .array(
+        z
+          .object({
+            value: said('What is set.'),
+            color: z
+              .string()
+              .nullable()
+              .meta({ description: 'How it is shown; null where nothing was chosen.' }),
+          })
+          .meta({ id: 'ColumnOption', description: 'A value that can be chosen.' }),
+      )
+      .meta({ description: 'What can be chosen; empty where the type has no choice.' }),
+  })
+  .meta({ id: 'Column', description: 'A column of the workspace.' })
+
+const cell = z
+  .object({ account_id: accountIdOut, chat_id: chatIdOut, column_id, value: columnValueOut })
+  .meta({ id: 'ColumnCell', description: 'What one chat has in one column.' })
+
+const columns = z
+  .object({
+    columns: z.array(column).meta({ description: 'All columns, in their order.' }),
+    values: z.array(cell).meta({ description: 'What chats have in them.' }),
+    ...pageEnd,
+  })
+  .meta({ id: 'Columns', description: 'The columns, and what chats have in them.' })
+
+const saved = z
+  .object({ ...done, account_id: accountIdOut, chat_id: chatIdOut, column_id, value: columnValueOut })
+  .meta({ id: 'SetColumnResult', description: 'What a chat has in a column now.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -36,25 +79,7 @@ export const routes: readonly Route[] = [
     query: z.object({ account_id: accountId.optional(), cursor, limit: pageLimit(valuesMax) }),
     check: (app, caller, { query }) => readColumnPaging(app, caller, query),
     errors: ['invalid_cursor'],
-    response: z.object({
-      columns: z.array(
-        z.object({
-          id: z.string(),
-          name: z.string(),
-          type: z.enum(columnTypes),
-          options: z.array(z.object({ value: z.string(), color: z.string().nullable() })),
-        }),
-      ),
-      values: z.array(
-        z.object({
-          account_id: z.string(),
-          chat_id: z.string(),
-          column_id: z.string(),
-          value: z.array(z.string()),
-        }),
-      ),
-      ...pageEnd,
-    }),
+    response: columns,
     example: {
       response: {
         columns: [
@@ -86,21 +111,20 @@ export const routes: readonly Route[] = [
     gates: ['crm'],
     account: 'extended',
     effect: 'local',
-    body: z.strictObject({
-      account_id: accountId.optional(),
-      chat_id: chatId,
-      column_id: z.string().min(1, 'must not be empty').max(100, 'is not a column id'),
-      value,
-    }),
+    body: z
+      .strictObject({
+        account_id: accountId.optional(),
+        chat_id: chatId,
+        column_id: z
+          .string()
+          .min(1, 'must not be empty')
+          .max(100, 'is not a column id')
+          .meta({ description: 'The column, as `GET /columns` lists it.' }),
+        value,
+      })
+      .meta({ id: 'SetColumnRequest', description: 'A chat, a column, and what goes there.' }),
     errors: ['invalid_column_value', 'chat_not_found', 'column_not_found'],
-    response: z.object({
-      ok: z.literal(true),
-      message: z.string(),
-      account_id: z.string(),
-      chat_id: z.string(),
-      column_id: z.string(),
-      value: z.array(z.string()),
-    }),
+    response: saved,
     example: {
       body: example,
       response: { ok: true, message: 'The value was saved.', ...example },

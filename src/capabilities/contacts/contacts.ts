@@ -41,3 +41,8 @@ export async function findIdentity(
     select username, phone from contacts where account_id = ${account_id} and provider_id = ${id}`)
   return { id, username: known?.username ?? null, phone: known?.phone ?? null }
 }
+
+/** Throws 503 where the table is missing: what ends with a contact is not begun without it. */
+export async function requireContacts(db: Db): Promise<void> {
+  await db.run(sql`select from contacts limit 0`)
+}

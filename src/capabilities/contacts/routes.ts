@@ -1,8 +1,21 @@
 import { z } from 'zod'
-import { accountId, cursor, limit, pageEnd } from '../../lib/shapes.ts'
-import { isBlank, lengthOf } from '../../lib/text.ts'
+import { accountId, cursor, limit, text } from '../../lib/shapes.ts'
+import { accountIdOut, pageEnd, said } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { listContacts, readContactPaging } from './contact-pages.ts'
+
+const contact = z
+  .object({
+    account_id: accountIdOut,
+    provider_id: said('Who it is on the platform.'),
+    name: said('The name as the platform tells it.'),
+    username: z.string().nullable().meta({ description: 'Without @; null where there is none.' }),
+  })
+  .meta({ id: 'Contact', description: 'A person whom an account knows.' })
+
+const contactPage = z
+  .object({ contacts: z.array(contact).meta({ description: 'By name.' }), ...pageEnd })
+  .meta({ id: 'ContactPage', description: 'A page of contacts.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -20,25 +33,13 @@ export const routes: readonly Route[] = [
       account_id: accountId.optional(),
       cursor,
       limit: limit(200, 100),
-      q: z
-        .string()
-        .refine((value) => !isBlank(value), { message: 'must not be blank' })
-        .refine((value) => lengthOf(value) <= 200, { message: 'must have at most 200 characters' })
-        .optional(),
+      q: text(200)
+        .optional()
+        .meta({ description: 'Names with a word that begins with it. Case and accents do not matter.' }),
     }),
     check: (app, caller, { query }) => readContactPaging(app, caller, query),
     errors: ['invalid_cursor'],
-    response: z.object({
-      contacts: z.array(
-        z.object({
-          account_id: z.string(),
-          provider_id: z.string(),
-          name: z.string(),
-          username: z.string().nullable(),
-        }),
-      ),
-      ...pageEnd,
-    }),
+    response: contactPage,
     example: {
       query: { limit: '100' },
       response: {

@@ -1,14 +1,29 @@
 import { z } from 'zod'
-import { eventTypes } from '../../events/emit.ts'
-import { limit, pageEnd, timestamp } from '../../lib/shapes.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { cursor, limit } from '../../lib/shapes.ts'
+import { pageEnd } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
+import { eventOut } from './event-shapes.ts'
 import { listEvents } from './events.ts'
+
+const isSequence = (value: string) => /^(0|[1-9][0-9]{0,14})$/.test(value)
 
 const after = z
   .string()
-  .refine((value) => /^(0|[1-9][0-9]{0,14})$/.test(value), { message: 'must be a sequence, such as 0 or 41' })
-  .default('0')
-  .meta({ openapi: { type: 'integer', minimum: 0, default: 0 } })
+  .refine(isSequence, { message: 'must be a sequence, such as 0 or 41' })
+  .optional()
+  .meta({
+    description: 'The `sequence` of the last event you have.',
+    openapi: { type: 'integer', minimum: 0, default: 0 },
+  })
+
+/** `cursor` is another word for `after`, so that whoever pages other lists pages this one. */
+function readPlace({ after, cursor }: { after?: string | undefined; cursor?: string | undefined }): string {
+  if (cursor === undefined) return after ?? '0'
+  if (!isSequence(cursor)) throw new ApiError('invalid_cursor')
+  if (after === undefined || after === cursor) return cursor
+  throw new ApiError('invalid_request', { detail: 'Give after or cursor, not both: they mean the same.' })
+}
 
 export const routes: readonly Route[] = [
   route({
@@ -21,22 +36,15 @@ export const routes: readonly Route[] = [
       '`after` set to the last one you have, and you miss nothing.',
     scopes: ['read'],
     effect: 'read',
-    query: z.object({ after, limit: limit(1000, 100) }),
-    response: z.object({
-      events: z.array(
-        z.object({
-          id: z.string(),
-          type: z.enum(eventTypes),
-          api_version: z.string(),
-          workspace_id: z.string(),
-          sequence: z.number(),
-          occurred_at: timestamp,
-          created_at: timestamp,
-          data: z.unknown(),
-        }),
-      ),
-      ...pageEnd,
-    }),
+    query: z.object({ after, cursor, limit: limit(1000, 100) }),
+    check: (_app, _caller, { query }) => readPlace(query),
+    errors: ['invalid_cursor'],
+    response: z
+      .object({
+        events: z.array(eventOut).meta({ description: 'In their order, oldest first.' }),
+        ...pageEnd,
+      })
+      .meta({ id: 'EventPage', description: 'A page of events.' }),
     example: {
       query: { after: '0', limit: '100' },
       response: {
@@ -67,6 +75,7 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, query }) => ok(await listEvents(app, caller, query)),
+    handle: async (app, { caller, query: { limit }, checked }) =>
+      ok(await listEvents(app, caller, { after: checked, limit })),
   }),
 ]

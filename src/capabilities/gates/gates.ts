@@ -123,13 +123,20 @@ export async function dispatchWithout(app: App, actor: Actor, worker_id: string)
   await app.db.transaction((tx) => record(app, tx, actor, { action: 'dispatch.without', target: worker_id }))
 }
 
-type DemoState = 'begun' | 'done'
+/** `declined`: the first start said that there is to be none, and no later start makes one by itself. */
+type DemoState = 'begun' | 'done' | 'declined'
 
 /** Marks this instance as a demo, whose people go on writing after a restart. A half-made demo is made anew. */
 export async function markDemo(app: App, state: DemoState): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb(${state}::text))
     on conflict (name) do update set value = excluded.value`)
+}
+
+/** Remembered once, on an instance that nothing is known of yet. */
+export async function declineDemo(app: App): Promise<void> {
+  await app.db.run(sql`
+    insert into settings (name, value) values ('demo', to_jsonb('declined'::text)) on conflict (name) do nothing`)
 }
 
 export async function readDemo(db: Db): Promise<DemoState | undefined> {

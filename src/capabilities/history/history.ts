@@ -13,12 +13,6 @@ import type { ChatNumber } from '../../lib/shapes.ts'
 /** Somebody waits for older messages of a chat. */
 export const historyWanted: Topic = { topic: 'history' }
 
-export async function isHistoryComplete(db: Db, account_id: string, chat_id: ChatNumber): Promise<boolean> {
-  const row = await db.maybe<{ complete: boolean }>(sql`
-    select complete from chat_sync where account_id = ${account_id} and chat_id = ${chat_id}`)
-  return row?.complete ?? false
-}
-
 export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
 
 /** Asks the account's session for one more page and waits for it. `unavailable`: no live session, or no answer. */

@@ -1,15 +1,39 @@
 import { z } from 'zod'
 import { scopes } from '../../contract.ts'
+import { said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { describeCaller } from './me.ts'
 
-const account = z.object({
-  id: z.string(),
-  provider: z.string(),
-  type: z.literal('MESSAGING'),
-  name: z.string(),
-  status: z.string(),
-})
+const account = z
+  .object({
+    id: said('Names the account in every other operation.'),
+    provider: said('The platform it is on.'),
+    type: z.literal('MESSAGING').meta({ description: 'What kind of account it is.' }),
+    name: said('What its owner calls it.'),
+    status: said('READY: it may be used.'),
+  })
+  .meta({ id: 'Account', description: 'A messaging account of the workspace that may be used.' })
+
+const me = z
+  .object({
+    workspace_id: uuid('The workspace the key belongs to.'),
+    workspace: z
+      .object({ id: uuid('Its id.'), name: said('Its name.') })
+      .meta({ id: 'Workspace', description: 'A tenant: everything a key can see is inside of one.' }),
+    key: z
+      .object({
+        name: said('What it was called when it was made.'),
+        prefix: said('Its first characters, by which people tell keys apart.'),
+        scopes: z.array(z.enum(scopes)).meta({ description: 'What it may do.' }),
+      })
+      .meta({ id: 'Key', description: 'The API key of this request.' }),
+    accounts: z.array(account).meta({ description: 'The accounts it may use.' }),
+    capabilities: z
+      .record(z.string(), z.boolean())
+      .meta({ description: 'For every operation by its name: whether this key may perform it right now.' }),
+    contract_version: said('The version of this document.'),
+  })
+  .meta({ id: 'Me', description: 'Who a key is.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -22,14 +46,7 @@ export const routes: readonly Route[] = [
       'gates, scopes and allowlists let this key perform it right now.',
     scopes: ['read'],
     effect: 'read',
-    response: z.object({
-      workspace_id: z.uuid(),
-      workspace: z.object({ id: z.uuid(), name: z.string() }),
-      key: z.object({ name: z.string(), prefix: z.string(), scopes: z.array(z.enum(scopes)) }),
-      accounts: z.array(account),
-      capabilities: z.record(z.string(), z.boolean()),
-      contract_version: z.string(),
-    }),
+    response: me,
     example: {
       response: {
         workspace_id: '0199a1f0-0000-7000-8000-000000000001',

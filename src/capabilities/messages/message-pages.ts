@@ -4,9 +4,9 @@ import type { Account } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { joinText, type Row } from '../../lib/page.ts'
-import { type ChatId, type ChatNumber, chatNumber, parseTime } from '../../lib/shapes.ts'
+import { type ChatId, type ChatNumber, chatNumber, parseBound, readTime } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
-import { type Fetched, fetchOlder, isHistoryComplete } from '../history/history.ts'
+import { type Fetched, fetchOlder } from '../history/history.ts'
 
 interface MessageQuery {
   readonly before?: string | undefined
@@ -18,6 +18,9 @@ interface Point {
   readonly at: string
   readonly id: string
 }
+
+/** The message as JSON, its time and id, and what the store knew of the chat's past at the same moment. */
+type Stored = readonly [item: string | null, at: string, id: string, complete: boolean, begun: boolean]
 
 const end: Point = { at: 'infinity', id: '0' }
 const idDigits = 19
@@ -36,34 +39,62 @@ export async function listMessages(
   const [first, another] = accounts
   const named = another ? undefined : first
   const account = named ?? (await require())
-  const chat = chatNumber(chat_id)
-  const { limit } = query
   const before = (query.before === undefined ? undefined : readBefore(query.before)) ?? end
-  const page = messagePage(account.id, chat, { before, limit: limit + 1 })
+  const place = { account_id: account.id, chat_id: chatNumber(chat_id), before, limit: query.limit }
+  const known = await readPage(app, place)
+  // Messages come with their chat: only where there are none is it worth asking whether the chat is there.
+  if (known.rows.length === 0 && named) await require()
+  const { source, page } = await reachBack(app, place, known)
+  return pageText(page, { source, limit: query.limit, asked: query.before ?? null })
+}
+
+interface Place {
+  readonly account_id: string
+  readonly chat_id: ChatNumber
+  readonly before: Point
+  readonly limit: number
+}
+
+interface Read {
+  /** Newest first, and one more than the page holds where there is one. */
+  readonly rows: readonly Row[]
+  /** The store has the chat from its beginning. */
+  readonly complete: boolean
+  /** The store has at least the newest part of the chat without a gap. */
+  readonly begun: boolean
+}
+
+/** Rows and what is known of the past are read in one statement: history that is stored meanwhile changes both. */
+async function readPage(app: App, place: Place, gaps = false): Promise<Read> {
+  const { account_id, chat_id, before, limit } = place
+  const stored = await app.db.lists<Stored>(
+    messagePage(account_id, chat_id, { before, limit: limit + 1, gaps }),
+  )
+  const rows = stored.flatMap(([item, at, id]): Row[] => (item === null ? [] : [[item, at, id]]))
+  const [, , , complete = false, begun = false] = stored[0] ?? []
+  return { rows, complete, begun }
+}
+
+/** Asks the platform for older messages until the page is full, the chat is at its beginning, or no more is to be had. */
+async function reachBack(app: App, place: Place, known: Read): Promise<{ source: string; page: Read }> {
+  const { account_id, chat_id, limit } = place
   const deadline = performance.now() + fetchMsMax
   let source = 'store'
-  let rows = await app.db.lists<Row>(page)
-  // Messages come with their chat: only where there are none is it worth asking whether the chat is there.
-  if (rows.length === 0 && named) await require()
-  let complete = rows.length > limit || (await isHistoryComplete(app.db, account.id, chat))
-  while (!complete && rows.length <= limit) {
+  let page = known
+  while (!page.complete && page.rows.length <= limit) {
     const left = deadline - performance.now()
-    const fetched = left > 0 ? await fetchOlder(app, account.id, chat, left) : 'late'
+    const fetched = left > 0 ? await fetchOlder(app, account_id, chat_id, left) : 'late'
     if (fetched !== 'fetched' && fetched !== 'complete') {
+      // Of a chat whose past was never fetched the store may have gaps, and is still all there is.
+      if (!page.begun) page = await readPage(app, place, true)
       // A page that begins with stored messages is answered, however short; an empty one needs the platform.
-      if (rows.length === 0 && fetched !== 'late') throw refusalOf(fetched)
+      if (page.rows.length === 0 && fetched !== 'late') throw refusalOf(fetched)
       break
     }
     source = 'platform'
-    complete = fetched === 'complete'
-    rows = await app.db.lists<Row>(page)
+    page = await readPage(app, place)
   }
-  return pageText(rows, {
-    source,
-    limit,
-    more: rows.length > limit || !complete,
-    asked: query.before ?? null,
-  })
+  return { source, page }
 }
 
 function refusalOf(fetched: Exclude<Fetched, 'fetched' | 'complete'>): ApiError {
@@ -71,35 +102,63 @@ function refusalOf(fetched: Exclude<Fetched, 'fetched' | 'complete'>): ApiError 
   return new ApiError('flood_wait', { status: 503, retry_after: fetched.flood_seconds })
 }
 
-/** An empty page that is not the end has a cursor to itself: older messages are still being fetched. */
 function pageText(
-  rows: readonly Row[],
-  { source, limit, more, asked }: { source: string; limit: number; more: boolean; asked: string | null },
+  read: Read,
+  { source, limit, asked }: { source: string; limit: number; asked: string | null },
 ): string {
-  const page = rows.slice(0, limit)
-  const oldest = page.at(-1)
-  const next = more ? (oldest ? makeBefore(oldest) : asked) : null
+  const { rows, next } = cutPage(read, limit, asked)
   return joinText(
     '{"messages":[',
-    page.reverse(),
+    rows.toReversed(),
     `],"source":"${source}","next_before":${JSON.stringify(next)},"has_more":${next !== null}}`,
   )
 }
 
-/** Index order from first to last: a page costs the same wherever it lies. */
+/**
+ * A page ends between two milliseconds, so that `next_before` is a plain time and survives a client that parses and
+ * prints it. Only a millisecond with more messages than a page holds is cut, and the digits below it carry the place.
+ */
+function cutPage(
+  { rows, complete }: Read,
+  limit: number,
+  asked: string | null,
+): { rows: readonly Row[]; next: string | null } {
+  if (complete && rows.length <= limit) return { rows, next: null }
+  const page = rows.slice(0, limit)
+  const oldest = page.at(-1)
+  // An empty page that is not the end leads back to itself: the past is still on its way.
+  if (!oldest) return { rows: page, next: asked }
+  const [, at] = oldest
+  // Without a row beyond it, more of the same millisecond may still have to be fetched.
+  if (rows[limit] && rows[limit][1] !== at) return { rows: page, next: at ?? null }
+  const whole = page.filter((row) => row[1] !== at)
+  const last = whole.at(-1)
+  return last ? { rows: whole, next: last[1] ?? null } : { rows: page, next: makeBefore(oldest) }
+}
+
+/**
+ * Index order from first to last: a page costs the same wherever it lies. The store has no gaps from `oldest_id` on; what
+ * it has below, such as an old message that was edited, waits until history has come so far, unless `gaps` are wanted.
+ */
 export function messagePage(
   account_id: string,
   chat_id: ChatNumber,
-  { before = end, limit }: { before?: Point; limit: number },
+  { before = end, limit, gaps = false }: { before?: Point; limit: number; gaps?: boolean },
 ): Sql {
   return sql`
-    select row_to_json(item)::text as item, item.timestamp as at, m.id
-    from messages m cross join lateral (
-      select m.id::text, m.text, m.is_sender, wire_time(m.sent_at) as timestamp, wire_time(m.edited_at) as edited_at,
-        m.attachments) item
-    where m.account_id = ${account_id} and m.chat_id = ${chat_id} and m.deleted_at is null
-      and (m.sent_at, m.id) < (${before.at}::timestamptz, ${before.id}::bigint)
-    order by m.sent_at desc, m.id desc limit ${limit}`
+    select page.item, page.at, page.id, coalesce(s.complete, false), s.oldest_id is not null
+    from (select ${account_id}::text as account_id, ${chat_id}::bigint as chat_id) asked
+    left join chat_sync s on s.account_id = asked.account_id and s.chat_id = asked.chat_id
+    left join lateral (
+      select row_to_json(item)::text as item, item.timestamp as at, m.id
+      from messages m cross join lateral (
+        select m.id::text, m.text, m.is_sender, wire_time(m.sent_at) as timestamp, wire_time(m.edited_at) as edited_at,
+          m.attachments) item
+      where m.account_id = asked.account_id and m.chat_id = asked.chat_id and m.deleted_at is null
+        and (m.sent_at, m.id) < (${before.at}::timestamptz, ${before.id}::bigint)
+        and m.id >= case when ${gaps}::boolean or s.complete then ${lowestId}::bigint
+          else coalesce(s.oldest_id, ${String(highestId)}::bigint) end
+      order by m.sent_at desc, m.id desc limit ${limit}) page on true`
 }
 
 /** A timestamp whose digits below the millisecond are the message's id, so that it is a time and an exact cursor. */
@@ -107,18 +166,13 @@ function makeBefore([, at = '', id = '']: Row): string {
   return `${at.slice(0, -1)}${id.padStart(idDigits, '0')}Z`
 }
 
-const withId = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})(\d{19})Z$/
-
-/** Takes what `makeBefore` made, or any time. */
+/** Takes what `makeBefore` made, however its offset is spelled, or any time. */
 export function readBefore(value: string): Point | undefined {
-  const [, at, id] = withId.exec(value) ?? []
-  if (at && id)
-    return parseTime(`${at}Z`) && BigInt(id) <= highestId
-      ? { at: `${at}Z`, id: BigInt(id).toString() }
-      : undefined
-  const time = parseTime(value)
-  if (!time) return undefined
-  // Messages have milliseconds; a time between two of them is after the first.
-  const finer = /\.\d{3}\d*[1-9]/.test(value) ? 1 : 0
-  return { at: new Date(time.getTime() + finer).toISOString(), id: lowestId }
+  const written = readTime(value)
+  if (!written) return undefined
+  const { at, finer } = written
+  if (finer.length === idDigits) {
+    return BigInt(finer) <= highestId ? { at: at.toISOString(), id: BigInt(finer).toString() } : undefined
+  }
+  return { at: (parseBound(value) ?? at).toISOString(), id: lowestId }
 }

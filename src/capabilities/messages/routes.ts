@@ -1,13 +1,42 @@
 import { z } from 'zod'
 import { accountId, chatId, limit, text } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
+import { accountIdOut, chatIdOut, done, messageOut, moment, said, uuid } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { listMessages, readBefore } from './message-pages.ts'
 import { sendMessage, wantMessage } from './send.ts'
 
 const textMax = 4096
 
-const attachment = z.object({ file_name: z.string(), media_type: z.string(), size: z.number() })
+const messagePage = z
+  .object({
+    messages: z.array(messageOut).meta({ description: 'Oldest first within the page.' }),
+    source: z
+      .enum(['store', 'platform'])
+      .meta({ description: '`platform` where some of them had to be fetched just now.' }),
+    next_before: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'Give it as `before` for the next older page; null at the end. A plain time, unless one millisecond has more ' +
+          'messages than a page holds: then its digits below the millisecond say where to go on.',
+        openapi: { type: ['string', 'null'], format: 'date-time' },
+      }),
+    has_more: z.boolean().meta({ description: 'Whether there are older ones.' }),
+  })
+  .meta({ id: 'MessagePage', description: 'A page of messages of one chat.' })
+
+const sent = z
+  .object({
+    ...done,
+    operation_id: uuid('Its row in the ledger.'),
+    account_id: accountIdOut,
+    chat_id: chatIdOut,
+    message_id: said('The number that the platform gave it.'),
+    timestamp: moment('When the platform accepted it.'),
+  })
+  .meta({ id: 'SentMessage', description: 'A message that the platform accepted.' })
 
 const formFile = z.object({
   file_id: z.string(),
@@ -38,25 +67,14 @@ export const routes: readonly Route[] = [
           message: 'must be next_before of a page, or an RFC 3339 time',
         })
         .optional()
-        .meta({ openapi: { type: 'string', format: 'date-time', description: 'next_before, or any time.' } }),
+        .meta({
+          description: 'Only messages older than this: `next_before` of a page, or any date or time.',
+          openapi: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }] },
+        }),
       limit: limit(100, 30),
     }),
     errors: ['chat_not_found', 'session_unavailable', ['flood_wait', 503]],
-    response: z.object({
-      messages: z.array(
-        z.object({
-          id: z.string(),
-          text: z.string(),
-          is_sender: z.boolean(),
-          timestamp: z.string(),
-          edited_at: z.string().nullable(),
-          attachments: z.array(attachment),
-        }),
-      ),
-      source: z.enum(['store', 'platform']),
-      next_before: z.string().nullable(),
-      has_more: z.boolean(),
-    }),
+    response: messagePage,
     example: {
       params: { chat_id: 'platform:chat:42' },
       query: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', limit: '30' },
@@ -72,7 +90,7 @@ export const routes: readonly Route[] = [
           },
         ],
         source: 'store',
-        next_before: '2026-11-15T09:30:00.0000000000000000000007Z',
+        next_before: '2026-11-15T09:30:00.000Z',
         has_more: true,
       },
     },
@@ -97,36 +115,39 @@ export const routes: readonly Route[] = [
       scopes: ['send'],
       idempotency: body.account_id === undefined ? 'optional' : 'required',
     }),
-    body: z.strictObject({ account_id: accountId.optional(), chat_id: chatId, text: text(textMax) }),
-    form: z.strictObject({
-      account_id: accountId.optional(),
-      chat_id: chatId,
-      text: z
-        .string()
-        .refine((value) => lengthOf(value) <= textMax, { message: `must have at most ${textMax} characters` })
-        .transform((value) => (isBlank(value) ? '' : value))
-        .default(''),
-      attachment: formFile,
-    }),
+    body: z
+      .strictObject({
+        account_id: accountId.optional(),
+        chat_id: chatId,
+        text: text(textMax).meta({ description: 'What is sent.' }),
+      })
+      .meta({ id: 'SendMessageRequest', description: 'A text for one chat.' }),
+    form: z
+      .strictObject({
+        account_id: accountId.optional(),
+        chat_id: chatId,
+        text: z
+          .string()
+          .refine((value) => lengthOf(value) <= textMax, {
+            message: `must have at most ${textMax} characters`,
+          })
+          .transform((value) => (isBlank(value) ? '' : value))
+          .default('')
+          .meta({
+            description: 'The caption. Blank: none.',
+            openapi: { type: 'string', maxLength: textMax, default: '' },
+          }),
+        attachment: formFile,
+      })
+      .meta({ description: 'One file for one chat, with a caption.' }),
     errors: [
       'chat_unavailable',
       'blocked_by_person',
       'message_refused',
       'unsupported_attachment',
       'attachment_too_large',
-      'session_unavailable',
-      'provider_unavailable',
-      ['flood_wait', 503],
     ],
-    response: z.object({
-      ok: z.literal(true),
-      message: z.string(),
-      operation_id: z.string(),
-      account_id: z.string(),
-      chat_id: z.string(),
-      message_id: z.string(),
-      timestamp: z.string(),
-    }),
+    response: sent,
     example: {
       body: {
         account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',

@@ -1,21 +1,30 @@
 import { z } from 'zod'
+import { moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { describeOperation } from './operations.ts'
 
-const operation = z.object({
-  id: z.string(),
-  kind: z.string(),
-  state: z.enum(['queued', 'submitting', 'completed', 'refused', 'released', 'ambiguous']),
-  account_id: z.string().nullable(),
-  chat_id: z.string().nullable(),
-  created_at: z.string(),
-  crossed_at: z.string().nullable(),
-  finished_at: z.string().nullable(),
-  reconciled: z.boolean(),
-  reason: z.string().nullable(),
-  detail: z.string(),
-  message_id: z.string().nullable(),
-})
+const states = ['queued', 'submitting', 'completed', 'refused', 'released', 'ambiguous'] as const
+
+const textOrNull = (description: string) => z.string().nullable().meta({ description })
+
+const operation = z
+  .object({
+    id: uuid('The id that `X-Operation-Id` and `operation_id` named.'),
+    kind: said('What was to be done, such as `send_message`.'),
+    state: z
+      .enum(states)
+      .meta({ description: 'How far it has come. `ambiguous`: nobody can know whether it happened.' }),
+    account_id: textOrNull('The account it acts through; null for what changes only our database.'),
+    chat_id: textOrNull('The chat it is about; null where there is none yet.'),
+    created_at: moment('When it was first asked for.'),
+    crossed_at: momentOrNull('When it was last about to be submitted; null where it never was.'),
+    finished_at: momentOrNull('When it came to its present end; null while it is under way.'),
+    reconciled: z.boolean().meta({ description: 'True where a message of the platform proved it later.' }),
+    reason: textOrNull('Why it ended as it did, as one word.'),
+    detail: said('What is known and what is being done about it, as a sentence.'),
+    message_id: textOrNull('The message it became.'),
+  })
+  .meta({ id: 'Operation', description: 'One row of the ledger.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -28,7 +37,7 @@ export const routes: readonly Route[] = [
       'what is being done about it. An `ambiguous` operation is never sent again by itself.',
     scopes: ['read'],
     effect: 'read',
-    params: z.strictObject({ operation_id: z.uuid() }),
+    params: z.strictObject({ operation_id: uuid('The id of the operation.') }),
     malformed: 'not_found',
     errors: ['not_found'],
     response: z.object({ operation }),

@@ -60,26 +60,35 @@ export async function moveChat(
   accounts: readonly Account[],
   { chat_id, stage_key }: Omit<Placement, 'account_id'>,
 ): Promise<Placement & { changed: boolean }> {
-  await requireVisibleStage(tx, caller.workspace_id, stage_key)
-  const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' })
+  const { hidden } = await requireStage(tx, caller.workspace_id, stage_key)
+  const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' }).catch(
+    (error) => {
+      // What is wrong with the stage is said before anything is said of the chat.
+      throw hidden && error.code === 'chat_not_found' ? hiddenStage(stage_key) : error
+    },
+  )
   const to = { account_id: id, chat_id, stage_key }
   const from = await placeChat(tx, to)
   if (from === undefined) throw new ApiError('chat_not_found')
   const changed = from !== stage_key
+  // Thrown, it takes the placement back with it. Who is in the stage already has nothing to be refused.
+  if (changed && hidden) throw hiddenStage(stage_key)
   if (changed) emit(tx, caller.workspace_id, [movedEvent(to, from, moverOf(caller))])
   return { ...to, changed }
 }
 
+function hiddenStage(key: string): ApiError {
+  return new ApiError('invalid_stage', {
+    detail: `The stage ${quote(key)} is hidden: no chat can be moved to it.`,
+  })
+}
+
 /** Locked against deletion until the move is committed. */
-async function requireVisibleStage(tx: Tx, workspace_id: string, key: string): Promise<void> {
+async function requireStage(tx: Tx, workspace_id: string, key: string): Promise<Pick<Stage, 'hidden'>> {
   const stage = await tx.maybe<Pick<Stage, 'hidden'>>(sql`
     select hidden from stages where workspace_id = ${workspace_id} and key = ${key} for key share`)
   if (!stage) throw notFound('stage', key, 'invalid_stage')
-  if (stage.hidden) {
-    throw new ApiError('invalid_stage', {
-      detail: `The stage ${quote(key)} is hidden: no chat can be moved to it.`,
-    })
-  }
+  return stage
 }
 
 /** Adds stages at the end, in this order. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageEnd, pageLimit } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { accountIdOut, chatIdOut, done, pageEnd, said, stageKeyOut } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { moveChat } from './pipeline.ts'
 import { placementsMax, readPipeline, readPipelinePaging } from './placements.ts'
@@ -8,7 +9,38 @@ const stage_key = z
   .string()
   .min(1, 'must not be empty')
   .max(64, 'must have at most 64 characters')
-  .meta({ openapi: { type: 'string', minLength: 1, maxLength: 64 } })
+  .meta({ description: 'The key of the stage, as `GET /pipeline` lists it.' })
+
+const stage = z
+  .object({
+    key: said('Names the stage in every other operation.'),
+    label: said('What people call it.'),
+    terminal: z.boolean().meta({ description: 'A chat that is here has come to its end.' }),
+    hidden: z.boolean().meta({ description: 'No chat can be moved here any more.' }),
+  })
+  .meta({ id: 'Stage', description: 'A stage that chats move through.' })
+
+const placement = z
+  .object({ account_id: accountIdOut, chat_id: chatIdOut, stage_key: stageKeyOut })
+  .meta({ id: 'Placement', description: 'Which stage a chat was moved to.' })
+
+const pipeline = z
+  .object({
+    stages: z.array(stage).meta({ description: 'All stages, in their order.' }),
+    placements: z.array(placement).meta({ description: 'The chats that were ever moved.' }),
+    ...pageEnd,
+  })
+  .meta({ id: 'Pipeline', description: 'The stages, and which chat is in which.' })
+
+const moved = z
+  .object({
+    ...done,
+    account_id: accountIdOut,
+    chat_id: chatIdOut,
+    stage_key: stageKeyOut,
+    changed: z.boolean().meta({ description: 'False where the chat was there already.' }),
+  })
+  .meta({ id: 'MoveResult', description: 'Where a chat is now.' })
 
 export const routes: readonly Route[] = [
   route({
@@ -26,13 +58,7 @@ export const routes: readonly Route[] = [
     query: z.object({ cursor, limit: pageLimit(placementsMax) }),
     check: (app, caller, { query }) => readPipelinePaging(app, caller, query),
     errors: ['invalid_cursor'],
-    response: z.object({
-      stages: z.array(
-        z.object({ key: z.string(), label: z.string(), terminal: z.boolean(), hidden: z.boolean() }),
-      ),
-      placements: z.array(z.object({ account_id: z.string(), chat_id: z.string(), stage_key: z.string() })),
-      ...pageEnd,
-    }),
+    response: pipeline,
     example: {
       response: {
         stages: [
@@ -61,16 +87,11 @@ export const routes: readonly Route[] = [
     gates: ['pipeline'],
     account: 'extended',
     effect: 'local',
-    body: z.strictObject({ account_id: accountId.optional(), chat_id: chatId, stage_key }),
+    body: z
+      .strictObject({ account_id: accountId.optional(), chat_id: chatId, stage_key })
+      .meta({ id: 'MoveRequest', description: 'A chat and the stage it goes to.' }),
     errors: ['invalid_stage', 'chat_not_found'],
-    response: z.object({
-      ok: z.literal(true),
-      message: z.string(),
-      account_id: z.string(),
-      chat_id: z.string(),
-      stage_key: z.string(),
-      changed: z.boolean(),
-    }),
+    response: moved,
     example: {
       body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', chat_id: 'platform:chat:42', stage_key: 'new' },
       response: {

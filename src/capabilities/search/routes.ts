@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { accountId, chatId, text, time, timestamp } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, text, time } from '../../lib/shapes.ts'
 import { ok, type Route, route } from '../../route.ts'
-import { contextMax, excerptMax } from './excerpt.ts'
-import { searchMessages } from './search.ts'
+import { checkSearch, searchMessages } from './search.ts'
+import { searchResult } from './search-shapes.ts'
 
 const limit = z
   .number()
@@ -10,14 +10,28 @@ const limit = z
     message: 'must be a whole number from 1 to 100',
   })
   .default(50)
-  .meta({ openapi: { type: 'integer', minimum: 1, maximum: 100, default: 50 } })
+  .meta({
+    description: 'How many matches a page has at most.',
+    openapi: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
+  })
 
-const some = (what: string) =>
+const entriesMax = 20
+
+/** An empty list means not given. */
+const some = (description: string) =>
   z
     .array(text(100))
-    .min(1, `must name at least one ${what}`)
-    .max(20, `must have at most 20 entries`)
+    .max(entriesMax, `must have at most ${entriesMax} entries`)
     .optional()
+    .transform((given) => (given?.length === 0 ? undefined : given))
+    .meta({
+      description: `${description} An empty list means not given.`,
+      openapi: {
+        type: 'array',
+        items: { type: 'string', minLength: 1, maxLength: 100 },
+        maxItems: entriesMax,
+      },
+    })
 
 const conditions = ['query', 'people', 'keywords', 'time_after', 'time_before'] as const
 
@@ -39,59 +53,29 @@ export const routes: readonly Route[] = [
     effect: 'read',
     body: z
       .strictObject({
-        query: text(1000).optional(),
+        query: text(1000)
+          .optional()
+          .meta({ description: 'Words, `"a phrase"`, `-not`; the last word may be the beginning of one.' }),
         account_id: accountId.optional(),
         chat_id: chatId.optional(),
         limit,
-        people: some('person'),
-        keywords: some('keyword'),
-        time_after: time.optional(),
-        time_before: time.optional(),
+        cursor,
+        people: some('Names of chats or of who wrote it; any of them.'),
+        keywords: some('Words; any of them.'),
+        time_after: time.optional().meta({ description: 'From this moment on.' }),
+        time_before: time.optional().meta({ description: 'Until before this moment.' }),
         account_types: z
           .enum(['messaging', 'email', 'all'], 'must be messaging, email or all')
-          .default('all'),
+          .default('all')
+          .meta({ description: 'No account here is a mailbox: `email` matches nothing.' }),
       })
       .refine((body) => conditions.some((name) => body[name] !== undefined), {
         message: `must have at least one of ${conditions.join(', ')}`,
-      }),
-    response: z.object({
-      matches: z.array(
-        z.object({
-          account_id: z.string(),
-          chat_id: z.string(),
-          message_id: z.string(),
-          excerpt: z
-            .string()
-            .meta({ description: `At most ${excerptMax} characters around the first match.` }),
-          is_sender: z.boolean(),
-          timestamp,
-        }),
-      ),
-      match_count: z.int(),
-      match_count_capped: z.literal(true).optional(),
-      has_more: z.boolean(),
-      chats: z.array(
-        z.object({
-          account_id: z.string(),
-          chat_id: z.string(),
-          chat_name: z.string(),
-          provider: z.string(),
-        }),
-      ),
-      platforms_searched: z.array(z.string()),
-      context: z.string().meta({ description: `The matches as text, at most ${contextMax} characters.` }),
-      completeness: z.object({
-        complete: z.boolean(),
-        accounts: z.array(
-          z.object({
-            account_id: z.string(),
-            history_complete: z.boolean(),
-            oldest_at: timestamp.nullable(),
-            newest_at: timestamp.nullable(),
-          }),
-        ),
-      }),
-    }),
+      })
+      .meta({ id: 'SearchRequest', description: 'What to look for. All that is given must hold.' }),
+    check: (app, caller, { body }) => checkSearch(app, caller, body),
+    errors: ['account_scope_required', 'invalid_cursor'],
+    response: searchResult,
     example: {
       body: { query: '"blue one" available' },
       response: {
@@ -106,6 +90,7 @@ export const routes: readonly Route[] = [
           },
         ],
         match_count: 1,
+        next_cursor: null,
         has_more: false,
         chats: [
           {
@@ -130,6 +115,7 @@ export const routes: readonly Route[] = [
         },
       },
     },
-    handle: async (app, { accounts, body }) => ok(await searchMessages(app, accounts, body)),
+    handle: async (app, { accounts, body, checked }) =>
+      ok(await searchMessages(app, accounts, { request: body, checked })),
   }),
 ]

@@ -4,7 +4,7 @@ import { openService, type Service, type Tenant } from '../../../test/harness/se
 import type { App } from '../../app.ts'
 import { type Database, type Db, type Sql, sql } from '../../db/sql.ts'
 import { indexPending, mergeSegments } from './index/search-index.ts'
-import { searchMessages } from './search.ts'
+import { checkSearch, searchMessages } from './search.ts'
 
 const perAccount = 12_000
 const newest = Date.UTC(2026, 9, 1)
@@ -193,17 +193,18 @@ describe('POST /search', () => {
     const { query, more } = cases[name] as Case
     const { account_id, chat_id } = scopes[scope]?.() ?? {}
     const statements: Sql[] = []
+    const request = {
+      query,
+      chat_id,
+      limit: 50,
+      account_types: 'all' as const,
+      time_after: more?.time_after === undefined ? undefined : new Date(more.time_after),
+      time_before: more?.time_before === undefined ? undefined : new Date(more.time_before),
+    }
     await searchMessages(
       recording(statements),
       accounts.filter((id) => account_id === undefined || id === account_id).map(toAccount),
-      {
-        query,
-        chat_id,
-        limit: 50,
-        account_types: 'all',
-        time_after: more?.time_after === undefined ? undefined : new Date(more.time_after),
-        time_before: more?.time_before === undefined ? undefined : new Date(more.time_before),
-      },
+      { request, checked: checkSearch(service.app, own, request) },
     )
     expect(statements.length).toBeGreaterThan(0)
     for (const statement of statements) {

@@ -1,12 +1,20 @@
 /** Search over the messages that are stored: newest first, at a cost that does not grow with what does not match. */
 import type { App } from '../../app.ts'
-import type { Account } from '../../contract.ts'
+import type { Account, Caller } from '../../contract.ts'
 import type { Db } from '../../db/sql.ts'
+import { type Position, readPaging } from '../../lib/cursor.ts'
 import { type ChatId, chatNumber, chatPrefix } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
 import { listCompleteness } from '../history/history.ts'
 import { contextOf, excerptOf } from './excerpt.ts'
-import { byTime, type Condition, findMatches, type Wanted, type Words } from './index/search-index.ts'
+import {
+  type Condition,
+  findMatches,
+  inOrder,
+  type MessageKey,
+  type Wanted,
+  type Words,
+} from './index/search-index.ts'
 import { readNames, readWords } from './query-words.ts'
 import { findNamed, type Message, type Place, readMessages, readTimeRange } from './stored-messages.ts'
 
@@ -14,6 +22,7 @@ export interface SearchRequest {
   readonly query?: string | undefined
   readonly chat_id?: ChatId | undefined
   readonly limit: number
+  readonly cursor?: string | undefined
   readonly people?: readonly string[] | undefined
   readonly keywords?: readonly string[] | undefined
   readonly time_after?: Date | undefined
@@ -28,9 +37,57 @@ const peopleMax = 200
 /** Where no times are given. */
 const always = { from: Date.UTC(0, 0), until: Date.UTC(9999, 11, 31) }
 
-export async function searchMessages(app: App, accounts: readonly Account[], request: SearchRequest) {
-  const words = readWords(request)
-  const names = request.people && readNames(request.people)
+/** What of a request can be refused without looking at any account. */
+export interface CheckedSearch {
+  readonly words: Words
+  readonly names: string | undefined
+  readonly after: After | undefined
+  readonly next: (after: After) => string
+}
+
+/** Where a page ends: its last match, how many of the same millisecond were shown, and how many matches there are. */
+interface After extends MessageKey {
+  readonly shown: number
+  readonly total: number
+}
+
+export function checkSearch(
+  app: App,
+  { workspace_id }: Pick<Caller, 'workspace_id'>,
+  request: SearchRequest,
+): CheckedSearch {
+  const { cursor, limit: _, time_after, time_before, ...rest } = request
+  const times = { time_after: time_after?.toISOString(), time_before: time_before?.toISOString() }
+  const filters = JSON.parse(JSON.stringify({ ...rest, ...times }))
+  const scope = { workspace_id, operation: 'search_messages', filters }
+  const { after, next } = readPaging(app.secrets, scope, cursor)
+  return {
+    words: readWords(request),
+    names: request.people && readNames(request.people),
+    after: after && toAfter(after),
+    next: ({ at, account_id, chat_id, id, shown, total }) =>
+      next([at, account_id, chat_id, id, shown, total]),
+  }
+}
+
+function toAfter([at, account_id, chat_id, id, shown, total]: Position): After {
+  return {
+    at: Number(at),
+    account_id: String(account_id),
+    chat_id: String(chat_id),
+    id: String(id),
+    shown: Number(shown),
+    total: Number(total),
+  }
+}
+
+export async function searchMessages(
+  app: App,
+  accounts: readonly Account[],
+  { request, checked }: { request: SearchRequest; checked: CheckedSearch },
+) {
+  const { words, names, after, next } = checked
+  const { limit } = request
   const searched = await accountsOf(app, accounts, request)
   const place: Place = {
     account_ids: searched.map(({ id }) => id),
@@ -42,9 +99,11 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
     people: people?.ids,
     chat_id: place.chat_id,
     from: request.time_after?.getTime() ?? always.from,
-    until: request.time_before?.getTime() ?? always.until,
+    until: Math.min(request.time_before?.getTime() ?? always.until, after ? after.at + 1 : always.until),
   }
-  const wanted = { limit: request.limit + 1, count: countMax + 1 }
+  // Those of the last page's millisecond are found again, and left out below.
+  const most = limit + 1 + (after?.shown ?? 0)
+  const wanted = { limit: most, count: after ? most : countMax + 1 }
   const [found, histories] = await app.db.snapshot((db) =>
     Promise.all([
       findPage(db, place, { condition, wanted }),
@@ -52,17 +111,29 @@ export async function searchMessages(app: App, accounts: readonly Account[], req
       listCompleteness(db, place.account_ids),
     ]),
   )
+  const rest = after ? found.page.filter((message) => inOrder(keyOf(message), after) > 0) : found.page
+  const page = rest.slice(0, limit)
+  const total = after?.total ?? found.total
+  const last = rest.length > limit ? page.at(-1) : undefined
   return {
-    ...answer(found.page.slice(0, request.limit), searched, words),
-    match_count: Math.min(found.total, countMax),
-    ...(found.total > countMax && { match_count_capped: true }),
-    has_more: found.page.length > request.limit,
+    ...answer(page, searched, words),
+    match_count: Math.min(total, countMax),
+    ...(total > countMax && { match_count_capped: true }),
+    next_cursor: last ? next({ ...keyOf(last), shown: countShown(page, after), total }) : null,
+    has_more: last !== undefined,
     platforms_searched: [...new Set(searched.map(({ provider }) => provider))],
     completeness: {
       complete: histories.every(({ history_complete }) => history_complete) && found.complete && !people?.cut,
       accounts: histories,
     },
   }
+}
+
+/** How many matches of the last one's millisecond this page and those before it have shown. */
+function countShown(page: readonly Message[], after: After | undefined): number {
+  const at = page.at(-1)?.sent_at.getTime()
+  const here = page.filter(({ sent_at }) => sent_at.getTime() === at).length
+  return after && after.at === at ? here + after.shown : here
 }
 
 interface Page {
@@ -84,10 +155,10 @@ async function findPage(
   }
   const { page, ...rest } = await findMatches(db, place.account_ids, condition, wanted)
   const messages = await readMessages(db, page)
-  return { ...rest, page: messages.sort((a, b) => byTime(keyOf(a), keyOf(b))) }
+  return { ...rest, page: messages.sort((a, b) => inOrder(keyOf(a), keyOf(b))) }
 }
 
-function keyOf({ account_id, chat_id, id, sent_at }: Message) {
+function keyOf({ account_id, chat_id, id, sent_at }: Message): MessageKey {
   return { account_id, chat_id, id, at: sent_at.getTime() }
 }
 

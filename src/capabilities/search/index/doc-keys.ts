@@ -58,6 +58,11 @@ export function byTime(a: Omit<DocKey, 'listing'>, b: Omit<DocKey, 'listing'>): 
   return b.at - a.at || compare(BigInt(b.id), BigInt(a.id)) || compare(BigInt(b.chat_id), BigInt(a.chat_id))
 }
 
+/** The same over several accounts, which may be in the same chat: the order in which pages follow each other. */
+export function inOrder(a: MessageKey, b: MessageKey): number {
+  return byTime(a, b) || (a.account_id < b.account_id ? -1 : Number(a.account_id > b.account_id))
+}
+
 function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : Number(a > b)
 }

@@ -5,7 +5,7 @@
  */
 import type { Db } from '../../../db/sql.ts'
 import { type Condition, isMatch } from './condition.ts'
-import { byTime, type MessageKey, nameOfVersion, type Version } from './doc-keys.ts'
+import { inOrder, type MessageKey, nameOfVersion, type Version } from './doc-keys.ts'
 import { evaluate } from './evaluate.ts'
 import { readPending } from './pending.ts'
 import { countBelow, type DocIds } from './posting-lists.ts'
@@ -14,7 +14,7 @@ import { format } from './segment-writer.ts'
 import { type IndexQuery, rangesIn, toIndexQuery } from './terms.ts'
 
 export type { Condition, Words } from './condition.ts'
-export { byTime, type MessageKey } from './doc-keys.ts'
+export { inOrder, type MessageKey } from './doc-keys.ts'
 export { findMergeable, mergeSegments } from './merge.ts'
 export { countPending, findPending, indexPending } from './pending.ts'
 export { reindexOutdated } from './reindex.ts'
@@ -55,7 +55,7 @@ export async function findMatches(
   const indexed = await readNewest(snapshot, found, wanted.limit)
   const accounts = Map.groupBy(pending, ({ account_id }) => account_id)
   return {
-    page: [...indexed, ...fresh].sort(byTime).slice(0, wanted.limit),
+    page: [...indexed, ...fresh].sort(inOrder).slice(0, wanted.limit),
     total: countDocs(found) + fresh.length,
     complete: complete && [...accounts.values()].every(({ length }) => length <= pendingMax),
   }

@@ -1,0 +1,53 @@
+/** `parley demo`: makes the demo where the first start was told not to. */
+import type { Command } from 'commander'
+import type { App } from '../app.ts'
+import { readConfig } from '../config.ts'
+import { Refusal } from '../lib/errors.ts'
+import { type Demo, makeDemo } from './demo.ts'
+import { makeLogger } from './log.ts'
+import { openApp } from './open.ts'
+import { print } from './output.ts'
+import { closePlatforms, openPlatforms, platformVariables } from './platforms.ts'
+import type { Parts } from './service.ts'
+import type { Shared } from './verbs.ts'
+
+export function addDemoVerb(program: Command, { routes, operations, platforms, migrations }: Parts): void {
+  program
+    .command('demo')
+    .description(
+      'make the demo workspace in an empty data directory; opens every gate; the key is shown once',
+    )
+    .option('--json', 'print one JSON document', false)
+    .action(async (_, command: Command) => {
+      const options = command.optsWithGlobals<Shared>()
+      const config = readConfig(process.env, platformVariables)
+      if (config.database.kind !== 'embedded') {
+        throw new Refusal('A demo is made in an embedded data directory only, not in DATABASE_URL.')
+      }
+      const log = makeLogger('silent')
+      const data_dir = options.dataDir
+      const app = await openApp({ config, data_dir, log, claim: 'service', operations, routes, migrations })
+      try {
+        await print({ ...(await makeAsked(app, platforms, data_dir)) }, options)
+      } finally {
+        await app.close()
+      }
+    })
+}
+
+async function makeAsked(app: App, modules: Parts['platforms'], directory: string): Promise<Demo> {
+  const open = await openPlatforms(app, modules, { role: 'start', directory })
+  try {
+    const stage = [...open.values()].find((each) => each.demo)
+    if (!stage?.demo) {
+      throw new Refusal('The demo lives in a sandbox of its own: unset PARLEY_SANDBOX_URL and try again.')
+    }
+    const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo, asked: true })
+    if (made) return made
+    throw new Refusal(
+      'There are workspaces in this data directory already. Name an empty one with --data-dir.',
+    )
+  } finally {
+    await closePlatforms(open)
+  }
+}

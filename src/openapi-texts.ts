@@ -1,0 +1,43 @@
+/** What the document says besides what it is made of. */
+import { depthMax, itemsMax, propertiesMax } from './lib/text.ts'
+
+const bodyLimits = [
+  '1 MiB',
+  `${depthMax} levels`,
+  `${propertiesMax} properties in an object and ${itemsMax.toLocaleString('en')} items in an array`,
+].join(', ')
+
+export const introduction = `Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
+
+**Failures** are \`{"error": "<a sentence>", "code": "<stable>"}\` with the status that each operation lists.
+
+**Rates.** A key may make 120 requests in any 60 seconds. \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\` are on every
+response; a 429 says in \`Retry-After\` how many seconds to wait.
+
+**Repeats.** Where \`Idempotency-Key\` is taken, a repeat of the same request is answered with what the first one came to
+(\`Idempotent-Replayed: true\`) and never executed again. The same key with another payload is refused.
+
+**Pages.** Every list takes \`cursor\` and \`limit\` and ends with \`next_cursor\` and \`has_more\`: give \`next_cursor\` back as
+\`cursor\`, with everything else as it was, until it is null. The messages of a chat go back in time, so theirs are
+called \`before\` and \`next_before\`.
+
+**Bodies** of JSON have at most ${bodyLimits}.
+
+**Times** are RFC 3339 in UTC. An unknown property or query parameter is refused and named; answers may get new properties.`
+
+/** What the reference says above the operations of each heading. */
+export const headings: Readonly<Record<string, string>> = {
+  Me: 'Who a key is and what it may do.',
+  Chats: 'The conversations of the accounts: listed, read, opened, marked.',
+  Messages: 'Sending, once and never twice.',
+  Contacts: 'The people whom the accounts know.',
+  Search: 'Finding messages that are stored.',
+  Pipeline: 'The stages that chats move through.',
+  Columns: 'What a workspace notes about its chats.',
+  Analytics: 'Counts of what happened.',
+  Events: 'What happened, in order, for programs that follow.',
+  Campaigns: 'Messages to many, with follow-ups, within quotas.',
+  Broadcast: 'One message to everybody in a stage or with a column value.',
+  Webhooks: 'Events, delivered.',
+  Operations: 'The ledger: what became of a request.',
+}

@@ -1,0 +1,92 @@
+/** Whether an answer is one that the document names: its status, its code, its headers, its properties. */
+import { isDeepStrictEqual } from 'node:util'
+import { apiPrefix } from '../../src/contract.ts'
+import { makeOpenApi } from '../../src/openapi.ts'
+import type { Route } from '../../src/route.ts'
+import { routes } from '../../src/routes.ts'
+
+interface Response {
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly content: { readonly 'application/json': { readonly examples?: Readonly<Record<string, unknown>> } }
+}
+
+interface Operation {
+  readonly responses: Readonly<Record<string, Response>>
+}
+
+const document = makeOpenApi(routes) as unknown as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+/** Headers of HTTP itself, and those that tell browsers to be careful; they mean the same everywhere. */
+const ofHttp = new Set([
+  'cache-control',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'etag',
+  'keep-alive',
+  'referrer-policy',
+  'transfer-encoding',
+  'vary',
+  'x-content-type-options',
+])
+
+export interface Answered {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: { readonly code?: unknown }
+}
+
+/** Tests put events into the outbox that say nothing. */
+const withMadeUpData = ['list_events']
+
+/** What the document does not name; undefined where it names everything, or the address is none of the contract's. */
+export function findUndocumented(method: string, path: string, answer: Answered): string | undefined {
+  const operation = operationAt(method, path)
+  if (!operation) return undefined
+  const what = `${method} ${path} answered ${answer.status}`
+  const response = operation.responses[answer.status]
+  if (!response) return `${what}, a status that the document does not name.`
+  const { examples } = response.content['application/json']
+  const code = answer.status >= 400 ? answer.body.code : undefined
+  if (code !== undefined && !(String(code) in (examples ?? {}))) {
+    return `${what} ${String(code)}, a code that the document does not name.`
+  }
+  const named = new Set(Object.keys(response.headers).map((name) => name.toLowerCase()))
+  const header = [...answer.headers.keys()].find((name) => !named.has(name) && !ofHttp.has(name))
+  if (header) return `${what} with ${header}, a header that the document does not name.`
+  return method === 'HEAD' || answer.status >= 300 ? undefined : shapeProblem(path, what, answer.body)
+}
+
+/** A property that the schema does not know is not in what it has parsed. */
+function shapeProblem(path: string, what: string, body: unknown): string | undefined {
+  const route = routeAt(path)
+  if (!route || withMadeUpData.includes(route.name)) return undefined
+  const parsed = route.response.safeParse(body)
+  if (!parsed.success) return `${what} in a shape that the document does not have: ${parsed.error.message}`
+  return isDeepStrictEqual(parsed.data, body)
+    ? undefined
+    : `${what} with a property that the document does not name.`
+}
+
+/** A method that the address does not answer is refused as any operation there would refuse it. */
+function operationAt(method: string, path: string): Operation | undefined {
+  const known = routeAt(path)
+  const operations = known && document.paths[known.path]
+  if (!operations) return undefined
+  const wanted = method === 'HEAD' ? 'get' : method.toLowerCase()
+  return operations[wanted] ?? Object.values(operations)[0]
+}
+
+/** No path has two operations that succeed with different shapes. */
+function routeAt(path: string): Route | undefined {
+  const [bare = ''] = path.replace(apiPrefix, '').split('?')
+  return routes.find((route) => route.path === bare) ?? routes.find((route) => matches(route, bare))
+}
+
+function matches({ path: pattern }: Route, path: string): boolean {
+  return new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+}

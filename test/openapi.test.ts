@@ -1,0 +1,195 @@
+/** The document as generators read it: everything has a name, a description and its limits. */
+import { describe, expect, test } from 'vitest'
+import { makeOpenApi } from '../src/openapi.ts'
+import { routes } from '../src/routes.ts'
+import { findUndocumented } from './harness/documented.ts'
+
+interface Schema {
+  readonly $ref?: string
+  readonly type?: string | readonly string[]
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly items?: Schema
+  readonly additionalProperties?: unknown
+  readonly oneOf?: readonly Schema[]
+  readonly anyOf?: readonly Schema[]
+  readonly discriminator?: { readonly propertyName: string; readonly mapping: Record<string, string> }
+  readonly format?: string
+  readonly maximum?: number
+  readonly maxLength?: number
+}
+
+interface Response {
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly content: {
+    readonly 'application/json': {
+      readonly schema: Schema
+      readonly examples?: Readonly<Record<string, unknown>>
+    }
+  }
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly parameters: readonly {
+    readonly name: string
+    readonly description?: string
+    readonly schema: Schema
+  }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+  readonly responses: Readonly<Record<string, Response>>
+}
+
+const document = makeOpenApi(routes) as unknown as {
+  readonly tags: readonly { readonly name: string; readonly description?: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+const { schemas } = document.components
+const named = (name: string): Operation =>
+  operations.find(({ operationId }) => operationId === name) as Operation
+
+/** Every schema, and where it is. */
+function* walk(schema: Schema, where: string): Generator<[where: string, schema: Schema]> {
+  yield [where, schema]
+  for (const [name, each] of Object.entries(schema.properties ?? {})) yield* walk(each, `${where}.${name}`)
+  if (schema.items) yield* walk(schema.items, `${where}[]`)
+  for (const each of [...(schema.oneOf ?? []), ...(schema.anyOf ?? [])]) yield* walk(each, where)
+}
+
+function* everySchema(): Generator<[where: string, schema: Schema]> {
+  for (const [name, schema] of Object.entries(schemas)) yield* walk(schema, name)
+  for (const { operationId, requestBody, responses } of operations) {
+    for (const { schema } of Object.values(requestBody?.content ?? {})) yield* walk(schema, operationId)
+    for (const [status, response] of Object.entries(responses)) {
+      yield* walk(response.content['application/json'].schema, `${operationId} ${status}`)
+    }
+  }
+}
+
+describe('an answer of a test', () => {
+  const headers = { 'x-request-id': 'r', 'content-type': 'application/json' }
+  const find = (path: string, status: number, { code, ...more }: Record<string, string> = {}) =>
+    findUndocumented('GET', path, { status, headers: new Headers({ ...headers, ...more }), body: { code } })
+
+  test('is told apart: a status, a code, a header or a property that the document does not name', () => {
+    const page = { chats: [], next_cursor: null, has_more: false }
+    const answer = (body: object) =>
+      findUndocumented('GET', '/chats?limit=1', { status: 200, headers: new Headers(headers), body })
+    expect(answer(page)).toBeUndefined()
+    expect(answer({ ...page, surprise: 1 })).toContain('property')
+    expect(answer({ chats: [] })).toContain('shape')
+    expect(find('/chats', 400, { code: 'invalid_cursor' })).toBeUndefined()
+    expect(find('/chats', 418)).toContain('status')
+    expect(find('/chats', 400, { code: 'branching_disabled' })).toContain('branching_disabled')
+    expect(find('/chats', 200, { 'x-surprise': '1' })).toContain('x-surprise')
+    expect(find('/chats/platform:chat:1/messages', 200, { 'retry-after': '1' })).toContain('retry-after')
+    expect(find('/nothing', 418)).toBeUndefined()
+  })
+})
+
+describe('openapi.json', () => {
+  test('every property and every parameter has a description', () => {
+    const without = [...everySchema()].flatMap(([where, { properties = {} }]) =>
+      Object.entries(properties)
+        .filter(([, schema]) => !schema.description && !schema.$ref)
+        .map(([name]) => `${where}.${name}`),
+    )
+    expect(without).toEqual([])
+    const parameters = operations.flatMap(({ operationId, parameters }) =>
+      parameters.filter(({ description }) => !description).map(({ name }) => `${operationId} ${name}`),
+    )
+    expect(parameters).toEqual([])
+  })
+
+  test('every component and every tag has a description, and every tag is listed', () => {
+    expect(Object.entries(schemas).filter(([, { description }]) => !description)).toEqual([])
+    expect(document.tags.filter(({ description }) => !description)).toEqual([])
+    const used = new Set(operations.flatMap(({ tags }) => tags))
+    expect([...used].sort()).toEqual(document.tags.map(({ name }) => name).sort())
+  })
+
+  test('what has a name is a component: every object of every answer and every JSON body', () => {
+    for (const { operationId, requestBody, responses } of operations) {
+      const body = requestBody?.content['application/json']?.schema
+      if (body) expect([operationId, body.$ref]).toEqual([operationId, expect.any(String)])
+      for (const response of Object.values(responses)) {
+        expect(response.content['application/json'].schema.$ref).toMatch(/^#\/components\/schemas\/\w+$/)
+      }
+    }
+    const inside = Object.entries(schemas).flatMap(([name, schema]) =>
+      [...walk(schema, name)]
+        .filter(([where, each]) => where !== name && each.properties)
+        .map(([where]) => where),
+    )
+    expect(inside).toEqual([])
+    expect(Object.keys(schemas)).toEqual(
+      expect.arrayContaining(['ApiError', 'Chat', 'Message', 'Contact', 'Event', 'Stage', 'Column']),
+    )
+    expect(schemas).not.toHaveProperty('Error')
+  })
+
+  test('answers are open to new fields, bodies are not', () => {
+    for (const { requestBody, responses } of operations) {
+      for (const response of Object.values(responses)) {
+        const name = response.content['application/json'].schema.$ref?.split('/').at(-1) ?? ''
+        expect(schemas[name]).not.toHaveProperty('additionalProperties', false)
+      }
+      const name = requestBody?.content['application/json']?.schema.$ref?.split('/').at(-1)
+      if (name) expect(schemas[name]).toHaveProperty('additionalProperties', false)
+    }
+  })
+
+  test('numbers that count are integers', () => {
+    const numbers = [...everySchema()].filter(([, { type }]) => type === 'number').map(([where]) => where)
+    expect([...new Set(numbers)].filter((where) => !where.endsWith('.reply_rate'))).toEqual([])
+  })
+
+  test('events are told apart by their type', () => {
+    const event = schemas.Event
+    expect(event?.discriminator?.propertyName).toBe('type')
+    const mapped = Object.values(event?.discriminator?.mapping ?? {})
+    expect(event?.oneOf?.map(({ $ref }) => $ref)).toEqual(mapped)
+    for (const ref of mapped) expect(schemas).toHaveProperty(ref.split('/').at(-1) ?? '')
+  })
+
+  test('moments have a format, and where a bare date is taken that is said', () => {
+    const moments = [...everySchema()].filter(([where]) => /(_at|timestamp|next_before)$/.test(where))
+    expect(moments.length).toBeGreaterThan(10)
+    for (const [where, { format }] of moments) expect([where, format]).toEqual([where, 'date-time'])
+    const before = named('list_messages').parameters.find(({ name }) => name === 'before')
+    expect(before?.schema.anyOf).toEqual([{ format: 'date-time' }, { format: 'date' }])
+  })
+
+  test('what sends tells of outcomes that nobody knows, with every header of a repeat', () => {
+    for (const name of ['send_message', 'start_chat', 'set_read_state']) {
+      const { responses } = named(name)
+      for (const status of ['409', '503']) {
+        expect(responses[status]?.content['application/json'].examples).toHaveProperty('outcome_ambiguous')
+        expect(Object.keys(responses[status]?.headers ?? {})).toEqual(
+          expect.arrayContaining(['X-Operation-Id', 'Idempotent-Replayed']),
+        )
+      }
+    }
+    expect(named('send_message').responses['503']?.headers).toHaveProperty('Retry-After')
+    expect(named('list_messages').responses['503']?.headers).toHaveProperty('Retry-After')
+  })
+
+  test('405 with Allow, 429 with Retry-After and 431 are on every operation', () => {
+    for (const { responses } of operations) {
+      expect(responses['405']?.headers).toHaveProperty('Allow')
+      expect(responses['429']?.headers).toHaveProperty('Retry-After')
+      expect(responses['431']).toBeDefined()
+    }
+  })
+
+  test('an operationId never changes', () => {
+    expect(operations.map(({ operationId }) => operationId).sort()).toEqual(
+      routes.map(({ name }) => name).sort(),
+    )
+  })
+})
