@@ -8,7 +8,7 @@
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.
  */
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { readFile, rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -40,6 +40,7 @@ interface Run {
 type Results = ReadonlyMap<string, string>
 
 let runs = 0
+const children = new Set<ChildProcess>()
 
 async function runTests(directory: string, { files, tests, env }: Run): Promise<Results> {
   const report = join(directory, `${runs++}.json`)
@@ -48,7 +49,11 @@ async function runTests(directory: string, { files, tests, env }: Run): Promise<
   const args = ['run', ...files, '-t', pattern, '--reporter=json', `--outputFile=${report}`, '--maxWorkers=1']
   const options = { cwd: repository, env: { ...process.env, ...env }, timeout: runMsMax, maxBuffer: 1 << 26 }
   await new Promise<void>((resolve) => {
-    execFile(process.execPath, [vitest, ...args], options, () => resolve())
+    const child = execFile(process.execPath, [vitest, ...args], options, () => {
+      children.delete(child)
+      resolve()
+    })
+    children.add(child)
   })
   const text = await readFile(report, 'utf8').catch(() => '{"testResults":[]}')
   const { testResults } = JSON.parse(text) as Report
@@ -132,7 +137,10 @@ async function main(): Promise<number> {
     await close()
     await rm(directory, { recursive: true, force: true })
   }
-  const interrupted = () => void end().finally(() => process.exit(130))
+  const interrupted = () => {
+    for (const child of children) child.kill()
+    void end().finally(() => process.exit(130))
+  }
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   try {
     const failing = await listFailing(directory, wanted, env)
