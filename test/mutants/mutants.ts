@@ -335,6 +335,11 @@ export const mutants: readonly Mutant[] = [
     'an outcome that the database does not take is told again until it does',
     'throw err',
   ),
+  mutant(
+    attempting,
+    'guard: recorded in the order of ids',
+    'outcomes of several kinds at once lock their rows in the order of the ids',
+  ),
   mutant(attempting, 'guard: drain before the end', 'a worker that stops waits for what it has submitted'),
   mutant(
     attempting,

@@ -4,7 +4,7 @@
  *
  *   npm run test:mutants                          all of them
  *   npm run test:mutants -- --third 2             a third of them, as CI does with the day of the year
- *   npm run test:mutants -- --only 'guard: live'  those of one marker
+ *   npm run test:mutants -- --only 'guard: live'  those of one marker; may be given several times
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.
  */
@@ -21,12 +21,14 @@ import { type Mutant, mutants } from './mutants.ts'
 const runMsMax = 180_000
 const atOnce = Math.max(2, availableParallelism())
 
-const { values } = parseArgs({ options: { third: { type: 'string' }, only: { type: 'string' } } })
+const { values } = parseArgs({
+  options: { third: { type: 'string' }, only: { type: 'string', multiple: true } },
+})
 
 function chosen(): readonly Mutant[] {
   const { third, only } = values
   if (only !== undefined)
-    return mutants.filter(({ patches }) => patches.some(({ marker }) => marker === only))
+    return mutants.filter(({ patches }) => patches.some(({ marker }) => only.includes(marker)))
   return third === undefined ? mutants : mutants.filter((_, n) => n % 3 === Number(third) % 3)
 }
 
