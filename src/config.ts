@@ -11,6 +11,11 @@ export interface Config {
   /** The variables of the platforms, checked and as they stand in the environment. */
   readonly platform_env: Readonly<Record<string, string>>
   readonly host: string
+  /** Undefined: `start` takes the port after its own, every other process has none. */
+  readonly admin_port: number | undefined
+  readonly admin_host: string
+  /** Whether the sandbox may be controlled outside of the demo. */
+  readonly sandbox_control: boolean
   readonly clock: 'system' | 'manual'
   readonly rate_limit: number
   readonly pool_size: number
@@ -52,6 +57,9 @@ const variables = {
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
   PARLEY_BASE_URL: address('http:', 'https:'),
   PARLEY_HOST: z.string().default('127.0.0.1'),
+  PARLEY_ADMIN_PORT: wholeNumber(0, 65_535).optional(),
+  PARLEY_ADMIN_HOST: z.string().default('127.0.0.1'),
+  PARLEY_SANDBOX_CONTROL: z.enum(['on', 'off'], 'must be on or off').default('off'),
   PARLEY_CLOCK: z.enum(['system', 'manual'], 'must be system or manual').default('system'),
   PARLEY_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
   PARLEY_POOL_SIZE: wholeNumber(2, 500).default(10),
@@ -111,6 +119,11 @@ export function readConfig(
   if (given.DATABASE_URL && !given.PARLEY_SECRET) {
     faults.push('PARLEY_SECRET is required with DATABASE_URL: all processes must share it.')
   }
+  if (given.PARLEY_SANDBOX_CONTROL === 'on' && !isLoopback(given.PARLEY_ADMIN_HOST ?? 'localhost')) {
+    faults.push(
+      'PARLEY_SANDBOX_CONTROL=on needs an admin port on loopback: leave PARLEY_ADMIN_HOST out, or the control off.',
+    )
+  }
   if (faults.length > 0 || !parsed.success) throw new ConfigError(faults)
   const env_ = parsed.data
   return {
@@ -120,6 +133,9 @@ export function readConfig(
     base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
     platform_env,
     host: env_.PARLEY_HOST,
+    admin_port: env_.PARLEY_ADMIN_PORT,
+    admin_host: env_.PARLEY_ADMIN_HOST,
+    sandbox_control: env_.PARLEY_SANDBOX_CONTROL === 'on',
     clock: env_.PARLEY_CLOCK,
     rate_limit: env_.PARLEY_RATE_LIMIT,
     pool_size: env_.PARLEY_POOL_SIZE,
@@ -131,6 +147,11 @@ export function readConfig(
     start_chat_day: env_.PARLEY_START_CHAT_PER_DAY,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
   }
+}
+
+/** A host to listen on that only this machine reaches. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }
 
 /** An empty variable is one that is not set. */

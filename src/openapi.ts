@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { apiPrefix, contractVersion } from './contract.ts'
 import { type ErrorCode, errors, operatorCodes } from './lib/errors.ts'
+import { depthMax, itemsMax, propertiesMax } from './lib/text.ts'
 import type { Route } from './route.ts'
 
 export type Json = Record<string, unknown>
@@ -22,12 +23,20 @@ export function errorSchema(routes: readonly Route[]): Json {
   }
 }
 
+const bodyLimits = [
+  '1 MiB',
+  `${depthMax} levels`,
+  `${propertiesMax} properties in an object and ${itemsMax.toLocaleString('en')} items in an array`,
+].join(', ')
+
 const description = `Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
 
 Failures are \`{"error": "<a sentence>", "code": "<stable>"}\` with the status that each operation lists.
 
 A key may make 120 requests in any 60 seconds. \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\` are on every
 response; a 429 says in \`Retry-After\` how many seconds to wait.
+
+A JSON body has at most ${bodyLimits}.
 
 Where \`Idempotency-Key\` is taken, a repeat of the same request is answered with what the first one came to
 (\`Idempotent-Replayed: true\`) and never executed again. The same key with another payload is refused.`

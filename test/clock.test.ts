@@ -12,7 +12,7 @@ import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { endProcesses, spawnParley, until } from './harness/process.ts'
 import { openNeighbour, seedTenant, testSecret } from './harness/worker.ts'
 
-const manual = { PARLEY_CLOCK: 'manual' }
+const manual = { PARLEY_CLOCK: 'manual', PARLEY_SANDBOX_CONTROL: 'on' }
 
 let directory: string
 beforeAll(async () => {
@@ -53,7 +53,7 @@ class Scene {
   async start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<void> {
     const { url } = this.database
     const settings = { DATABASE_URL: url, PARLEY_SECRET: testSecret, ...manual, ...env }
-    this.base = await spawnParley([...args, '--port', '0'], settings).ready()
+    this.base = await spawnParley([...args, '--port', '0', '--admin-port', '0'], settings).admin()
     await until('the account is ready', 30_000, async () => (await this.#status()) === 'READY')
   }
 

@@ -1,10 +1,11 @@
-/** The sandbox's control address: for callers on this machine that mean this machine, in sentences. */
+/** The sandbox's control address, on an admin port: for callers on this machine that mean this machine, in sentences. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { linkPath, linkProtocol } from '../src/platform/sandbox/frames.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { endProcesses, spawnParley } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
@@ -12,6 +13,7 @@ import { testSecret } from './harness/worker.ts'
 let directory: string
 let database: TestDatabase
 const bases = { sandbox: '', start: '' }
+let mainPort: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'parley-control-'))
   database = await copyDatabase()
@@ -20,9 +22,11 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     PARLEY_SECRET: testSecret,
     PARLEY_HOST: '0.0.0.0',
+    PARLEY_SANDBOX_CONTROL: 'on',
   })
   bases.sandbox = await sandbox.ready()
-  bases.start = await start.ready()
+  bases.start = await start.admin()
+  mainPort = await start.ready()
 })
 afterAll(async () => {
   await endProcesses()
@@ -37,6 +41,8 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>
   /** Where to knock, if not on the loopback address. */
   readonly hostname?: string
+  /** The path is all of it, and not below the control address. */
+  readonly whole?: boolean
 }
 
 interface Answer {
@@ -45,7 +51,8 @@ interface Answer {
 }
 
 /** With the headers exactly as given: `fetch` would choose the host by itself. */
-function ask(base: string, { method = 'POST', path, body, headers = {}, hostname = '127.0.0.1' }: Asked) {
+function ask(base: string, asking: Asked) {
+  const { method = 'POST', path, body, headers = {}, hostname = '127.0.0.1', whole = false } = asking
   const { port } = new URL(base)
   return new Promise<Answer>((resolve, reject) => {
     const type = body === undefined ? {} : { 'content-type': 'application/json' }
@@ -53,7 +60,7 @@ function ask(base: string, { method = 'POST', path, body, headers = {}, hostname
       hostname,
       port,
       method,
-      path: `/sandbox/v1${path}`,
+      path: whole ? path : `/sandbox/v1${path}`,
       headers: { ...type, ...headers },
     })
     asked.once('error', reject)
@@ -85,7 +92,13 @@ describe.each(['sandbox', 'start'] as const)('the control address of parley %s',
     { host: '127.0.0.1:80@evil.example' },
     { host: '10.0.0.1' },
     { host: 'localhost', 'x-forwarded-for': '127.0.0.1' },
+    { host: 'localhost', 'X-Forwarded-Host': 'localhost' },
+    { host: 'localhost', 'x-forwarded-anything': '' },
     { host: 'localhost', forwarded: 'for=127.0.0.1' },
+    { host: 'localhost', 'x-real-ip': '127.0.0.1' },
+    { host: 'localhost', via: '1.0 proxy' },
+    { host: 'localhost', origin: 'http://localhost' },
+    { host: 'localhost', origin: 'null' },
   ])('404 for %j, and nothing happens', async (headers) => {
     for (const asked of [
       person,
@@ -98,6 +111,14 @@ describe.each(['sandbox', 'start'] as const)('the control address of parley %s',
       })
     }
   })
+
+  test.each(['/%73andbox/v1/journal', '/sandbox/v1/%6aournal', '/sandbox%2Fv1/journal'])(
+    '404 for %s, which a filter on the path does not know',
+    async (path) => {
+      const answer = await ask(bases[verb], { method: 'GET', path, whole: true })
+      expect(answer).toMatchObject({ status: 404, body: { error: expect.stringContaining('percent') } })
+    },
+  )
 
   const account_id = 'acc_nobody'
   test.each([
@@ -153,15 +174,70 @@ describe.each(['sandbox', 'start'] as const)('the control address of parley %s',
 })
 
 describe('a service that listens everywhere', () => {
-  test('404 for callers of other addresses, whatever host they name', async () => {
-    const outside = Object.values(networkInterfaces())
+  test('404 on its main port, whoever asks and however', async () => {
+    const own = Object.values(networkInterfaces())
       .flat()
       .flatMap((each) => (each && !each.internal && each.family === 'IPv4' ? [each.address] : []))
-    for (const hostname of outside) {
-      const headers = { host: 'localhost' }
-      const answer = await ask(bases.start, { method: 'GET', path: '/journal', headers, hostname })
-      expect(answer).toMatchObject({ status: 404 })
+    const paths = ['/sandbox/v1/journal', '/%73andbox/v1/journal', '/sandbox/v1/openapi.json', '/metrics']
+    for (const hostname of ['127.0.0.1', ...own]) {
+      for (const path of paths) {
+        const headers = { host: 'localhost' }
+        const asked = { method: 'GET', path, whole: true, headers, hostname }
+        expect(await ask(mainPort, asked)).toMatchObject({ status: 404, body: { code: 'not_found' } })
+      }
+    }
+    for (const path of ['/healthz', '/readyz']) {
+      expect(await ask(mainPort, { method: 'GET', path, whole: true })).toMatchObject({ status: 200 })
+    }
+  })
+
+  test('has an admin port that only this machine reaches', async () => {
+    const own = Object.values(networkInterfaces())
+      .flat()
+      .flatMap((each) => (each && !each.internal && each.family === 'IPv4' ? [each.address] : []))
+    for (const hostname of own) {
+      const asked = ask(bases.start, { method: 'GET', path: '/journal', hostname })
+      await expect(asked).rejects.toThrow('ECONNREFUSED')
     }
     expect(await ask(bases.start, { method: 'GET', path: '/journal' })).toMatchObject({ status: 200 })
+  })
+
+  test('200 shows the calls in its reference as calls of the admin port', async () => {
+    const answer = await ask(mainPort, { method: 'GET', path: '/docs/sandbox.json', whole: true })
+    expect(answer.body.servers).toEqual([{ url: `${bases.start}/sandbox/v1` }])
+  })
+})
+
+describe('the link to parley sandbox', () => {
+  function upgrade(headers: Readonly<Record<string, string>>, path = linkPath): Promise<number | undefined> {
+    const { hostname, port } = new URL(bases.sandbox)
+    const asked = request({
+      hostname,
+      port,
+      path,
+      headers: { connection: 'upgrade', upgrade: linkProtocol, ...headers },
+    })
+    return new Promise((resolve, reject) => {
+      asked.once('error', reject)
+      asked.once('response', (response) => resolve(response.resume().statusCode))
+      asked.once('upgrade', (response, socket) => {
+        socket.destroy()
+        resolve(response.statusCode)
+      })
+      asked.end()
+    })
+  }
+
+  test('101 for a service on this machine', async () => {
+    expect(await upgrade({})).toBe(101)
+  })
+
+  test.each([
+    [{ host: 'evil.example' }],
+    [{ origin: 'http://127.0.0.1' }],
+    [{ 'x-forwarded-for': '127.0.0.1' }],
+    [{ via: '1.1 proxy' }],
+  ])('404 for %j', async (headers) => {
+    expect(await upgrade(headers)).toBe(404)
   })
 })

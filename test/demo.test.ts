@@ -68,8 +68,8 @@ async function untilReady(base: string, key: string): Promise<Me> {
   })
 }
 
-async function control(base: string, path: string, body: object): Promise<number> {
-  const response = await fetch(`${base}/sandbox/v1${path}`, {
+async function control(admin: string, path: string, body: object): Promise<number> {
+  const response = await fetch(`${admin}/sandbox/v1${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -124,17 +124,18 @@ describe('parley start on an empty data directory', () => {
 
   test('200 has forty people with a history, and what one of them writes is an event at once', async () => {
     const { accounts } = await untilReady(base, key)
+    const admin = await service.admin()
     // The world numbers its people from 1001; who has never talked with an account is unknown to it.
     const people = Array.from({ length: 60 }, (_, n) => 1001 + n)
     const known = await Promise.all(
       people.map(async (person_id) => {
-        const asked = accounts.map(({ id }) => control(base, '/read', { account_id: id, person_id }))
+        const asked = accounts.map(({ id }) => control(admin, '/read', { account_id: id, person_id }))
         return (await Promise.all(asked)).includes(200)
       }),
     )
     expect(known.filter(Boolean)).toHaveLength(40)
     const account_id = accounts.find(({ id }) => id)?.id
-    expect(await control(base, '/messages', { account_id, person_id: 1001, text: 'Are you there?' })).toBe(
+    expect(await control(admin, '/messages', { account_id, person_id: 1001, text: 'Are you there?' })).toBe(
       200,
     )
     const headers = { authorization: `Bearer ${key}` }

@@ -58,7 +58,7 @@ afterAll(() => service.close())
 /** Everything that anybody could read afterwards. */
 async function written(): Promise<string> {
   const cluster = await readFile(join(dirname(inject('cluster').host), 'postgres.log'), 'utf8')
-  const metrics = await (await fetch(`${service.url}/metrics`)).text()
+  const metrics = await service.app.metrics.metrics()
   return [...service.log, cluster, metrics].join('\n')
 }
 

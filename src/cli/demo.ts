@@ -54,6 +54,11 @@ const columns: readonly NewColumn[] = [
   { name: 'Notes', type: 'text' },
 ]
 
+/** Whether this database is a demo, or becomes one with the next start that makes one. */
+export async function isDemo(app: App): Promise<boolean> {
+  return (await readDemo(app.db)) !== undefined || (await listWorkspaces(app.db)).length === 0
+}
+
 /** Undefined when the database is not empty. */
 export async function makeDemo(
   app: App,

@@ -1,16 +1,17 @@
 /** The long-running verbs: everything at once, HTTP only, or background only. */
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
-import { readConfig } from '../config.ts'
-import type { Demo } from './demo.ts'
+import { type Config, readConfig } from '../config.ts'
+import { Refusal } from '../lib/errors.ts'
 import { makeLogger } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
-import { type Parts, type Role, Service } from './service.ts'
+import { type Begun, type Parts, type Role, Service } from './service.ts'
 import { port, type Shared } from './verbs.ts'
 
 interface RunOptions extends Shared {
   readonly port: number
+  readonly adminPort?: number
   readonly demo?: boolean
 }
 
@@ -28,20 +29,34 @@ export function addRunVerbs(program: Command, parts: Parts): void {
       .command(role)
       .description(description)
       .addOption(new Option('--port <port>', '0 picks a free one').default(8080).argParser(port))
+      .addOption(new Option('--admin-port <port>', adminHelp(role)).argParser(port))
       .action((_, given: Command) => run(role, parts, given.optsWithGlobals<RunOptions>()))
     if (role === 'start') command.option('--no-demo', 'start empty, with every gate off')
   }
+}
+
+function adminHelp(role: Role): string {
+  const without = role === 'start' ? 'the port after --port unless named' : 'none unless named'
+  return `metrics and health, and in the demo the sandbox, for this machine only; ${without}`
+}
+
+/** Undefined where the process has no admin port. */
+function adminPortOf(role: Role, { port, adminPort }: RunOptions, config: Config): number | undefined {
+  const named = adminPort ?? config.admin_port
+  if (named !== undefined || role !== 'start') return named
+  if (port === 65_535) throw new Refusal('There is no port after 65535: name another with --admin-port.')
+  return port === 0 ? 0 : port + 1
 }
 
 async function run(role: Role, parts: Parts, options: RunOptions): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
   const { dataDir: data_dir, port, demo = true } = options
-  const service = await Service.open(parts, { role, config, log, data_dir, port, demo })
+  const admin_port = adminPortOf(role, options, config)
+  const service = await Service.open(parts, { role, config, log, data_dir, port, admin_port, demo })
   const stopped = stopOnSignal(service)
   try {
-    const { address, demo } = await service.begin()
-    greet(service.app, address, demo)
+    greet(service.app, await service.begin())
   } catch (error) {
     await stop(service)
     throw error
@@ -50,10 +65,11 @@ async function run(role: Role, parts: Parts, options: RunOptions): Promise<void>
   if (failure) throw failure
 }
 
-function greet(app: App, address: string, demo: Demo | undefined): void {
-  app.log.info({ address }, 'ready')
+function greet(app: App, { address, admin_address, demo }: Begun): void {
+  app.log.info({ address, admin_address }, 'ready')
   if (!process.stdout.isTTY && !demo) return
   const lines = ['', `  Parley is running at ${address}`, `  API reference        ${address}/docs`]
+  if (admin_address) lines.push(`  Admin port           ${admin_address}, for this machine only`)
   if (demo) {
     lines.push(
       '',

@@ -1,7 +1,7 @@
 /** `parley sandbox`: the sandbox platform alone, so that it survives a killed service. */
 import { type Command, Option } from 'commander'
 import { readConfig } from '../config.ts'
-import { buildControlServer } from '../http/control.ts'
+import { buildControlServer } from '../http/admin.ts'
 import { aloneControl } from '../platform/sandbox/module.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { serveLink } from '../platform/sandbox/serve-link.ts'

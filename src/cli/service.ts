@@ -4,9 +4,13 @@
  */
 import type { Logger } from 'pino'
 import { readDemo } from '../capabilities/gates/gates.ts'
-import type { Config } from '../config.ts'
+import { type Config, isLoopback } from '../config.ts'
+import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
+import { documentOf } from '../http/control.ts'
+import type { Readiness } from '../http/health.ts'
 import { buildServer } from '../http/server.ts'
+import { Refusal } from '../lib/errors.ts'
 import type { MakeLoops } from '../loop.ts'
 import type { OperationKind } from '../operation.ts'
 import type { Control, PlatformModule } from '../platform/module.ts'
@@ -14,7 +18,7 @@ import type { Route } from '../route.ts'
 import { advanceClock } from '../worker/clock.ts'
 import type { Running } from '../worker/run-loops.ts'
 import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
-import { type Demo, makeDemo } from './demo.ts'
+import { type Demo, isDemo, makeDemo } from './demo.ts'
 import { type OpenApp, openApp } from './open.ts'
 import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.ts'
 
@@ -36,8 +40,18 @@ interface ServiceOptions {
   readonly log: Logger
   readonly data_dir: string
   readonly port: number
+  /** Undefined: this process has no admin port. */
+  readonly admin_port: number | undefined
   /** Whether the first start of an embedded database makes the demo. */
   readonly demo: boolean
+}
+
+/** What there is once it runs. */
+export interface Begun {
+  readonly address: string
+  readonly admin_address: string | undefined
+  /** If this start has made one. */
+  readonly demo: Demo | undefined
 }
 
 export class Service {
@@ -46,6 +60,7 @@ export class Service {
   readonly #options: ServiceOptions
   #platforms: OpenPlatforms = new Map()
   #server: Server | undefined
+  #admin: Server | undefined
   #worker: Worker | undefined
   #running: Running | undefined
   #talk: { stop(): void } | undefined
@@ -70,21 +85,23 @@ export class Service {
     return this.#stopping
   }
 
-  /** Returns the address it listens on, and the demo if this start has made one. */
-  async begin(): Promise<{ readonly address: string; readonly demo: Demo | undefined }> {
+  async begin(): Promise<Begun> {
     const { app } = this
     const { role, port, data_dir } = this.#options
     const { routes, platforms } = this.#parts
     if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
+    const readiness = { worker: () => this.#workerState(), stopping: () => this.#stopping }
+    const controls = (await this.#mayControl()) ? this.#listControls() : []
+    const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
-      readiness: { worker: () => this.#workerState(), stopping: () => this.#stopping },
-      controls: this.#listControls(),
+      readiness,
+      sources: admin_address ? controls.map((control) => documentOf(control, admin_address)) : [],
     })
     const address = await this.#server.listen({ host: app.config.host, port })
     if (role !== 'serve') await this.#beginWork()
     const demo = await this.#beginDemo()
     this.#ready = true
-    return { address: app.config.base_url ?? address, demo }
+    return { address: app.config.base_url ?? address, admin_address, demo }
   }
 
   /** In-flight requests finish, then the background work, then the database. */
@@ -92,6 +109,7 @@ export class Service {
     this.#stopping = true
     this.#talk?.stop()
     await this.#server?.close()
+    await this.#admin?.close()
     await this.#running?.stop()
     await closePlatforms(this.#platforms)
     await this.app.close()
@@ -110,6 +128,32 @@ export class Service {
     this.#running = runWorker(this.app, this.#worker)
   }
 
+  /** First of all, so that the reference page can name it. */
+  async #beginAdmin(readiness: Readiness, controls: readonly Control[]): Promise<string | undefined> {
+    const { admin_port } = this.#options
+    if (admin_port === undefined) return undefined
+    const { app } = this
+    this.#admin = buildAdminServer(app, { readiness, controls })
+    const names = { host: 'PARLEY_ADMIN_HOST', port: '--admin-port' }
+    return this.#admin.listen({ host: app.config.admin_host, port: admin_port, names })
+  }
+
+  /** Made-up people may be acted on from this machine, in the demo or where it is asked for; next to real ones never. */
+  async #mayControl(): Promise<boolean> {
+    const { sandbox_control, admin_host } = this.app.config
+    const real = [...this.#platforms].find(([, platform]) => platform.real)?.[0]
+    if (real && sandbox_control) {
+      throw new Refusal(`PARLEY_SANDBOX_CONTROL=on is for tests: it is refused next to ${real}.`)
+    }
+    if (real || !isLoopback(admin_host)) return false
+    return sandbox_control || (this.#wantsDemo() && (await isDemo(this.app)))
+  }
+
+  #wantsDemo(): boolean {
+    const { role, demo, config } = this.#options
+    return role === 'start' && demo && config.database.kind === 'embedded'
+  }
+
   #listControls(): Control[] {
     const advance = oneAtATime((seconds: number) => {
       const clocks = [...this.#platforms.values()].flatMap(({ clock }) => clock ?? [])
@@ -123,10 +167,8 @@ export class Service {
   /** The first start on an empty embedded database makes the demo; on later ones its people go on writing. */
   async #beginDemo(): Promise<Demo | undefined> {
     const { app } = this
-    const { role, demo } = this.#options
-    const wanted = role === 'start' && demo && app.config.database.kind === 'embedded'
     const stage = [...this.#platforms.values()].find((open) => open.demo)
-    if (!wanted || !stage?.demo) return undefined
+    if (!this.#wantsDemo() || !stage?.demo) return undefined
     const made = await makeDemo(app, { platform: stage.platform.name, demo: stage.demo })
     if (app.config.clock === 'system' && (await readDemo(app.db))) this.#talk = stage.demo.keepTalking()
     return made

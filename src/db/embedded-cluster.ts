@@ -1,14 +1,14 @@
 /** The embedded PostgreSQL on disk: its programs, its cluster, its socket, and the user it runs as. */
 import { spawn } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { chmod, chown, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 import { keepSecret } from './secret-file.ts'
+import { openSocketDirectory } from './socket-directory.ts'
 
 export const superuser = 'parley'
 const nobody = 65_534
@@ -33,7 +33,7 @@ export async function layOut(data_dir: string): Promise<Cluster> {
   const cluster = join(data_dir, 'postgres')
   const runner = await chooseRunner(data_dir, cluster, native)
   if (runner === 'nobody') await chmod(data_dir, 0o711)
-  const socket_dir = await socketDirectory(data_dir, runner)
+  const socket_dir = await openSocketDirectory(data_dir, runner === 'nobody' ? nobody : process.getuid?.())
   const password = await keepSecret(join(data_dir, 'postgres.password'))
   const place = {
     data_dir,
@@ -77,16 +77,6 @@ async function othersMayEnter(path: string): Promise<boolean> {
     if (!((await stat(at)).mode & 0o001)) return false
     if (at === dirname(at)) return true
   }
-}
-
-/** A socket's path has room for about a hundred bytes; a deep data directory gets one elsewhere. */
-async function socketDirectory(data_dir: string, runner: Runner): Promise<string> {
-  const inside = join(data_dir, 'socket')
-  const short = `parley-${createHash('sha256').update(data_dir).digest('hex').slice(0, 16)}`
-  const directory = inside.length <= 85 ? inside : join(tmpdir(), short)
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  if (runner === 'nobody') await chown(directory, nobody, nobody)
-  return directory
 }
 
 /** Made in a temporary folder and renamed: of two first starts one wins, and a killed one leaves no half cluster. */

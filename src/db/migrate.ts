@@ -93,8 +93,8 @@ export async function applyMigration(client: pg.Client, migration: Migration): P
 }
 
 /** Whether every migration of this code is in the database. */
-export async function isMigrated(db: Db): Promise<boolean> {
+export async function isMigrated(db: Db, wanted?: readonly Migration[]): Promise<boolean> {
   const applied = await db.rows<{ version: number }>(sql`select version from schema_migrations`)
   const versions = new Set(applied.map(({ version }) => version))
-  return (await listMigrations()).every(({ version }) => versions.has(version))
+  return (wanted ?? (await listMigrations())).every(({ version }) => versions.has(version))
 }

@@ -14,7 +14,9 @@ import type { Caller } from '../contract.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { closePromptly } from './closing.ts'
+import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
+import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -32,9 +34,16 @@ declare module 'fastify' {
 /** What the rest of the code sees of a server. */
 export interface Server {
   /** The address it answers at. */
-  listen(at: { host: string; port: number }): Promise<string>
+  listen(at: Place): Promise<string>
   /** Takes no more requests and lets those in flight finish. */
   close(): Promise<void>
+}
+
+interface Place {
+  readonly host: string
+  readonly port: number
+  /** What the two are called where a person sets them. */
+  readonly names?: { readonly host: string; readonly port: string }
 }
 
 interface BaseOptions {
@@ -42,6 +51,7 @@ interface BaseOptions {
   readonly rate_limit: number
   readonly headersMs?: number | undefined
   readonly answered?: (operation: string, status: number, seconds: number) => void
+  readonly dropped?: Drop
 }
 
 /** What somebody may have put into an address by mistake. */
@@ -57,12 +67,13 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     request.window = countAddress(request.ip)
     reply.headers({ 'x-request-id': request.id, ...answerHeaders })
   }
+  const drop = tellDrops(log, options.dropped)
+  const timeouts = { headersMs, requestMs: 130_000, keepAliveMs: 72_000 }
   const server = Fastify({
     genReqId: () => newId(),
     requestIdHeader: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: 130_000,
     bodyLimit: Number.MAX_SAFE_INTEGER,
     // Longer than any address that the limit on headers lets through.
     routerOptions: { maxParamLength: 65_536 },
@@ -72,14 +83,8 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     },
     clientErrorHandler: (error, socket) =>
       answerBrokenRequest(error, socket, countAddress(socket.remoteAddress)),
-    http: {
-      // A missing Host is refused below, in the same form as everything else.
-      requireHostHeader: false,
-      headersTimeout: headersMs,
-      connectionsCheckingInterval: Math.min(2_000, headersMs),
-    },
+    serverFactory: (handle) => createBoundedServer(handle, timeouts, drop),
   })
-  server.server.maxConnections = 2_000
   closePromptly(server)
   takeEveryRequest(server)
   server.setErrorHandler((error: FastifyError | ApiError, request, reply) =>
@@ -143,7 +148,7 @@ function factsOf(request: FastifyRequest, reply: FastifyReply) {
   return {
     request_id: request.id,
     method: request.method,
-    path: loggedPath(request),
+    path: hideSecrets(pathOf(request)),
     operation,
     status: reply.statusCode,
     code: refusal,
@@ -168,16 +173,17 @@ export function toServer(server: FastifyInstance): Server {
 
 async function listen(
   server: FastifyInstance,
-  { host, port }: { host: string; port: number },
+  { host, port, names = { host: 'PARLEY_HOST', port: '--port' } }: Place,
 ): Promise<string> {
   try {
     await server.listen({ host, port })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') throw new Refusal(`Port ${port} is taken. Choose another with --port.`)
-    if (code === 'EACCES') throw new Refusal(`Port ${port} is not ours to use. Choose another with --port.`)
+    if (code === 'EADDRINUSE') throw new Refusal(`Port ${port} is taken. Choose another with ${names.port}.`)
+    if (code === 'EACCES')
+      throw new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new Refusal(`PARLEY_HOST names no address of this machine: ${host}.`)
+      throw new Refusal(`${names.host} names no address of this machine: ${host}.`)
     }
     throw error
   }
@@ -200,8 +206,7 @@ export function headerValues(request: FastifyRequest, name: string): string[] {
 }
 
 /** The path for the log. Chat ids stay; a key or a phone number that somebody typed into an address does not. */
-function loggedPath(request: FastifyRequest): string {
-  const path = pathOf(request)
+export function hideSecrets(path: string): string {
   if (!suspicious.test(path)) return path
   return path
     .replaceAll(keys, `${keyPrefix}…`)

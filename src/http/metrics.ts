@@ -1,9 +1,11 @@
 /** Metrics for Prometheus. No label ever holds what a caller sent. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client'
 import type { App } from '../app.ts'
+import { type DropReason, dropReasons } from './sockets.ts'
 
 interface Metrics {
   observe(operation: string, status: number, seconds: number): void
+  drop(reason: DropReason): void
 }
 
 export function makeMetrics(app: App): Metrics {
@@ -22,6 +24,13 @@ export function makeMetrics(app: App): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   })
+  const dropped = new Counter({
+    name: 'parley_http_dropped_total',
+    help: 'Connections and requests that were dropped, by reason.',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  for (const reason of dropReasons) dropped.inc({ reason }, 0)
   new Gauge({
     name: 'parley_db_connections',
     help: 'Connections of the pool, by state.',
@@ -39,5 +48,6 @@ export function makeMetrics(app: App): Metrics {
       requests.inc({ operation, status })
       seconds.observe({ operation }, took)
     },
+    drop: (reason) => dropped.inc({ reason }),
   }
 }

@@ -9,21 +9,21 @@ import type { App } from '../app.ts'
 import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
-import type { Control } from '../platform/module.ts'
 import { Form, Json, type Reply, type Route, Stream } from '../route.ts'
+import { mountAsset } from './assets.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs, readBody } from './body.ts'
-import { mountControl } from './control.ts'
-import { mountDocs } from './docs.ts'
+import { mountDocs, type Source } from './docs.ts'
 import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { makeMetrics } from './metrics.ts'
 import { isForm, readForm } from './multipart.ts'
+import type { Drop } from './sockets.ts'
 
 export interface ServerOptions {
   readonly readiness: Readiness
-  /** The control addresses of platforms that this process answers. */
-  readonly controls?: readonly Control[]
+  /** What the reference page shows besides the API. */
+  readonly sources?: readonly Source[]
   /** How long a client may take for its headers, and for a JSON body. */
   readonly headersMs?: number
   readonly bodyMs?: number
@@ -34,28 +34,22 @@ export async function buildServer(
   routes: readonly Route[],
   options: ServerOptions,
 ): Promise<Server> {
-  const { controls = [] } = options
   const metrics = makeMetrics(app)
   const server = makeBase({
     log: app.log,
     rate_limit: app.config.rate_limit,
     headersMs: options.headersMs,
     answered: metrics.observe,
+    dropped: metrics.drop,
   })
   const enter = makeEnter(app, server)
-  mountRoutes(app, server, { routes, enter, bodyMs: options.bodyMs ?? bodyMs })
+  mountRoutes(app, server, { routes, enter, bodyMs: options.bodyMs ?? bodyMs, drop: metrics.drop })
   mountMissing(server, { routes, enter })
-  const document = makeOpenApi(routes)
-  server.get(`${apiPrefix}/openapi.json`, async (request) => {
-    request.operation = 'get_openapi'
-    return document
-  })
+  const url = `${apiPrefix}/openapi.json`
+  const make = () => JSON.stringify(makeOpenApi(routes))
+  mountAsset(server, url, { operation: 'get_openapi', type: json, make })
   mountHealth(app, server, options.readiness)
-  const sources = [
-    { title: 'API', url: `${apiPrefix}/openapi.json` },
-    ...controls.map((control) => mountControl(server, control)),
-  ]
-  if (routes.length > 0) await mountDocs(server, sources)
+  if (routes.length > 0) await mountDocs(server, [{ title: 'API', url }, ...(options.sources ?? [])])
   return toServer(server)
 }
 
@@ -85,7 +79,7 @@ interface Mounted {
 function mountRoutes(
   app: App,
   server: FastifyInstance,
-  { routes, enter, bodyMs }: Mounted & { readonly bodyMs: number },
+  { routes, enter, bodyMs, drop }: Mounted & { readonly bodyMs: number; readonly drop: Drop },
 ): void {
   async function read(raw: IncomingMessage, route: Route, { workspace_id }: Caller): Promise<unknown> {
     if (!route.form || !isForm(raw)) return readBody(raw, route, bodyMs)
@@ -100,6 +94,11 @@ function mountRoutes(
       handler: async (request, reply) => {
         request.operation = route.name
         const caller = await enter(request)
+        // Nobody would hear the answer, and nothing has been done yet.
+        if (request.raw.socket.destroyed) {
+          drop('closed')
+          return reply.hijack()
+        }
         const answer = await perform(app, route, caller, {
           params: request.params as Record<string, string>,
           query: request.query as Record<string, unknown>,

@@ -171,3 +171,28 @@ describe('toWellFormed', () => {
     expect(toWellFormed(odd)).toEqual({ text: 'ab', deep: [{ name: '\ufffdx' }], count: 3, none: null })
   })
 })
+
+describe('the size of a body, before anything looks at it', () => {
+  const read = (text: string) => parseJson(Buffer.from(text))
+  const object = (count: number) =>
+    `{${Array.from({ length: count }, (_, at) => `"p${at}":${at}`).join(', ')}}`
+  const array = (count: number) => `[${Array.from({ length: count }, () => '{"a":[1,2]}').join(', ')}]`
+
+  test('takes as many properties and items as there may be, wherever they are', () => {
+    expect(Object.keys(read(object(200)) as object)).toHaveLength(200)
+    expect(read(array(10_000))).toHaveLength(10_000)
+    expect(read(`{"contacts":[${Array(5_000).fill(object(20)).join(',')}]}`)).toMatchObject({
+      contacts: { length: 5_000 },
+    })
+  })
+
+  test.each([
+    ['an object', object(201), '200 properties'],
+    ['an object in an object', `{"a":${object(201)}}`, '200 properties'],
+    ['an array', array(10_001), '10,000 items'],
+    ['an array in an array', `[1,${array(10_001)}]`, '10,000 items'],
+    ['an object that never ends', object(50_000).slice(0, -1), '200 properties'],
+  ])('400 for %s with one more', (_, text, named) => {
+    expect(() => read(text)).toThrow(named)
+  })
+})

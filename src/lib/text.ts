@@ -2,6 +2,9 @@
 import { ApiError } from './errors.ts'
 
 export const depthMax = 32
+/** Twice what the largest legal body has, and far below what it costs anybody to look at. */
+export const propertiesMax = 200
+export const itemsMax = 10_000
 
 /** Code points, as the contract counts; a surrogate pair is one. */
 export function lengthOf(text: string): number {
@@ -55,15 +58,21 @@ export function parseJson(bytes: Uint8Array): unknown {
   return value
 }
 
-/** One pass over the raw text: depth, keys that appear twice in one object, `__proto__`. */
+/** An object with the keys it has so far, or an array; and how many commas were in it. */
+interface Level {
+  readonly keys: Set<string> | null
+  commas: number
+}
+
+/** One pass over the raw text: depth, size of objects and arrays, keys that appear twice in one object, `__proto__`. */
 function refuseOddStructure(text: string): void {
-  const keys: (Set<string> | null)[] = []
+  const levels: Level[] = []
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case 0x7b: // {
       case 0x5b: // [
-        keys.push(text.charCodeAt(at) === 0x7b ? new Set() : null)
-        if (keys.length > depthMax) {
+        levels.push({ keys: text.charCodeAt(at) === 0x7b ? new Set() : null, commas: 0 })
+        if (levels.length > depthMax) {
           throw new ApiError('invalid_request', {
             detail: `The body is nested deeper than ${depthMax} levels.`,
           })
@@ -71,15 +80,34 @@ function refuseOddStructure(text: string): void {
         break
       case 0x7d: // }
       case 0x5d: // ]
-        keys.pop()
+        levels.pop()
+        break
+      case 0x2c: // ,
+        countComma(levels.at(-1))
         break
       case 0x22: {
         const end = endOfString(text, at)
-        const seen = keys.at(-1)
+        const seen = levels.at(-1)?.keys
         if (seen && isKey(text, end)) refuseOddKey(text.slice(at, end + 1), seen)
         at = end
       }
     }
+  }
+}
+
+/** A comma more is a property or an item more. */
+function countComma(level: Level | undefined): void {
+  if (!level) return
+  level.commas++
+  if (level.keys && level.commas >= propertiesMax) {
+    throw new ApiError('invalid_request', {
+      detail: `An object in the body has more than ${propertiesMax} properties.`,
+    })
+  }
+  if (level.commas >= itemsMax) {
+    throw new ApiError('invalid_request', {
+      detail: `An array in the body has more than ${itemsMax.toLocaleString('en')} items.`,
+    })
   }
 }
 

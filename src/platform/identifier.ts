@@ -63,7 +63,7 @@ function asPhone(text: string): Parsed {
  * be a guess.
  */
 export function phoneDigits(text: string): string | undefined {
-  if (!/^\s*\+?[\d\s().-]+$/.test(text)) return undefined
+  if (!/^\+?[\d\s().-]+$/.test(text.trimStart())) return undefined
   const digits = text
     .replaceAll(/\(\s*0\s*\)/g, '')
     .replaceAll(/\D/g, '')

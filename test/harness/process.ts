@@ -25,6 +25,8 @@ export interface Parley {
   stderr(): string
   /** The address it answers on, from the line that says it is ready. */
   ready(): Promise<string>
+  /** The address of its admin port, from the same line. */
+  admin(): Promise<string>
   signal(name: NodeJS.Signals): void
   exit(): Promise<Exit>
   /** The same for as long as it takes: for a process that is expected to run. */
@@ -56,18 +58,24 @@ export function spawnParley(
     running.delete(child)
     resolve({ code, ...written })
   })
+  const lineOfReady = () =>
+    until('the process is ready', readyMsMax, () => {
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(
+          `It ended with ${child.exitCode ?? child.signalCode}: ${written.stdout}${written.stderr}`,
+        )
+      return readyIn(written.stdout)
+    })
   return {
     pid: child.pid ?? 0,
     stdout: () => written.stdout,
     stderr: () => written.stderr,
-    ready: () =>
-      until('the process is ready', readyMsMax, () => {
-        if (child.exitCode !== null || child.signalCode !== null)
-          throw new Error(
-            `It ended with ${child.exitCode ?? child.signalCode}: ${written.stdout}${written.stderr}`,
-          )
-        return addressIn(written.stdout)
-      }),
+    ready: async () => (await lineOfReady()).address,
+    admin: async () => {
+      const { admin_address } = await lineOfReady()
+      if (!admin_address) throw new Error('It has no admin port.')
+      return admin_address
+    },
     signal: (name) => void child.kill(name),
     exit: () => within(exitMsMax, exited, () => `it did not end: ${written.stdout}${written.stderr}`),
     ended: () => exited,
@@ -86,9 +94,14 @@ export async function endProcesses(): Promise<void> {
   await Promise.all(gone)
 }
 
-function addressIn(stdout: string): string | undefined {
+interface Ready {
+  readonly address: string
+  readonly admin_address?: string
+}
+
+function readyIn(stdout: string): Ready | undefined {
   for (const line of stdout.split('\n').slice(0, -1)) {
-    if (line.startsWith('{') && line.includes('"msg":"ready"')) return JSON.parse(line).address
+    if (line.startsWith('{') && line.includes('"msg":"ready"')) return JSON.parse(line)
   }
   return undefined
 }

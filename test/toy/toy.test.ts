@@ -14,6 +14,7 @@ let database: TestDatabase
 let directory: string
 let parley: Parley
 let address: string
+let admin: string
 let key: string
 let account_id: string
 
@@ -22,6 +23,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'parley-toy-'))
   parley = spawnParley(['start', '--port', '0', '--data-dir', directory], environment(), main)
   address = await parley.ready()
+  admin = await parley.admin()
   const workspace = await made(['workspace', 'create', 'Toys'])
   const user = await made(['user', 'create', 'toy@acme.example', '--workspace', workspace.id])
   const scopes = ['--name', 'toy', '--scopes', 'read,write,send']
@@ -42,6 +44,7 @@ function environment() {
     DATABASE_URL: database.url,
     PARLEY_SECRET: 'a secret for tests that is long enough',
     PARLEY_CLOCK: 'manual',
+    PARLEY_SANDBOX_CONTROL: 'on',
   }
 }
 
@@ -56,7 +59,7 @@ async function made(args: readonly string[]): Promise<{ id: string; key?: string
 }
 
 async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const response = await fetch(`${address}${path}`, {
+  const response = await fetch(`${path.startsWith('/sandbox') ? admin : address}${path}`, {
     method,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     ...(body && { body: JSON.stringify(body) }),

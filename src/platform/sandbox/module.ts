@@ -66,6 +66,7 @@ export function aloneControl(sandbox: LocalSandbox, { manual }: { manual: boolea
 
 function controlOf(calls: readonly ControlCall[]): Control {
   const summary =
-    'People, faults and the journal of the built-in platform. Answers callers on this machine only.'
+    'People, faults and the journal of the built-in platform. Call it with curl from this machine: the admin port ' +
+    'answers no page in a browser.'
   return { name, summary, calls }
 }

@@ -1,0 +1,74 @@
+/** What is the same for everybody: made once, kept as bytes, compressed once, and told by its tag when it is known already. */
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+export interface Asset {
+  /** The name of the operation, for logs and metrics. */
+  readonly operation: string
+  readonly type: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Asked once, when somebody wants it first. */
+  make(): string | Promise<string>
+}
+
+interface Made {
+  readonly plain: Buffer
+  readonly gzipped: Buffer
+  readonly tag: string
+}
+
+const compress = promisify(gzip)
+
+export function mountAsset(server: FastifyInstance, url: string, asset: Asset): void {
+  const made = once(() => prepare(asset))
+  server.get(url, async (request, reply) => {
+    request.operation = asset.operation
+    return answer(request, reply, { asset, made: await made() })
+  })
+}
+
+/** What failed is tried again by the next who asks. */
+export function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined
+  return () => {
+    done ??= work().catch((error) => {
+      done = undefined
+      throw error
+    })
+    return done
+  }
+}
+
+async function prepare({ make }: Asset): Promise<Made> {
+  const plain = Buffer.from(await make())
+  const tag = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
+  // On a thread of its own: everybody else is served meanwhile.
+  return { plain, gzipped: await compress(plain, { level: 9 }), tag }
+}
+
+function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { asset, made }: { asset: Asset; made: Made },
+): FastifyReply {
+  const zipped = takesGzip(request.headers['accept-encoding'] ?? '')
+  const etag = `"${made.tag}${zipped ? '-gzip' : ''}"`
+  reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding', ...asset.headers, etag })
+  if (knows(request.headers['if-none-match'] ?? '', etag)) return reply.code(304).send()
+  if (zipped) reply.header('content-encoding', 'gzip')
+  return reply.type(asset.type).send(zipped ? made.gzipped : made.plain)
+}
+
+function takesGzip(accepted: string): boolean {
+  return accepted.split(',').some((part) => {
+    const [name = '', weight = ''] = part.split(';', 2)
+    const refused = /^\s{0,9}q=0(\.0{0,3})?\s{0,9}$/i.test(weight)
+    return ['gzip', '*'].includes(name.trim().toLowerCase()) && !refused
+  })
+}
+
+function knows(given: string, etag: string): boolean {
+  return given.split(',').some((part) => ['*', etag, `W/${etag}`].includes(part.trim()))
+}

@@ -1,0 +1,125 @@
+/** What anybody may read without a key is made once: the same bytes for everybody, compressed, and told by its tag. */
+import { connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { sql } from '../src/db/sql.ts'
+import { ok, type Route, route } from '../src/route.ts'
+import { until } from './harness/process.ts'
+import { openService, type Service } from './harness/service.ts'
+
+let asked = 0
+/** Counts who got through to it. */
+const counting: readonly Route[] = [
+  route({
+    name: 'probe_count',
+    method: 'GET',
+    path: '/probe/count',
+    summary: 'Counts',
+    scopes: ['read'],
+    effect: 'read',
+    response: z.object({ asked: z.number() }),
+    example: { response: { asked: 1 } },
+    handle: async () => ok({ asked: ++asked }),
+  }),
+]
+
+let service: Service
+beforeAll(async () => {
+  service = await openService({ routes: counting })
+})
+afterAll(() => service.close())
+
+async function ask(path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') {
+  const response = await fetch(service.url + path, {
+    method,
+    headers: { 'accept-encoding': 'identity', ...headers },
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+describe.each(['/api/v1/openapi.json', '/docs/', '/docs/js/scalar.js'])('GET %s', (path) => {
+  test('200 with a tag, and 304 for whoever knows it', async () => {
+    const plain = await ask(path)
+    const tag = plain.headers.get('etag') ?? ''
+    expect([plain.status, plain.headers.get('vary')]).toEqual([200, 'Accept-Encoding'])
+    expect(tag).toMatch(/^"[\w-]{22}"$/)
+    for (const given of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+      const known = await ask(path, { 'if-none-match': given })
+      expect([known.status, known.text, known.headers.get('etag')]).toEqual([304, '', tag])
+    }
+    expect((await ask(path, { 'if-none-match': '"other"' })).status).toBe(200)
+  })
+
+  test('200 compressed for whoever takes it, with a tag of its own', async () => {
+    const plain = await ask(path)
+    const zipped = await ask(path, { 'accept-encoding': 'br;q=1, GZIP;q=0.8' })
+    expect(zipped.headers.get('content-encoding')).toBe('gzip')
+    expect(zipped.text).toBe(plain.text)
+    expect(zipped.headers.get('etag')).not.toBe(plain.headers.get('etag'))
+    expect(Number(zipped.headers.get('content-length'))).toBeLessThan(plain.text.length / 1.2)
+    for (const refusal of ['gzip;q=0', 'gzip;q=0.000', 'br', 'identity']) {
+      expect((await ask(path, { 'accept-encoding': refusal })).headers.get('content-encoding')).toBeNull()
+    }
+  })
+
+  test('200 for its head alone', async () => {
+    const head = await ask(path, {}, 'HEAD')
+    expect([head.status, head.text]).toEqual([200, ''])
+    expect(head.headers.get('etag')).toBe((await ask(path)).headers.get('etag'))
+  })
+})
+
+test('the compressed document is the document', async () => {
+  const { hostname, port } = new URL(service.url)
+  const bytes = await new Promise<Buffer>((resolve) => {
+    const pieces: Buffer[] = []
+    const socket = connect(Number(port), hostname)
+    socket.on('data', (piece) => pieces.push(piece)).on('close', () => resolve(Buffer.concat(pieces)))
+    socket.write(
+      'GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n',
+    )
+  })
+  const body = gunzipSync(bytes.subarray(bytes.indexOf('\r\n\r\n') + 4))
+  expect(JSON.parse(body.toString())).toMatchObject({ openapi: '3.1.0' })
+})
+
+test('a body with more properties than anybody needs is refused for that, before they are looked at', async () => {
+  const { key } = await service.tenant()
+  const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`p${at}`, 1]))
+  for (const path of ['/search', '/columns/set']) {
+    const { status, body } = await service.post(path, { key, body: many })
+    expect([status, body]).toEqual([
+      400,
+      { code: 'invalid_request', error: 'An object in the body has more than 200 properties.' },
+    ])
+  }
+})
+
+test('nothing is done for whoever left before the key was looked up', async () => {
+  const { key } = await service.tenant()
+  const { hostname, port } = new URL(service.url)
+  const lock = await service.app.db.client()
+  try {
+    await lock.query('begin; lock table keys in access exclusive mode')
+    const socket = connect(Number(port), hostname)
+    socket.write(`GET /api/v1/probe/count HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+    await until('the key is being looked up', 20_000, async () => {
+      const waiting = await service.app.db.rows(sql`
+        select 1 from pg_locks where not granted and relation = 'keys'::regclass`)
+      return waiting.length > 0
+    })
+    socket.destroy()
+    await until('the service has heard it', 20_000, () =>
+      service.log.some((line) => line.includes('the client left before') && line.includes('probe_count')),
+    )
+    await lock.query('rollback')
+    await until('it was dropped', 20_000, async () =>
+      (await service.app.metrics.metrics()).includes('parley_http_dropped_total{reason="closed"} 1'),
+    )
+    expect(asked).toBe(0)
+    expect((await service.get('/probe/count', { key })).body).toEqual({ asked: 1 })
+  } finally {
+    await lock.end()
+  }
+})
