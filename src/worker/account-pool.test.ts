@@ -1,9 +1,12 @@
-/** A process that cannot write its journal leaves its accounts to one that can. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+/** When a process gives up its accounts: others may do what it cannot, or may have them by now. */
+import { Registry } from 'prom-client'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
-import { noteHeartbeat } from '../access/ledger/workers.ts'
+import { leaseSeconds } from '../access/ledger/leases.ts'
+import { noteDrives, noteHeartbeat, noteStopped } from '../access/ledger/workers.ts'
 import { sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { AccountPool } from './account-pool.ts'
 import { Echoes } from './echoes.ts'
@@ -14,8 +17,45 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-test('accounts are taken, and given up while the journal cannot be written', async () => {
+test('a database that is away for longer than a lease: the sessions end here', async () => {
   const { app } = place.service
+  await place.account(await place.service.tenant())
+  let away = false
+  const lost = () => Promise.reject(new ApiError('store_unavailable'))
+  const db = new Proxy(app.db, {
+    get(target, name) {
+      const value = target[name as keyof typeof target]
+      if (typeof value !== 'function') return value
+      return (...given: never[]) =>
+        away ? lost() : (value as (...all: never[]) => unknown).apply(target, given)
+    },
+  })
+  const far = { ...app, db, metrics: new Registry() }
+  const worker_id = newId()
+  await noteHeartbeat(app.db, worker_id)
+  const pool = new AccountPool(far, {
+    worker_id,
+    platforms: new Map([['sandbox', place.sandbox.platform]]),
+    echoes: new Echoes(far),
+    behind: () => {},
+    mayDrive: async () => (await noteDrives(db, worker_id, true)) || true,
+  })
+  const step = () => pool.loops[0]?.step(far, new AbortController().signal)
+  await step()
+  await until('its session is there', 30_000, async () => pool.driven().size === 1)
+  away = true
+  const now = performance.now.bind(performance)
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + (leaseSeconds + 1) * 1000)
+  await expect(step()).rejects.toThrow()
+  clock.mockRestore()
+  expect(pool.driven().size).toBe(0)
+  away = false
+  await pool.stop()
+  await noteStopped(app.db, worker_id)
+})
+
+test('accounts are taken, and given up while the journal cannot be written', async () => {
+  const app = { ...place.service.app, metrics: new Registry() }
   const account_id = await place.account(await place.service.tenant())
   const worker_id = newId()
   let writable = true

@@ -88,10 +88,11 @@ export class AccountPool {
       restMs: tickMs,
       wakeOn: accountsChanged,
       step: async () => {
+        // First of all, because a database that is away must not keep this process from letting its sessions go.
+        if (this.#sessions.size === 0) this.#renewedAt = performance.now()
+        else if (performance.now() - this.#renewedAt > renewMs) await this.#renew() // guard: sessions end with their leases
         // Others can do what this process cannot.
         if (!(await this.#options.mayDrive())) return this.#giveUpAll() // guard: unwritable journal gives accounts up
-        if (this.#sessions.size === 0) this.#renewedAt = performance.now()
-        else if (performance.now() - this.#renewedAt > renewMs) await this.#renew()
         if (this.#sessions.size > 0) await this.#letGo()
         await this.#balance()
         return false

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LedgerRows } from '../../test/harness/ledger-rows.ts'
+import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import type { Held } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
@@ -222,6 +223,37 @@ test('a worker that stops waits for what it has submitted', async () => {
   setTimeout(answer.resolve, 50)
   await stopped
   expect(await rows.row(one.id)).toMatchObject({ state: 'completed' })
+})
+
+test('outcomes of several kinds at once lock their rows in the order of the ids', async () => {
+  const held = await rows.account()
+  const tokens = [newId(), newId()] as const
+  const [low, high] = [
+    await rows.operation(held, { state: 'submitting', token: tokens[0] }),
+    await rows.operation(held, { state: 'submitting', token: tokens[1] }),
+  ]
+  expect(low < high).toBe(true)
+  const recorder = new Recorder(rows.app, { count: () => {} })
+  const unknown = { kind: 'unknown', reason: 'timeout' } as const
+  const accepted = { kind: 'accepted', value: { message_id: '31', at: new Date().toISOString() } } as const
+  const [first, second] = [await rows.queued(low), await rows.queued(high)]
+  let recorded: Promise<unknown> | undefined
+  // As an update that proves both does: the lower first, and then the other.
+  await rows.db.transaction(async (tx) => {
+    await tx.run(sql`select 1 from operations where id = ${low} for update`)
+    recorded = Promise.all([
+      recorder.record({ operation: second, public_id: high, token: tokens[1], outcome: accepted }),
+      recorder.record({ operation: first, public_id: low, token: tokens[0], outcome: unknown }),
+    ])
+    await until('the recorder waits', 30_000, () =>
+      rows.db.maybe(sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+    )
+    // Nobody waits in a circle: what the recorder has not come to is free.
+    await tx.run(sql`select 1 from operations where id = ${high} for update nowait`)
+  })
+  await recorded
+  expect([(await rows.row(low)).state, (await rows.row(high)).state]).toEqual(['ambiguous', 'completed'])
 })
 
 describe('a flood wait', () => {

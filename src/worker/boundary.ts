@@ -6,7 +6,7 @@ import {
   cross,
   type Instance,
 } from '../access/ledger/crossing.ts'
-import type { Held } from '../access/ledger/leases.ts'
+import { type Held, noteWrites } from '../access/ledger/leases.ts'
 import type { QueuedOperation } from '../access/ledger/queue.ts'
 import type { App } from '../app.ts'
 import { isConnectionLost } from '../db/errors.ts'
@@ -91,7 +91,7 @@ export class Boundary {
 function answerOf({ token, held }: Crossing, answer: CrossingAnswer | undefined): Answer {
   if (!answer) return { token, status: 'no' }
   const { status, writes, message_id, sent_at } = answer
-  if (writes !== null && BigInt(writes) > BigInt(held.writes.seen)) held.writes.seen = writes
+  if (writes !== null) noteWrites(held, writes)
   if (status !== 'proven' || message_id === null) return { token, status }
   return { token, status, proof: { message_id, at: (sent_at ?? new Date(0)).toISOString() } }
 }

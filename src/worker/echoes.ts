@@ -2,6 +2,7 @@
  * The platform repeats what we sent in its updates. Where a batch only repeats what this process has just recorded, there
  * is nothing to store but the position, and the positions of many accounts are one statement.
  */
+import { noteWrites } from '../access/ledger/leases.ts'
 import { type Advance, advancePositions } from '../access/ledger/positions.ts'
 import type { App } from '../app.ts'
 import type { Message, Update, UpdateBatch } from '../platform/port.ts'
@@ -61,7 +62,7 @@ export class Echoes {
     for (const update of updates) if (!(await this.#isRecorded(advance, update))) return undefined
     const { writes } = await this.#positions.add(advance)
     if (writes === null) return false
-    advance.held.writes.seen = writes
+    noteWrites(advance.held, writes)
     return true
   }
 

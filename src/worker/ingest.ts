@@ -1,5 +1,5 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
-import { type Held, LeaseLost } from '../access/ledger/leases.ts'
+import { type Held, LeaseLost, noteWrites } from '../access/ledger/leases.ts'
 import { advancePositions } from '../access/ledger/positions.ts'
 import { noteProofs, type Proof } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
@@ -44,7 +44,7 @@ export async function ingest(app: App, held: Held, batch: UpdateBatch, platform:
       emit(tx, held.workspace_id, happened)
       return { events: happened, writes: advanced.writes }
     })
-    held.writes.seen = writes
+    noteWrites(held, writes)
     if (events.length > 0) app.wake.signal(emitted)
     return true
   } catch (error) {

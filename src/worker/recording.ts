@@ -3,7 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { noteStrike } from '../access/ledger/account-usage.ts'
 import { settled } from '../access/ledger/enqueue.ts'
 import { noteFlood } from '../access/ledger/floods.ts'
-import { type Accepted, complete, type Ending, type Settlement, settle } from '../access/ledger/settle.ts'
+import {
+  type Accepted,
+  complete,
+  type Ending,
+  lockOperations,
+  type Settlement,
+  settle,
+} from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import type { AccountKey } from '../contract.ts'
@@ -118,6 +125,8 @@ export class Recorder {
       const ending = endingOf(one.outcome)
       return ending ? [{ id: one.operation.id, token: one.token, ending }] : []
     })
+    const ids = [...others.map(({ id }) => id), ...accepted.map(({ operation }) => operation.id)]
+    if (others.length < ids.length && others.length > 0) await lockOperations(tx, ids) // guard: recorded in the order of ids
     await complete(tx, operations, accepted)
     const rows = await settle(tx, operations, others)
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {

@@ -271,6 +271,17 @@ export const mutants: readonly Mutant[] = [
     'guard: unwritable journal gives accounts up',
     'accounts are taken, and given up while the journal cannot be written',
   ),
+  mutant(
+    { file: worker('account-pool') },
+    'guard: sessions end with their leases',
+    'a database that is away for longer than a lease: the sessions end here',
+  ),
+  mutant(
+    { file: worker('echoes') },
+    'guard: what was seen stays seen',
+    'an answer that comes late does not lower the count of writes that was seen',
+    'writes.seen = committed',
+  ),
 
   // One attempt.
   mutant(
@@ -324,6 +335,11 @@ export const mutants: readonly Mutant[] = [
     'an outcome that the database does not take is told again until it does',
     'throw err',
   ),
+  mutant(
+    attempting,
+    'guard: recorded in the order of ids',
+    'outcomes of several kinds at once lock their rows in the order of the ids',
+  ),
   mutant(attempting, 'guard: drain before the end', 'a worker that stops waits for what it has submitted'),
   mutant(
     attempting,
@@ -334,7 +350,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: 'test/limits/unknown.test.ts' },
     'guard: no answer is unknown',
-    'what nobody knows is listed, noted once by a person, audited, and its key is 409 for ever',
+    'an ambiguous operation is listed, closed once by a person, audited, and its key is 409 for ever',
     "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
   ),
 

@@ -4,11 +4,11 @@
  *
  *   npm run test:mutants                          all of them
  *   npm run test:mutants -- --third 2             a third of them, as CI does with the day of the year
- *   npm run test:mutants -- --only 'guard: live'  those of one marker
+ *   npm run test:mutants -- --only 'guard: live'  those of one marker; may be given several times
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.
  */
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { readFile, rm } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -21,12 +21,14 @@ import { type Mutant, mutants } from './mutants.ts'
 const runMsMax = 180_000
 const atOnce = Math.max(2, availableParallelism())
 
-const { values } = parseArgs({ options: { third: { type: 'string' }, only: { type: 'string' } } })
+const { values } = parseArgs({
+  options: { third: { type: 'string' }, only: { type: 'string', multiple: true } },
+})
 
 function chosen(): readonly Mutant[] {
   const { third, only } = values
   if (only !== undefined)
-    return mutants.filter(({ patches }) => patches.some(({ marker }) => marker === only))
+    return mutants.filter(({ patches }) => patches.some(({ marker }) => only.includes(marker)))
   return third === undefined ? mutants : mutants.filter((_, n) => n % 3 === Number(third) % 3)
 }
 
@@ -40,6 +42,7 @@ interface Run {
 type Results = ReadonlyMap<string, string>
 
 let runs = 0
+const children = new Set<ChildProcess>()
 
 async function runTests(directory: string, { files, tests, env }: Run): Promise<Results> {
   const report = join(directory, `${runs++}.json`)
@@ -48,7 +51,11 @@ async function runTests(directory: string, { files, tests, env }: Run): Promise<
   const args = ['run', ...files, '-t', pattern, '--reporter=json', `--outputFile=${report}`, '--maxWorkers=1']
   const options = { cwd: repository, env: { ...process.env, ...env }, timeout: runMsMax, maxBuffer: 1 << 26 }
   await new Promise<void>((resolve) => {
-    execFile(process.execPath, [vitest, ...args], options, () => resolve())
+    const child = execFile(process.execPath, [vitest, ...args], options, () => {
+      children.delete(child)
+      resolve()
+    })
+    children.add(child)
   })
   const text = await readFile(report, 'utf8').catch(() => '{"testResults":[]}')
   const { testResults } = JSON.parse(text) as Report
@@ -132,7 +139,10 @@ async function main(): Promise<number> {
     await close()
     await rm(directory, { recursive: true, force: true })
   }
-  const interrupted = () => void end().finally(() => process.exit(130))
+  const interrupted = () => {
+    for (const child of children) child.kill()
+    void end().finally(() => process.exit(130))
+  }
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   try {
     const failing = await listFailing(directory, wanted, env)

@@ -26,6 +26,11 @@ export interface Writes {
   seen: string
 }
 
+/** Answers may come in another order than their commits: what was seen never becomes less. */
+export function noteWrites({ writes }: Held, committed: string): void {
+  if (BigInt(committed) > BigInt(writes.seen)) writes.seen = committed // guard: what was seen stays seen
+}
+
 export interface Lease {
   readonly account_id: string
   readonly workspace_id: string

@@ -41,6 +41,11 @@ export async function settle(
   return rows
 }
 
+/** Whoever ends operations with several statements locks them all first, in the order that everybody keeps. */
+export async function lockOperations(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx.run(sql`select 1 from operations where id = any(${ids}::uuid[]) order by id for update`)
+}
+
 /** Whoever writes several operations locks them in the order of their ids, so that nobody waits in a circle. */
 export function settleStatement(settlements: readonly Settlement[]): Sql {
   const ordered = settlements.toSorted((one, other) => (one.id < other.id ? -1 : 1))

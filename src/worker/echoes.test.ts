@@ -1,0 +1,35 @@
+/** Batches that only repeat what this process has recorded: the position moves, and what was seen stays seen. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
+import type { Update } from '../platform/port.ts'
+import { Echoes } from './echoes.ts'
+
+let rows: LedgerRows
+beforeAll(async () => {
+  rows = await openLedgerRows()
+})
+afterAll(() => rows.close())
+
+const sent: Update = { kind: 'sent', random_id: '5', message_id: '9', at: new Date().toISOString() } as Update
+
+test('an answer that comes late does not lower the count of writes that was seen', async () => {
+  const held = await rows.account()
+  // While this answer was on its way, a crossing was answered with a higher count.
+  const db = new Proxy(rows.db, {
+    get(target, name) {
+      if (name !== 'rows') return target[name as keyof typeof target]
+      return async (statement: Parameters<typeof target.rows>[0]) => {
+        const found = await target.rows(statement)
+        held.writes.seen = '7'
+        return found
+      }
+    },
+  })
+  const echoes = new Echoes({ ...rows.app, db })
+  const expected = echoes.expect(held.account_id, '5')
+  expected.resolve({ chat_id: '42', message_id: '9', text: 'Hello' })
+  const advance = { held, position: '3', caught_up: true }
+  expect(await echoes.take(advance, { position: '3', updates: [sent], caught_up: true })).toBe(true)
+  expect(await rows.writes(held)).toBe('1')
+  expect(held.writes.seen).toBe('7')
+})
