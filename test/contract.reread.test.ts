@@ -5,6 +5,7 @@ import { createStage, updateStage } from '../src/capabilities/pipeline/pipeline.
 import { sql } from '../src/db/sql.ts'
 import { emit } from '../src/events/emit.ts'
 import { sequence } from '../src/events/sequencer.ts'
+import { newId } from '../src/lib/ids.ts'
 import { routes } from '../src/routes.ts'
 import { probes } from './harness/probes.ts'
 import type { Answer, Service, Tenant } from './harness/service.ts'
@@ -225,7 +226,7 @@ describe('V6: an unknown query parameter', () => {
   test.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
     '400 on %s, also where it knows none',
     async (_, { method, path }) => {
-      const filled = path.replace('{chat_id}', chat_id)
+      const filled = path.replace('{chat_id}', chat_id).replace('{operation_id}', newId())
       const answer = await service.call(method, `${filled}?surprise=1`, {
         key: own.key,
         headers: { 'idempotency-key': 'k' },

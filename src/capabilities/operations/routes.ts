@@ -40,7 +40,9 @@ export const routes: readonly Route[] = [
     params: z.strictObject({ operation_id: uuid('The id of the operation.') }),
     malformed: 'not_found',
     errors: ['not_found'],
-    response: z.object({ operation }),
+    response: z
+      .object({ operation })
+      .meta({ id: 'OperationAnswer', description: 'What is known of an operation.' }),
     example: {
       params: { operation_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11' },
       response: {
