@@ -24,7 +24,7 @@ import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
 
 const storyMsMax = 60_000
-const accounts = 20
+const accounts = 24
 const repeatsMax = 16
 
 let plant: Plant
@@ -328,6 +328,26 @@ describeStory(
         },
       ],
       breaks: 'P1',
+    },
+  ],
+)
+
+describeStory(
+  "the connection breaks at the boundary's COMMIT, after it is done",
+  async (scene, bug) => {
+    await scene.begin(bug)
+    fate = 'after'
+    await scene.ask()
+    // As if the lease of the attempt had run out while its owner lives.
+    await plant.db.run(sql`
+      update operations set lease_until = clock_timestamp()
+      where account_id = ${scene.account_id} and state = 'submitting'`)
+  },
+  [
+    {
+      bug: 'its owner does not say that nothing was sent',
+      patches: [{ marker: 'guard: lost commit is released', replace: '' }],
+      breaks: 'P4',
     },
   ],
 )
