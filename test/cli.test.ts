@@ -271,11 +271,12 @@ describe('help', () => {
 
   test('teaches every verb: what it does and how it is called', async () => {
     const program = new Command('parley')
+    const parts = { routes: [], operations: [], loops: [], platforms: [], migrations: [] }
     const folder = join(import.meta.dirname, '..', 'src', 'cli')
     for (const file of await readdir(folder)) {
       const module: Record<string, unknown> = await import(join(folder, file))
       for (const [name, add] of Object.entries(module)) {
-        if (/^add\w+Verbs?$/.test(name) && typeof add === 'function') add(program)
+        if (/^add\w+Verbs?$/.test(name) && typeof add === 'function') add(program, parts)
       }
     }
     const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)]
