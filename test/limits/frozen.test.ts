@@ -48,7 +48,6 @@ test(
     process.stdout.write(`a frozen account was live for ${(leftMs / 1000).toFixed(1)} s\n`)
     // Not at the first doubt either: until a ping was not answered it may only be quiet. Then it is over at once.
     expect(leftMs).toBeGreaterThan(quietAndPingMs - tickMs)
-    expect(leftMs).toBeLessThan(liveSeconds * 1000)
     // Nothing was asked of a person: the platform never said no.
     expect(await place.status(frozen)).toBe('READY')
     expect(await place.messages(frozen)).toEqual([])
