@@ -1,9 +1,10 @@
-/** A backup and a restore of 200 MB take no more memory than small ones. */
+/** A backup and a restore of 200 MB hold a small part of it at a time. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { chunkBytes } from '../src/access/ledger/files.ts'
 import { writeBackup } from '../src/db/backup.ts'
 import { openBackup } from '../src/db/backup-file.ts'
 import { openDatabase } from '../src/db/pool.ts'
@@ -12,9 +13,9 @@ import { type Database, sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 
-const chunks = 200
-const chunkBytes = 1024 ** 2
-const growthMax = 64 * 1024 ** 2
+const chunks = 800
+/** The runtime lets 64 MB of bytes outside its heap gather before it collects them; holding the data would take 400. */
+const growthMax = 128 * 1024 ** 2
 
 let directory: string
 const copies: TestDatabase[] = []
@@ -61,7 +62,7 @@ async function growth(work: () => Promise<unknown>): Promise<number> {
   return Math.max(peak, process.memoryUsage().rss) - base
 }
 
-test('the process grows by less than 64 MB', { timeout: 300_000 }, async () => {
+test('the process grows by less than 128 MB, and so holds neither', { timeout: 300_000 }, async () => {
   const source = await database()
   const target = await database()
   // What is loaded and compiled once is not what is asked about.
@@ -80,6 +81,7 @@ test('the process grows by less than 64 MB', { timeout: 300_000 }, async () => {
     expect(await backUp(source, 'large')).toBeGreaterThan(chunks * chunkBytes),
   )
   const restoring = await growth(() => restore(target, 'large'))
+  process.stdout.write(`grew by ${Math.round(backing / 2 ** 20)} and ${Math.round(restoring / 2 ** 20)} MB\n`)
   expect(backing).toBeLessThan(growthMax)
   expect(restoring).toBeLessThan(growthMax)
   expect(
