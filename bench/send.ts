@@ -173,6 +173,7 @@ await withInstance(
     if (uploaded.accepted !== uploads) process.exitCode = 1
     verdict(`MB that ${uploads} uploads at once took`, (most - before) / mb, { most: 64 })
 
+    await disk.close()
     await server.close()
     await worker.stop()
     await sandbox.close()
