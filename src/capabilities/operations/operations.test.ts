@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import { sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
+
+let service: Service
+let own: Tenant
+let account_id: string
+beforeAll(async () => {
+  service = await openService()
+  own = await service.tenant('Own')
+  account_id = await service.account(own.workspace_id)
+})
+afterAll(() => service.close())
+
+interface Row {
+  readonly state: string
+  readonly reason?: string | null
+  readonly detail?: string | null
+  readonly closed_as?: string | null
+  readonly reconciled?: boolean
+}
+
+async function operation({ state, reason = null, detail = null, closed_as = null, reconciled = false }: Row) {
+  const id = newId()
+  const done = state === 'completed'
+  await service.app.db.run(sql`
+    insert into operations (id, workspace_id, kind, effect, fingerprint, state, reason, detail, closed_as, reconciled,
+      account_id, chat_id, reply_status, reply_body)
+    values (${id}, ${own.workspace_id}, 'send_message', 'platform', ${Buffer.alloc(32)}, ${state}, ${reason}, ${detail},
+      ${closed_as}, ${reconciled}, ${account_id}, 42, ${done ? 200 : null}, ${done ? '{"message_id":"8"}' : null})`)
+  return id
+}
+
+const look = (id: string, key = own.key) => service.get(`/operations/${id}`, { key })
+
+describe('GET /operations/{operation_id}', () => {
+  test('200 shows the row, and the message it became', async () => {
+    const id = await operation({ state: 'completed' })
+    const { status, body } = await look(id)
+    expect([status, body.operation]).toEqual([
+      200,
+      {
+        id,
+        kind: 'send_message',
+        state: 'completed',
+        account_id,
+        chat_id: 'platform:chat:42',
+        created_at: expect.any(String),
+        crossed_at: null,
+        finished_at: null,
+        reconciled: false,
+        reason: null,
+        detail: 'The platform accepted it.',
+        message_id: '8',
+      },
+    ])
+  })
+
+  test.each<[RegExp, Row]>([
+    [/Nothing was sent yet/, { state: 'queued' }],
+    [/its answer is awaited/, { state: 'submitting' }],
+    [/proved it later/, { state: 'completed', reconciled: true }],
+    [/refused it for good \(blocked_by_person\)/, { state: 'refused', detail: 'blocked_by_person' }],
+    [/Nothing was sent \(flood_wait\).*may be used again/, { state: 'released', detail: 'flood_wait' }],
+    [/did not answer in time.*It is not sent again.*watched/, { state: 'ambiguous', reason: 'timeout' }],
+    [/ended or fell silent/, { state: 'ambiguous', reason: 'lease' }],
+    [/restored from an older copy/, { state: 'ambiguous', reason: 'restored' }],
+    [/noted it as not sent/, { state: 'ambiguous', reason: 'unknown', closed_as: 'not_sent' }],
+  ])('200 says what is known: %s', async (sentence, row) => {
+    const { body } = await look(await operation(row))
+    expect(body.operation).toMatchObject({ state: row.state, detail: expect.stringMatching(sentence) })
+  })
+
+  test('200 by the id that callers were told before a restore', async () => {
+    const [id, public_id] = [await operation({ state: 'completed' }), newId()]
+    await service.app.db.run(sql`update operations set public_id = ${public_id} where id = ${id}`)
+    expect((await look(public_id)).body.operation).toMatchObject({ id: public_id })
+  })
+
+  test('404 for another workspace, an unknown and a malformed id: the same answer', async () => {
+    const other = await service.tenant('Other')
+    const id = await operation({ state: 'completed' })
+    const foreign = await look(id, other.key)
+    const unknown = await look(newId())
+    expect([foreign.status, foreign.body]).toEqual([404, unknown.body])
+    expect((await look('no-id')).body.code).toBe('not_found')
+  })
+})
