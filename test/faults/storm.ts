@@ -21,18 +21,12 @@ import { type Disturbance, disturb, disturbances } from './disturbances.ts'
 import type { Fate } from './lossy.ts'
 import type { Member } from './member.ts'
 import { judge } from './oracle.ts'
-import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { countRare, listMissing, type Rare } from './rare.ts'
 import { countErrors, say, tellOutcomes, tellTable } from './report.ts'
 
-/** Workers rarely live for the twenty seconds that an answer may take: otherwise no timeout would ever be seen. */
-const briefAnswer: Patch = {
-  marker: 'limit: answer of the platform',
-  replace: 'const answerMsMax = { text: 4_000, file: 20_000 }',
-}
 const faultShare = 0.3
 const pauseSeconds = { least: 16, most: 20 }
 /** Of every twenty hits one is PostgreSQL's, and one a pause longer than a lease. */
@@ -252,7 +246,7 @@ async function main(): Promise<number> {
     works: Number(values.works),
     accounts: Number(values.accounts),
     people: 3,
-    patches: [briefAnswer, ...JSON.parse(values.patch)],
+    patches: JSON.parse(values.patch),
     lossy: loseCommits(random.fork('commits'), () => raging),
   })
   const end = () => void plant.close().finally(() => process.exit(130))
