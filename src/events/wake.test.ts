@@ -91,7 +91,16 @@ describe('between processes', () => {
     const listener = sharedWake(db)
     let heard = 0
     listener.on(onAccounts, () => heard++)
-    await until('it listens', 30_000, async () => (await listeners()) > 0)
+    // Connections of other tests that are about to end are listed as listening, too: it listens once it hears.
+    const other = sharedWake(db)
+    let probed = 0
+    listener.on({ topic: 'probe' }, () => probed++)
+    await until('it hears others', 30_000, async () => {
+      other.signal({ topic: 'probe' })
+      await sleep(20)
+      return probed > 0
+    })
+    await other.close()
     const command = sharedWake(db)
     command.signal(onAccounts)
     await command.close()
