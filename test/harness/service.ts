@@ -151,7 +151,7 @@ export class Service {
       await storeMessages(
         tx,
         account,
-        messages.map((message) => ({ chat_id: id, message, announce: false })),
+        messages.map((message) => ({ chat_id: id, message, announce: true })),
       )
       await storeChats(tx, account, [{ chat, last: messages.at(-1) ?? null }])
       await storeContacts(tx, account, [person])

@@ -65,10 +65,10 @@ interface Read {
 }
 
 /** Rows and what is known of the past are read in one statement: history that is stored meanwhile changes both. */
-async function readPage(app: App, place: Place, gaps = false): Promise<Read> {
+async function readPage(app: App, place: Place, live = false): Promise<Read> {
   const { account_id, chat_id, before, limit } = place
   const stored = await app.db.lists<Stored>(
-    messagePage(account_id, chat_id, { before, limit: limit + 1, gaps }),
+    messagePage(account_id, chat_id, { before, limit: limit + 1, live }),
   )
   const rows = stored.flatMap(([item, at, id]): Row[] => (item === null ? [] : [[item, at, id]]))
   const [, , , complete = false, begun = false] = stored[0] ?? []
@@ -85,7 +85,7 @@ async function reachBack(app: App, place: Place, known: Read): Promise<{ source:
     const left = deadline - performance.now()
     const fetched = left > 0 ? await fetchOlder(app, account_id, chat_id, left) : 'late'
     if (fetched !== 'fetched' && fetched !== 'complete') {
-      // Of a chat whose past was never fetched the store may have gaps, and is still all there is.
+      // Of a chat whose past was never fetched, what came live is all there is.
       if (!page.begun) page = await readPage(app, place, true)
       // A page that begins with stored messages is answered, however short; an empty one needs the platform.
       if (page.rows.length === 0 && fetched !== 'late') throw refusalOf(fetched)
@@ -137,13 +137,14 @@ function cutPage(
 }
 
 /**
- * Index order from first to last: a page costs the same wherever it lies. The store has no gaps from `oldest_id` on; what
- * it has below, such as an old message that was edited, waits until history has come so far, unless `gaps` are wanted.
+ * Index order from first to last: a page costs the same wherever it lies. The store has no gaps from `oldest_id` on, and
+ * before any history was fetched (`live`) none from the first message on that came live. What it has below, such as an
+ * old message that was edited, waits until history has come so far: a walk that showed it would pass over those between.
  */
 export function messagePage(
   account_id: string,
   chat_id: ChatNumber,
-  { before = end, limit, gaps = false }: { before?: Point; limit: number; gaps?: boolean },
+  { before = end, limit, live = false }: { before?: Point; limit: number; live?: boolean },
 ): Sql {
   return sql`
     select page.item, page.at, page.id, coalesce(s.complete, false), s.oldest_id is not null
@@ -156,10 +157,15 @@ export function messagePage(
           m.attachments) item
       where m.account_id = asked.account_id and m.chat_id = asked.chat_id and m.deleted_at is null
         and (m.sent_at, m.id) < (${before.at}::timestamptz, ${before.id}::bigint)
-        and m.id >= case when ${gaps}::boolean or s.complete then ${lowestId}::bigint
-          else coalesce(s.oldest_id, ${String(highestId)}::bigint) end
+        and m.id >= case when s.complete then ${lowestId}::bigint
+          else coalesce(s.oldest_id, ${live ? firstLive : sql`null`}, ${String(highestId)}::bigint) end
       order by m.sent_at desc, m.id desc limit ${limit}) page on true`
 }
+
+/** Received live, or sent by us: an edit of a message that was never seen is neither. */
+const firstLive = sql`(
+  select min(l.id) from messages l where l.account_id = asked.account_id and l.chat_id = asked.chat_id
+    and (l.announced or (l.is_sender and l.random_id is not null and l.edited_at is null)))`
 
 /** A timestamp whose digits below the millisecond are the message's id, so that it is a time and an exact cursor. */
 function makeBefore([, at = '', id = '']: Row): string {

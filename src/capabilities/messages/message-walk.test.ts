@@ -34,11 +34,13 @@ interface Story {
   readonly limit: number
   /** How many messages the platform hands over at a time. */
   readonly fetched: number
-  /** What happens between two pages, and at each time the platform is asked. */
+  /** What happens between two pages, and at each time the platform is asked. It refuses now and then, not for ever. */
   readonly chances: readonly ('new' | 'edit' | 'refuse' | 'nothing')[]
 }
 
 const beginning = Date.UTC(2026, 10, 1, 8)
+/** A platform that always refuses has no end to walk to. */
+const refusalsMax = 12
 
 /** The platform's side of one chat, and the worker that fetches from it, in a few lines. */
 class Past {
@@ -46,6 +48,7 @@ class Past {
   readonly messages: Message[]
   readonly #story: Story
   #turn = 0
+  #refusals = 0
 
   constructor(story: Story) {
     this.#story = story
@@ -63,7 +66,7 @@ class Past {
   }
 
   async store(messages: readonly Message[], how = storeMessages): Promise<void> {
-    const seen: Seen[] = messages.map((message) => ({ chat_id: this.chat_id, message, announce: false }))
+    const seen: Seen[] = messages.map((message) => ({ chat_id: this.chat_id, message, announce: true }))
     await service.app.db.transaction((tx) => how(tx, owner, seen))
   }
 
@@ -84,7 +87,7 @@ class Past {
   async answerWanted(): Promise<void> {
     for (const wanted of await listWanted(service.app.db, [owner.account_id])) {
       if (wanted.chat_id !== this.chat_id) continue
-      if (this.chance() === 'refuse') {
+      if (this.chance() === 'refuse' && this.#refusals++ < refusalsMax) {
         await giveUpWanted(service.app.db, wanted)
         continue
       }
@@ -193,6 +196,16 @@ describe('GET /chats/{chat_id}/messages, walked while history is fetched (V5)', 
       fc.asyncProperty(stories, (story) => visitsAll(story, client)),
       { numRuns: 8 },
     )
+  })
+
+  test('200 an old message that was edited is not shown before those between are there', async () => {
+    const chances = ['refuse', 'edit', 'refuse'] as const
+    await visitsAll({ ties: [1, 2], limit: 1, fetched: 2, chances }, asItIs)
+  })
+
+  test('200 visits every message once after a platform that refused whenever it was asked', async () => {
+    const chances = ['refuse', 'nothing'] as const
+    await visitsAll({ ties: [3, 2, 4], limit: 3, fetched: 4, chances }, asItIs)
   })
 
   test('200 next_before is a plain time where a millisecond fits a page, and has its digits where not', async () => {
