@@ -658,6 +658,29 @@ CREATE OR REPLACE FUNCTION public.domain_now()
  LANGUAGE sql
  STABLE
 RETURN COALESCE((SELECT manual_clock.at FROM manual_clock), statement_timestamp());
+CREATE OR REPLACE FUNCTION public.forbidden_by_suppression(workspace uuid, account text, person bigint)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  known_username text;
+  known_phone text;
+begin
+  if not pg_try_advisory_xact_lock_shared(suppressions_lock(workspace)) then
+    return 'busy';
+  end if;
+  -- In the one form that the list has: usernames in lower case, phone numbers as digits from the country's code on.
+  select lower(username), regexp_replace(regexp_replace(
+      regexp_replace(phone, '\(\s*0\s*\)', '', 'g'), '\D', '', 'g'), '^00', '')
+    into known_username, known_phone from contacts where account_id = account and provider_id = person;
+  if exists (select from suppressions where workspace_id = workspace and (
+      (kind = 'platform_id' and value = person::text)
+      or (kind = 'username' and value = known_username)
+      or (kind = 'phone' and value = known_phone))) then
+    return 'identity_suppressed';
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.guard_operations()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -746,6 +769,11 @@ AS $function$
 begin
   raise exception 'rows of % are never changed', tg_table_name;
 end $function$;
+CREATE OR REPLACE FUNCTION public.suppressions_lock(workspace uuid)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+RETURN hashtextextended(('suppressions '::text || (workspace)::text), (0)::bigint);
 CREATE OR REPLACE FUNCTION public.wire_time(at timestamp with time zone)
  RETURNS text
  LANGUAGE sql

@@ -60,9 +60,11 @@ export async function attempt(
   const startedAt = app.sources.now() // guard: clock starts before the boundary
   // crash point 3a: it is prepared, the boundary is not crossed
   const crossed = await ways.boundary.cross(operation, held, attemptSeconds[size])
-  const { token, status, proof } = crossed
+  const { token, status, proof, forbidden } = crossed
   if (status === 'lost') return takeBack(app, ways, operation, token)
   if (proof) return concludeProven(app, ways, operation, { token, proof })
+  if (forbidden)
+    return settleQueued(app, operation, { to: 'released', reason: 'forbidden', detail: forbidden })
   if (status !== 'crossed') return leave(app, operation, held)
   // crash point 5: the boundary is committed, the journal is not written
   const intended = await intend(app, ways, operation, token) // guard: journal before call
