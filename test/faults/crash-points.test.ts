@@ -129,7 +129,7 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
   test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
     const wanted = scene.send()
     fate = 'after'
-    expect(told(await scene.ask(wanted))).toEqual([503, 'session_unavailable'])
+    expect(told(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'never_written', accepted: 0 })
     expect(plant.lossy?.boundaries).toEqual({ before: 0, after: 1 })
     expect(told(await scene.ask(wanted))).toEqual([200])

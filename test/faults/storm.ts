@@ -239,10 +239,10 @@ class Storm {
   }
 }
 
-/** A connection breaks at one boundary in twenty-five, and at one other COMMIT in two thousand. */
+/** A connection breaks at one boundary in fifteen, and at one other COMMIT in two thousand. */
 function loseCommits(random: Random, raging: () => boolean): (commit: { boundary: boolean }) => Fate {
   return ({ boundary }) => {
-    if (!raging() || !random.chance(boundary ? 1 / 25 : 1 / 2000)) return 'pass'
+    if (!raging() || !random.chance(boundary ? 1 / 15 : 1 / 2000)) return 'pass'
     return random.pick(['before', 'after'])
   }
 }
