@@ -18,6 +18,9 @@ export async function runProgram(parts: Parts, verbs: readonly AddVerbs[]): Prom
     .showHelpAfterError('Add --help to see how it is used.')
     .addHelpText('after', firstSteps)
   for (const add of verbs) add(program, parts)
+  // Whoever reads what we write may have no room or be gone. That must not decide how a process ends.
+  process.stdout.on('error', () => {})
+  process.stderr.on('error', () => {})
   try {
     await program.parseAsync()
     return process.exit(0)
