@@ -83,6 +83,8 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     routerOptions: { maxParamLength: 65_536 },
     frameworkErrors: (error, request, reply) => {
       meet(request, reply)
+      // No hook runs for these.
+      reply.raw.once('finish', () => tellAnswered(options, request, reply))
       const entered = options.enterFirst?.(request) ?? Promise.resolve()
       void entered.then(
         () => answerError(log, request, reply, error),
@@ -133,7 +135,8 @@ function takeEveryRequest(server: FastifyInstance): void {
 }
 
 /** Hooks without a wait use callbacks: a promise for each would cost as much as the hook's work. */
-function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOptions): void {
+function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): void {
+  const { log } = options
   server.addHook('onRequest', (request, reply, done) => {
     meet(request, reply)
     if (headerValues(request, 'host').length === 1) return done()
@@ -150,13 +153,17 @@ function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOp
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
-    answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
-    const facts = factsOf(request, reply)
-    // Somebody asks these every few seconds, for ever.
-    if (probes.has(request.operation) && !facts.code) log.debug(facts, 'request')
-    else log.info(facts, 'request')
+    tellAnswered(options, request, reply)
     done()
   })
+}
+
+function tellAnswered({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {
+  answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
+  const facts = factsOf(request, reply)
+  // Somebody asks these every few seconds, for ever.
+  if (probes.has(request.operation) && !facts.code) log.debug(facts, 'request')
+  else log.info(facts, 'request')
 }
 
 const probes = new Set(['healthz', 'readyz', 'metrics'])
