@@ -3,8 +3,7 @@ import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
 import { type Config, readConfig } from '../config.ts'
 import { Refusal } from '../lib/errors.ts'
-import { version } from '../lib/version.ts'
-import { makeLogger } from './log.ts'
+import { makeLogger, tellVersion } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { type Begun, type Parts, type Role, Service } from './service.ts'
@@ -52,7 +51,7 @@ function adminPortOf(role: Role, { port, adminPort }: RunOptions, config: Config
 async function run(role: Role, parts: Parts, options: RunOptions): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
-  if (!process.stdout.isTTY) log.info({ version, node: process.versions.node, role }, 'starting')
+  tellVersion(log, role)
   const { dataDir: data_dir, port, demo = true } = options
   const admin_port = adminPortOf(role, options, config)
   const service = await Service.open(parts, { role, config, log, data_dir, port, admin_port, demo })
