@@ -19,7 +19,7 @@ const app = await openApp({
   operations,
   routes,
 })
-const readiness = { worker: () => 'elsewhere', stopping: () => false }
+const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
 const server = await buildServer(app, routes, { readiness })
 const address = await server.listen({ host: '127.0.0.1', port: 0 })
 const { query } = pg.Client.prototype

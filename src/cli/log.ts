@@ -1,6 +1,7 @@
 /** The log: JSON lines, or short lines at a terminal. Never a secret, a text or a phone number. */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from '../config.ts'
+import { version } from '../lib/version.ts'
 import { writeLines } from './log-lines.ts'
 
 export function makeLogger(level: Config['log_level'], stream: DestinationStream = destination()): Logger {
@@ -14,6 +15,11 @@ export function makeLogger(level: Config['log_level'], stream: DestinationStream
     },
     stream,
   )
+}
+
+/** The first line of a log says what wrote it. At a terminal the person has just typed that. */
+export function tellVersion(log: Logger, role: string): void {
+  if (!process.stdout.isTTY) log.info({ version, node: process.versions.node, role }, 'starting')
 }
 
 function destination(): DestinationStream {

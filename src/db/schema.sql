@@ -568,6 +568,7 @@ create table workers (
   stopped_at timestamp with time zone,
   owes boolean not null default false,
   drives boolean not null default true,
+  platforms text[] not null default '{}'::text[],
   PRIMARY KEY (id)
 );
 

@@ -163,6 +163,8 @@ function send(
   { status, headers = {}, body }: Reply,
 ): FastifyReply {
   reply.code(status).headers(headers)
+  request.operation_id = headers['X-Operation-Id']
+  if (status >= 400) request.refusal = (body as { readonly code?: string }).code
   if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
   if (!(body instanceof Stream)) return reply.send(body)
   // HEAD needs no body, so nothing is read.

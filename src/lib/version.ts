@@ -1,0 +1,7 @@
+/** Which Parley this is, as package.json says. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const version: string = JSON.parse(
+  readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'),
+).version
