@@ -8,14 +8,13 @@ import { addColumn, type NewColumn } from '../capabilities/columns/columns.ts'
 import { markDemo, readDemo, setAllowed, setGates } from '../capabilities/gates/gates.ts'
 import { createKey } from '../capabilities/keys/keys.ts'
 import { addStages, type NewStage } from '../capabilities/pipeline/pipeline.ts'
-import { createUser, makeSetupToken } from '../capabilities/users/users.ts'
+import { createUser } from '../capabilities/users/users.ts'
 import { createWorkspace, listWorkspaces } from '../capabilities/workspaces/workspaces.ts'
 import { scopes } from '../contract.ts'
 import type { DemoPeople } from '../platform/module.ts'
 
 export interface Demo {
   readonly key: string
-  readonly setup_token: string
 }
 
 const peopleCount = 40
@@ -98,9 +97,8 @@ export async function makeDemo(
   })
   await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })
   await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace.id, allowed: true })
-  const setup_token = await makeSetupToken(app, 'system', user.id)
   // Last: the API opens once everything behind it is there.
   await setGates(app, 'system', { names: ['all', 'extended'], enabled: true })
   await markDemo(app, 'done')
-  return { key, setup_token }
+  return { key }
 }
