@@ -7,6 +7,7 @@ import { chmod, chown, mkdir, readdir, rename, rm, stat, writeFile } from 'node:
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
+import { openDataDirectory } from './data-directory.ts'
 import { keepSecret } from './secret-file.ts'
 import { openSocketDirectory } from './socket-directory.ts'
 
@@ -29,7 +30,7 @@ type Runner = 'ourselves' | 'nobody' | 'namespace'
 /** The folders and secrets of a data directory, with a cluster made on the first call. */
 export async function layOut(data_dir: string): Promise<Cluster> {
   const native = nativeDirectory()
-  await mkdir(data_dir, { recursive: true, mode: 0o700 })
+  await openDataDirectory(data_dir)
   const cluster = join(data_dir, 'postgres')
   const runner = await chooseRunner(data_dir, cluster, native)
   if (runner === 'nobody') await chmod(data_dir, 0o711)
