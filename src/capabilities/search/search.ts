@@ -192,12 +192,12 @@ async function findPeople(app: App, { account_ids }: Place, query: string): Prom
 }
 
 function answer(page: readonly Message[], accounts: readonly Account[], words: Words) {
-  const terms = [...words.all, ...words.any.flat()]
+  const phrases = [...words.all, ...words.any.flat()]
   const shown = page.map((message) => ({
     account_id: message.account_id,
     chat_id: `${chatPrefix}${message.chat_id}`,
     message_id: message.id,
-    excerpt: excerptOf(message.text, terms),
+    excerpt: excerptOf(message.text, phrases),
     is_sender: message.is_sender,
     timestamp: message.sent_at.toISOString(),
     chat_name: message.chat_name,
