@@ -50,7 +50,7 @@ function whole(characters: readonly string[], from: number): number {
   return at
 }
 
-export interface Line {
+interface Line {
   readonly chat_name: string
   readonly is_sender: boolean
   readonly timestamp: string

@@ -43,7 +43,7 @@ function refusal(detail: string): ApiError {
   return new ApiError('invalid_request', { detail })
 }
 
-export interface Query {
+interface Query {
   readonly all: readonly Phrase[]
   readonly none: readonly Phrase[]
 }

@@ -18,7 +18,7 @@ import {
 import { readNames, readWords } from './query-words.ts'
 import { findNamed, type Message, type Place, readMessages, readTimeRange } from './stored-messages.ts'
 
-export interface SearchRequest {
+interface SearchRequest {
   readonly query?: string | undefined
   readonly chat_id?: ChatId | undefined
   readonly limit: number
@@ -38,7 +38,7 @@ const peopleMax = 200
 const always = { from: Date.UTC(0, 0), until: Date.UTC(9999, 11, 31) }
 
 /** What of a request can be refused without looking at any account. */
-export interface CheckedSearch {
+interface CheckedSearch {
   readonly words: Words
   readonly names: string | undefined
   readonly after: After | undefined

@@ -23,7 +23,7 @@ export interface StoredList {
 /** By the name of a range the lists of its terms. */
 export type ListsRead = ReadonlyMap<string, readonly StoredList[]>
 
-export interface Evaluated {
+interface Evaluated {
   readonly docIds: DocIds
   /** Every match below this docId is known. Infinity: every match. */
   readonly horizon: number

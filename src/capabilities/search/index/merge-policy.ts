@@ -12,7 +12,7 @@ const tombstonesOneIn = 100
 const quietSegments = 3
 const quietOneIn = 8
 
-export interface MergeState {
+interface MergeState {
   readonly tombstones: number
   /** Nothing is pending in the account. */
   readonly isQuiet: boolean

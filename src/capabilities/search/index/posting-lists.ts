@@ -7,7 +7,7 @@
 /** In order, each once. */
 export type DocIds = Uint32Array<ArrayBuffer>
 /** In order, each as `docId * stride + position`: words of a phrase are then one apart. Positions stay below 4,096. */
-export type Occurrences = Float64Array<ArrayBuffer>
+type Occurrences = Float64Array<ArrayBuffer>
 export const stride = 8192
 
 export function docIdOf(occurrence: number): number {

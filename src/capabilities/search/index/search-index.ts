@@ -26,7 +26,7 @@ export interface Wanted {
   readonly count: number
 }
 
-export interface Matches {
+interface Matches {
   /** The newest, in order. */
   readonly page: readonly MessageKey[]
   /** How many there are, exact up to the count that was wanted. */
