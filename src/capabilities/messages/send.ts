@@ -117,7 +117,7 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
 
 type Check = (target: Target, operation: Operation<Payload>) => Promise<Forbidden | undefined>
 
-/** What opening the chat has checked holds for its first message, too, also where it is sent much later. */
+/** Checks again, as when the chat was opened: its first message may be sent much later, to somebody suppressed since. */
 async function requireUnsuppressed(
   { db, account }: Target,
   operation: Operation<Payload>,
@@ -127,7 +127,7 @@ async function requireUnsuppressed(
   return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : undefined
 }
 
-/** The messages as they are, whoever tells of them: the answer, or later the platform's own update. */
+/** Stores what was sent. The platform's own update about it may come before this or after. */
 async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
   const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
     const { account_id, workspace_id, random_id, payload } = operation

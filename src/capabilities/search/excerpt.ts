@@ -4,7 +4,7 @@ import { type Phrase, standsAt, type Token, tokenise } from '../../lib/tokens.ts
 /** Characters, the marks where it was cut included. */
 export const excerptMax = 200
 export const contextMax = 4000
-/** So much of the text before the match is shown. */
+/** How many characters before the match are shown. */
 const lead = 60
 
 export function excerptOf(text: string, phrases: readonly Phrase[]): string {

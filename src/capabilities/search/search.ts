@@ -32,7 +32,7 @@ interface SearchRequest {
 
 /** Matches are counted up to this; one more tells that there are more. */
 const countMax = 1000
-/** People with a name whose messages are searched, in each account: the most recently active. */
+/** People of an account that have one of the names: with more, the most recently active are searched, which is not complete. */
 const peopleMax = 200
 /** Where no times are given. */
 const always = { from: Date.UTC(0, 0), until: Date.UTC(9999, 11, 31) }
@@ -162,7 +162,7 @@ function keyOf({ account_id, chat_id, id, sent_at }: Message): MessageKey {
   return { account_id, chat_id, id, at: sent_at.getTime() }
 }
 
-/** No account of ours is a mailbox. */
+/** The accounts to search. None of them is a mailbox, so `email` leaves none. */
 async function accountsOf(
   app: App,
   accounts: readonly Account[],

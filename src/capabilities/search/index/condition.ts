@@ -1,4 +1,4 @@
-/** What a message has to be. Decided by the message itself where no segment has it yet. */
+/** What a search asks of a message. Pending messages, which no segment has, are checked against it one by one. */
 import { type Phrase, standsIn, tokenise } from '../../../lib/tokens.ts'
 
 export interface Words {
@@ -19,7 +19,7 @@ export interface Condition {
   readonly until: number
 }
 
-/** As much of a message as decides. */
+/** What of a message the condition is about. */
 export interface Candidate {
   readonly account_id: string
   readonly chat_id: string
