@@ -85,7 +85,7 @@ interface KindSpec<P, R, V> extends KindInfo {
   readonly settled?: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
 }
 
-export interface SentMessage {
+interface SentMessage {
   readonly message_id: string
   readonly text: string
 }

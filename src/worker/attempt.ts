@@ -85,7 +85,7 @@ export async function attempt(
   if (!outcome) void concludeLate(app, ways, operation, { token, answer })
 }
 
-/** What asks the platform before the boundary must be ours to ask and welcome there, too. */
+/** Before its preparation asks the platform: the lease must be ours, sending on, and no flood wait, as at the boundary. */
 async function mayAsk(app: App, operation: QueuedOperation, held: Held): Promise<boolean> {
   if (await settleUncrossed(app, held, operation)) return false
   if (await holdsLease(app.db, held.worker_id, held)) return true

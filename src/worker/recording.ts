@@ -175,7 +175,7 @@ export async function noteFloodWait(
   await noteStrike(tx, { account_id, workspace_id }, { kind: 'flood_wait', seconds, operation_id: id })
 }
 
-/** Undefined: it was accepted, which is more than an ending. */
+/** Undefined where it was accepted: then `complete` stores more than an ending. */
 function endingOf(outcome: Outcome<unknown>): Ending | undefined {
   switch (outcome.kind) {
     case 'accepted':

@@ -63,7 +63,7 @@ async function claim(
   } catch (cause) {
     // Two callers of one key in the same instant: the index of random ids may be the first to notice.
     if (isTaken(cause)) return undefined
-    // The row may be there, and a host may take it.
+    // The row may be there, and a worker may take it.
     if (isLost(cause)) throw new ApiError('outcome_ambiguous', { cause })
     throw cause
   }
@@ -82,7 +82,8 @@ async function giveUp(app: App, queued: Queued): Promise<Settled> {
   try {
     await withdraw(app, queued)
     const row = await findById(app.db, queued.id)
-    // The database crashed before it was flushed: what was never flushed was never submitted.
+    // The database crashed before it was flushed: what was never flushed was never submitted. Thrown without a cause, which
+    // tells it below from a database that did not answer.
     if (!row) throw new ApiError('store_unavailable')
     return row
   } catch (cause) {

@@ -111,7 +111,7 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
   }
 }
 
-/** The messages as they are, whoever tells of them: the answer, or later the platform's own update. */
+/** Stores what was sent. The platform's own update about it may come before this or after. */
 async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
   const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
     const { account_id, workspace_id, random_id, payload } = operation
