@@ -48,12 +48,12 @@ describe('1: the API dies before the operation is committed', () => {
 })
 
 describe('2: the API dies after the operation is committed', () => {
-  const afterWish = dieAt('crash point 2')
+  const afterEnqueue = dieAt('crash point 2')
 
   test('it waits for a worker: the repeat is told so, and later the success', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
-    await plant.serve(0).restart([afterWish])
+    await plant.serve(0).restart([afterEnqueue])
     expect(told(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
@@ -66,7 +66,7 @@ describe('2: the API dies after the operation is committed', () => {
   test('or nobody takes it in time: it is over, and the repeat runs', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
-    await plant.serve(0).restart([afterWish])
+    await plant.serve(0).restart([afterEnqueue])
     expect(told(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     await plant.db.run(sql`
