@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
+import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { endProcesses, serversOf, spawnParley, until } from './harness/process.ts'
 import { mountSmallDisk } from './harness/small-disk.ts'
 
@@ -103,5 +104,29 @@ test.skipIf(!disk)(
     parley.signal('SIGTERM')
     expect((await parley.exit()).code).toBe(0)
     expect(await serversOf(data_dir)).toEqual([])
+  },
+)
+
+test.skipIf(!disk)(
+  'the sandbox goes on once its disk has room, and has not lost or torn anything',
+  async () => {
+    await disk?.empty()
+    const place = join(disk?.path ?? '', 'sandbox')
+    const failed = (error: unknown) => {
+      throw error
+    }
+    const open = () => openLocalSandbox({ data_dir: place, failed })
+    const { world, close } = await open()
+    const mara = world.addPerson({ name: 'Mara' }).person_id
+    await disk?.fill()
+    const long = 'x'.repeat(8_000)
+    expect(() => world.addPerson({ name: long })).toThrow('The sandbox log cannot be written.')
+    await disk?.empty()
+    const noor = world.addPerson({ name: 'Noor' }).person_id
+    await close()
+    const again = await open()
+    expect([mara, noor].map((id) => again.world.state.people.get(id)?.name)).toEqual(['Mara', 'Noor'])
+    expect([...again.world.state.people.values()].filter(({ name }) => name === long)).toEqual([])
+    await again.close()
   },
 )
