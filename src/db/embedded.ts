@@ -11,7 +11,7 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
-import { type Cluster, layOut, superuser } from './embedded-cluster.ts'
+import { type Cluster, layOut, role } from './embedded-cluster.ts'
 import { findServer, startServer, stopServer } from './embedded-server.ts'
 import type { Connection } from './pool.ts'
 
@@ -41,7 +41,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const place = await layOut(resolve(options.data_dir))
   const connection = {
     host: place.socket_dir,
-    user: superuser,
+    user: role,
     password: place.password,
     database: 'postgres',
   }
