@@ -26,6 +26,9 @@ export function makeProgram(parts: Parts, verbs: readonly AddVerbs[]): Command {
 
 /** Runs the verb of the command line and ends the process with its exit code. */
 export async function runProgram(parts: Parts, verbs: readonly AddVerbs[]): Promise<never> {
+  // Whoever reads what we write may have no room or be gone. That must not decide how a process ends.
+  process.stdout.on('error', () => {})
+  process.stderr.on('error', () => {})
   try {
     await makeProgram(parts, verbs).parseAsync()
     return process.exit(0)

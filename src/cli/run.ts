@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import { Refusal } from '../lib/errors.ts'
-import { makeLogger } from './log.ts'
+import { makeLogger, tellVersion } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { type Begun, type Parts, type Role, Service } from './service.ts'
@@ -57,6 +57,7 @@ async function run(role: Role, parts: Parts, options: RunOptions): Promise<void>
   const log = makeLogger(config.log_level)
   // A person at a terminal is told how it went, not every step of it; what went wrong is told in any case.
   if (process.stdout.isTTY && config.log_level === 'info') log.level = 'warn'
+  tellVersion(log, role)
   const { dataDir: data_dir, port, demo = true } = options
   const admin_port = adminPortOf(role, options, config)
   const service = await Service.open(parts, { role, config, log, data_dir, port, admin_port, demo })
@@ -86,17 +87,24 @@ function greet(service: Service, begun: Begun): void {
 function stopOnSignal(service: Service): Promise<Error | undefined> {
   return new Promise((resolve) => {
     let firstAt = 0
-    const end = async (failure?: Error) => {
-      if (service.stopping) return
-      firstAt = performance.now()
-      await stop(service)
+    let ending: Promise<void> | undefined
+    const end = async (failure?: Error, drain_seconds = 0) => {
+      if (service.stopping && !failure) return
+      firstAt ||= performance.now()
+      if (drain_seconds > 0) await service.drain(drain_seconds)
+      // A failure while it drains ends that too.
+      ending ??= stop(service)
+      await ending
       resolve(failure)
     }
     const onSignal = (signal: NodeJS.Signals) => {
       // npm and the terminal may both deliver the first signal. One that comes later means: stop at once.
       if (service.stopping && performance.now() - firstAt > 1_000) process.exit(130)
-      if (!service.stopping) service.app.log.info({ signal }, 'stopping')
-      void end()
+      const { config, log } = service.app
+      // Only a supervisor waits for a balancer; whoever presses Ctrl-C wants it to end.
+      const drain_seconds = signal === 'SIGTERM' ? config.drain_seconds : 0
+      if (!service.stopping) log.info({ signal, drain_seconds }, 'stopping')
+      void end(undefined, drain_seconds)
     }
     process.on('SIGINT', onSignal)
     process.on('SIGTERM', onSignal)

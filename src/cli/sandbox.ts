@@ -5,7 +5,7 @@ import { buildControlServer } from '../http/admin.ts'
 import { aloneControl } from '../platform/sandbox/module.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { serveLink } from '../platform/sandbox/serve-link.ts'
-import { makeLogger } from './log.ts'
+import { makeLogger, tellVersion } from './log.ts'
 import { platformVariables } from './platforms.ts'
 import { port, type Shared, whole } from './verbs.ts'
 
@@ -44,6 +44,7 @@ export function addSandboxVerb(program: Command): void {
 async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptions): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
+  tellVersion(log, 'sandbox')
   const manual = config.clock === 'manual'
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
   const sandbox = await openLocalSandbox({

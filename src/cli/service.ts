@@ -2,6 +2,7 @@
  * The service: HTTP, background work and platforms, put together from the lists that `main` hands in. Nothing in here
  * knows which slices there are.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
 import { type Config, isLoopback } from '../config.ts'
@@ -18,7 +19,8 @@ import type { OperationKind } from '../operation.ts'
 import type { Control, PlatformModule } from '../platform/module.ts'
 import type { Route } from '../route.ts'
 import { advanceClock } from '../worker/clock.ts'
-import type { Running } from '../worker/run-loops.ts'
+import { type Running, runLoops } from '../worker/run-loops.ts'
+import { undrivenLoop } from '../worker/undriven.ts'
 import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
 import { type Demo, isDemo, makeDemo } from './demo.ts'
 import { type OpenApp, openApp } from './open.ts'
@@ -102,7 +104,11 @@ export class Service {
     const { role, data_dir } = this.#options
     const { routes, platforms } = this.#parts
     if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
-    const readiness = { worker: () => this.#workerState(), stopping: () => this.#stopping }
+    const readiness = {
+      worker: () => this.#workerState(),
+      journal: () => (role === 'serve' ? 'elsewhere' : (this.#worker?.journal() ?? 'none')),
+      stopping: () => this.#stopping,
+    }
     const controls = (await this.#mayControl()) ? this.#listControls() : []
     const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
@@ -112,11 +118,18 @@ export class Service {
     this.#requireGoing()
     const [main] = placesOf(this.#options)
     const address = await this.#server.listen(main)
-    if (role !== 'serve') await this.#beginWork()
+    if (role === 'serve') this.#running = runLoops(app, [undrivenLoop()])
+    else await this.#beginWork()
     this.#requireGoing()
     const demo = await this.#beginDemo()
     this.#ready = true
     return { address: app.config.base_url ?? address, admin_address, demo }
+  }
+
+  /** Says that it is about to stop, and goes on for a while: whoever spreads requests over processes asks `/readyz`. */
+  async drain(seconds: number): Promise<void> {
+    this.#stopping = true
+    await sleep(seconds * 1000)
   }
 
   /** In-flight requests finish, then the background work, then the database. */

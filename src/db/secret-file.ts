@@ -32,10 +32,18 @@ export async function findSecret(file: string): Promise<string | undefined> {
 /** Written whole, then linked: whoever sees the file sees all of it, and the first one stays. */
 export async function writeSecret(file: string, secret: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${randomBytes(4).toString('hex')}`
-  await writeFile(draft, secret, { mode: 0o600, flush: true })
-  await link(draft, file).catch((error) => {
-    if (error.code !== 'EEXIST') throw error
-  })
-  await rm(draft)
+  for (let linked = false; !linked; ) {
+    const draft = `${file}.${randomBytes(4).toString('hex')}`
+    await writeFile(draft, secret, { mode: 0o600, flush: true })
+    linked = await link(draft, file).then(
+      () => true,
+      (error) => {
+        if (error.code === 'EEXIST') return true
+        // Another process that starts may have taken our draft for one that a killed process left.
+        if (error.code === 'ENOENT') return false
+        throw error
+      },
+    )
+    await rm(draft, { force: true })
+  }
 }

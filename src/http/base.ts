@@ -27,6 +27,8 @@ declare module 'fastify' {
     /** The name of the operation, for logs and metrics. */
     operation: string
     refusal: string | undefined
+    /** The row of the ledger that the answer is about. */
+    operation_id: string | undefined
     /** Why an answer that had begun could not be finished. */
     broken: unknown
   }
@@ -75,14 +77,20 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     routerOptions: { maxParamLength: 65_536 },
     frameworkErrors: (error, request, reply) => {
       meet(request, reply)
+      // No hook runs for these.
+      reply.raw.once('finish', () => tellAnswered(options, request, reply))
       const entered = options.enterFirst?.(request) ?? Promise.resolve()
       void entered.then(
         () => answerError(log, request, reply, error),
         (refused) => answerError(log, request, reply, refused),
       )
     },
-    clientErrorHandler: (error, socket) =>
-      answerBrokenRequest(error, socket, countAddress(socket.remoteAddress)),
+    clientErrorHandler: (error, socket) => {
+      const told = answerBrokenRequest(error, socket, countAddress(socket.remoteAddress))
+      if (!told) return
+      options.answered?.('none', told.status, 0)
+      log.info({ ...told, operation: 'none' }, 'request')
+    },
     serverFactory: (handle) => createBoundedServer(handle, timeouts, drop),
   })
   closePromptly(server)
@@ -109,6 +117,7 @@ function takeEveryRequest(server: FastifyInstance): void {
   server.decorateRequest('caller', undefined)
   server.decorateRequest('operation', 'none')
   server.decorateRequest('refusal', undefined)
+  server.decorateRequest('operation_id', undefined)
   server.decorateRequest('broken', undefined)
   // Every method is known, so that a wrong one is told apart from a wrong address; and bodies are left on the
   // wire until `perform` asks for them.
@@ -120,7 +129,8 @@ function takeEveryRequest(server: FastifyInstance): void {
 }
 
 /** Hooks without a wait use callbacks: a promise for each would cost as much as the hook's work. */
-function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOptions): void {
+function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): void {
+  const { log } = options
   server.addHook('onRequest', (request, reply, done) => {
     meet(request, reply)
     if (headerValues(request, 'host').length === 1) return done()
@@ -137,25 +147,44 @@ function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOp
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
-    answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
-    log.info(factsOf(request, reply), 'request')
+    tellAnswered(options, request, reply)
     done()
   })
 }
 
+function tellAnswered({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {
+  answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
+  const facts = factsOf(request, reply)
+  // Somebody asks these every few seconds, for ever.
+  if (probes.has(request.operation) && !facts.code) log.debug(facts, 'request')
+  else log.info(facts, 'request')
+}
+
+const probes = new Set(['healthz', 'readyz', 'metrics'])
+
 function factsOf(request: FastifyRequest, reply: FastifyReply) {
-  const { operation, caller, refusal } = request
+  const { operation, caller, refusal, operation_id } = request
   return {
     request_id: request.id,
+    client_request_id: readClientId(request),
     method: request.method,
     path: hideSecrets(pathOf(request)),
     operation,
     status: reply.statusCode,
     code: refusal,
+    operation_id,
     ms: Math.round(reply.elapsedTime * 10) / 10,
     workspace_id: caller?.workspace_id,
     key: caller?.via.kind === 'key' ? caller.via.prefix : undefined,
   }
+}
+
+/** What the caller calls this request, so that its log and ours can be laid side by side. A key is never written down. */
+function readClientId(request: FastifyRequest): string | undefined {
+  if (request.headers['x-request-id'] === undefined) return undefined
+  const [id = '', ...others] = headerValues(request, 'x-request-id')
+  const sound = others.length === 0 && /^[\w.:-]{1,128}$/.test(id) && !id.includes(keyPrefix)
+  return sound ? id : undefined
 }
 
 /** Logs an answer that was cut off, with its cause, so that it can be found by its request id. */
