@@ -54,7 +54,7 @@ const canLimit = await run('prlimit', ['--version']).then(
   () => true,
   () => false,
 )
-if (!canLimit) console.warn('There is no prlimit here: a full disk under a journal is not tested.')
+if (!canLimit) process.stderr.write('There is no prlimit here: a full disk under a journal is not tested.\n')
 
 test.skipIf(!canLimit)(
   'a full disk: nothing is sent, another process takes the accounts, and they come back with the space',
