@@ -21,11 +21,16 @@ const limits = ['test/limits/**/*.test.ts']
 const slow = [
   'src/capabilities/search/search-large.test.ts',
   'test/backup-large.test.ts',
+  'test/full-disk.test.ts',
+  'test/log-disk.test.ts',
   'test/streams.test.ts',
   'test/takeover.test.ts',
 ]
 /** Real processes that are hurt: `npm run test:faults`. */
 const faults = ['test/faults/**/*.test.ts']
+
+/** Thousands of requests that are made from the document: `npm run test:fuzz`. */
+const fuzz = ['test/fuzz/**/*.test.ts']
 
 /** Every test file is in exactly one project, so that `npx vitest run FILE` runs it once. */
 export default defineConfig({
@@ -37,7 +42,7 @@ export default defineConfig({
     projects: [
       project('quick', quick, { isolate: false, patches: patientStore }),
       project('main', ['src/**/*.test.ts', 'test/**/*.test.ts'], {
-        exclude: [...quick, ...shipped, ...limits, ...slow, ...faults],
+        exclude: [...quick, ...shipped, ...limits, ...slow, ...faults, ...fuzz],
         isolate: false,
         patches: patientStore,
       }),
@@ -45,6 +50,7 @@ export default defineConfig({
       project('limits', limits, { patches: [...patientStore, ...briefSessions, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),
       project('faults', faults),
+      project('fuzz', fuzz, { patches: patientStore }),
     ],
   },
 })

@@ -1,4 +1,6 @@
 /** What anybody may read without a key is made once: the same bytes for everybody, compressed, and told by its tag. */
+import fs from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
 import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
@@ -196,4 +198,22 @@ test('nothing is done for whoever left before the key was looked up', async () =
   } finally {
     await lock.end()
   }
+})
+
+test('the files of the migrations are read once, not by every /readyz', async () => {
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  const { readFile } = fs
+  let read = 0
+  fs.readFile = ((...given: Parameters<typeof readFile>) => {
+    read++
+    return readFile(...given)
+  }) as typeof readFile
+  syncBuiltinESMExports()
+  try {
+    for (let n = 0; n < 3; n++) expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  } finally {
+    fs.readFile = readFile
+    syncBuiltinESMExports()
+  }
+  expect(read).toBe(0)
 })

@@ -18,6 +18,10 @@ const crossing = {
   still: 'a queued row of an account that may act crosses',
 }
 
+const clockSetBack = {
+  file: 'src/access/ledger/positions.test.ts',
+  still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
+}
 const rechecking = {
   file: 'src/access/ledger/recheck.test.ts',
   still:
@@ -397,6 +401,22 @@ export const mutants: readonly Mutant[] = [
     { file: 'src/capabilities/messages/send.test.ts' },
     'guard: suppression in the second half',
     'POST /chats/start 409 for a first text that met a flood wait, once the person has asked to be left alone',
+  ),
+  mutant(
+    clockSetBack,
+    'guard: heartbeat from the future',
+    'a clock that was set back a worker whose heartbeat is in the future is not counted on for a share of the accounts',
+  ),
+  mutant(
+    clockSetBack,
+    'guard: heard of in the future',
+    'a clock that was set back renewing a lease forgets that its session was heard of in the future',
+    'h.observed_at,',
+  ),
+  mutant(
+    restoring,
+    'guard: raised in the future',
+    "at the start a disk that does not know the database, + interval '1 hour': was worked on in the future of a clock set back, sending is on: false",
   ),
   mutant(rechecking, 'guard: recheck', 'somebody on the list is not written to first by their id'),
   mutant(

@@ -5,6 +5,7 @@
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import type { OperationKinds } from '../../operation.ts'
+import { settled } from './enqueue.ts'
 import type { Held } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { settle } from './settle.ts'
@@ -157,8 +158,11 @@ function accountFits(worker_id: string): Sql {
  * decided by then. Where it crossed, only this process knows that nothing was written. Where it has not, it may still
  * be on its way to the database, and must find another token than it expects.
  */
-export function releaseNeverSent(app: App, { id, token }: Pick<Crossing, 'id' | 'token'>): Promise<void> {
-  return app.db.transaction(async (tx) => {
+export async function releaseNeverSent(
+  app: App,
+  { id, token }: Pick<Crossing, 'id' | 'token'>,
+): Promise<void> {
+  await app.db.transaction(async (tx) => {
     const row = await tx.maybe<{ state: string; attempt_token: string | null }>(sql`
       select state, attempt_token from operations where id = ${id}
       for update -- guard: the release waits for the row
@@ -173,4 +177,5 @@ export function releaseNeverSent(app: App, { id, token }: Pick<Crossing, 'id' | 
       await settle(tx, app.operations, [{ id, token, ending }])
     }
   })
+  app.wake.signal(settled)
 }
