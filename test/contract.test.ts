@@ -300,6 +300,7 @@ describe('an address that no operation has', () => {
 
   test('404 outside the API too, as JSON', async () => {
     for (const path of [
+      '/nothing',
       '/register',
       '/.well-known/oauth-authorization-server',
       '/api/nothing',
