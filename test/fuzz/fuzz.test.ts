@@ -160,11 +160,10 @@ function speak(bytes: Buffer): Promise<string> {
   })
 }
 
-/** An answer to HEAD has the length of a body that does not come, so its head is all that is waited for. */
+/** Ends like a body of ours or, where the answer is one to HEAD, like a head. */
 function isWhole(heard: string): boolean {
   const final = heard.replace(goOn, '')
-  const end = final.indexOf('\r\n\r\n')
-  return end > 0 && (final.endsWith('}') || final.length === end + 4)
+  return final.includes('\r\n\r\n') && /(?:\}|\r\n\r\n)$/.test(final)
 }
 
 const goOn = /^(HTTP\/1\.1 100 Continue\r\n\r\n)+/
