@@ -22,6 +22,7 @@ import type { Database, Tx } from '../db/sql.ts'
 import { Refusal } from '../lib/errors.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { version } from '../lib/version.ts'
+import { describeArguments } from './help.ts'
 import { makeLogger } from './log.ts'
 import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
@@ -40,8 +41,7 @@ export function addBackupVerbs(program: Command, parts: Parts): void {
     'write the embedded database and its secret into a new file',
     (app, actor, { dataDir }, file = '') => backUp(app, actor, { data_dir: dataDir, file }),
   ).addHelpText('after', backupHelp)
-  program
-    .command('restore [file]')
+  describeArguments(program.command('restore [file]'))
     .description('make an empty embedded database out of a backup; sending stays off')
     .option(
       '--mark',

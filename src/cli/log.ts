@@ -2,6 +2,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from '../config.ts'
 import { version } from '../lib/version.ts'
+import { writeLines } from './log-lines.ts'
 
 export function makeLogger(level: Config['log_level'], stream: DestinationStream = destination()): Logger {
   return pino(
@@ -22,12 +23,8 @@ export function tellVersion(log: Logger, role: string): void {
 }
 
 function destination(): DestinationStream {
+  // Asking for `process.stdout` makes the descriptor of a pipe a non-blocking one.
   return process.stdout.isTTY ? { write: (line) => void process.stdout.write(shorten(line)) } : writeLines(1)
-}
-
-/** Writes lines in batches, because a write for each line costs a switch of threads. The rest is written at exit. */
-export function writeLines(to: number | string): DestinationStream {
-  return pino.destination({ dest: to, minLength: 4_096, periodicFlush: 100 })
 }
 
 /** Error classes of PostgreSQL whose messages quote what was stored. */

@@ -23,8 +23,17 @@ export function addSandboxVerb(program: Command): void {
     .description(
       `the sandbox platform alone, in --data-dir or ${ownDirectory}; name it in PARLEY_SANDBOX_URL`,
     )
-    .addOption(new Option('--port <port>', '0 picks a free one').default(8090).argParser(port))
-    .addOption(new Option('--seed <number>', 'what chance is drawn from').argParser(whole))
+    .addOption(
+      new Option('--port <port>', 'where it listens, 0 to 65535; 0 picks a free one')
+        .default(8090)
+        .argParser(port),
+    )
+    .addOption(
+      new Option(
+        '--seed <number>',
+        'what chance is drawn from: a whole number; the same one gives the same people',
+      ).argParser(whole),
+    )
     .action(async (_, command: Command) => {
       const given = program.getOptionValueSource('dataDir') === 'cli'
       const data_dir = given ? program.opts<Shared>().dataDir : ownDirectory

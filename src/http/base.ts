@@ -11,11 +11,12 @@ import { keyPrefix } from '../access/keys.ts'
 import { makeLog } from '../access/limits.ts'
 import type { Window } from '../app.ts'
 import type { Caller } from '../contract.ts'
-import { ApiError, Refusal } from '../lib/errors.ts'
+import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { closePromptly } from './closing.ts'
 import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
+import { explainPort, type Place } from './ports.ts'
 import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
@@ -39,13 +40,6 @@ export interface Server {
   listen(at: Place): Promise<string>
   /** Takes no more requests and lets those in flight finish. */
   close(): Promise<void>
-}
-
-interface Place {
-  readonly host: string
-  readonly port: number
-  /** What the two are called where a person sets them. */
-  readonly names?: { readonly host: string; readonly port: string }
 }
 
 interface BaseOptions {
@@ -206,21 +200,12 @@ export function toServer(server: FastifyInstance): Server {
   return { listen: (at) => listen(server, at), close: () => server.close() }
 }
 
-async function listen(
-  server: FastifyInstance,
-  { host, port, names = { host: 'PARLEY_HOST', port: '--port' } }: Place,
-): Promise<string> {
+async function listen(server: FastifyInstance, at: Place): Promise<string> {
+  const { host, port } = at
   try {
     await server.listen({ host, port })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') throw new Refusal(`Port ${port} is taken. Choose another with ${names.port}.`)
-    if (code === 'EACCES')
-      throw new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new Refusal(`${names.host} names no address of this machine: ${host}.`)
-    }
-    throw error
+    throw explainPort(error, at)
   }
   const bound = server.server.address()
   const number = typeof bound === 'object' && bound ? bound.port : port

@@ -1,7 +1,7 @@
-/** Which Parley this is, as package.json says. */
+/** Which Parley this is, from the one place that says so. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export const version: string = JSON.parse(
-  readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'),
-).version
+const manifest = join(import.meta.dirname, '..', '..', 'package.json')
+
+export const version: string = JSON.parse(readFileSync(manifest, 'utf8')).version

@@ -76,6 +76,17 @@ describe('at the start', () => {
     expect([await dispatch(), await listOwing(rows.db)]).toEqual([true, []])
   })
 
+  test.each([
+    ["- interval '1 hour'", 'was last worked on an hour ago', false],
+    ["+ interval '1 hour'", 'was worked on in the future of a clock set back', false],
+    ['', 'is worked on right now', true],
+  ])('a disk that does not know the database, %s: %s, sending is on: %s', async (change, _, on) => {
+    await rows.db.pool.query(`
+      update instance set restore_counter = restore_counter + 1, restore_counter_at = real_now() ${change}`)
+    await open()
+    expect(await dispatch()).toBe(on)
+  })
+
   test('it is an older copy: the journals are put back, and a person switches on', async () => {
     const id = await intended()
     await remember({ ahead: 5 })

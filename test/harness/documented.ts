@@ -41,9 +41,6 @@ export interface Answered {
   readonly body: { readonly code?: unknown }
 }
 
-/** Tests put events into the outbox that say nothing. */
-const withMadeUpData = ['list_events']
-
 /** Whether the address is one of the document's, whatever the method. */
 export function isDocumented(path: string): boolean {
   return routeAt(path) !== undefined
@@ -86,12 +83,22 @@ export const always = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaini
 /** A property that the schema does not know is not in what it has parsed. */
 function shapeProblem(path: string, what: string, body: unknown): string | undefined {
   const route = routeAt(path)
-  if (!route || withMadeUpData.includes(route.name)) return undefined
-  const parsed = route.response.safeParse(body)
+  if (!route) return undefined
+  const told = route.name === 'list_events' ? withoutMadeUp(body as EventPage) : body
+  const parsed = route.response.safeParse(told)
   if (!parsed.success) return `${what} in a shape that the document does not have: ${parsed.error.message}`
-  return isDeepStrictEqual(parsed.data, body)
+  return isDeepStrictEqual(parsed.data, told)
     ? undefined
     : `${what} with a property that the document does not name.`
+}
+
+interface EventPage {
+  readonly events: readonly { readonly data: object }[]
+}
+
+/** Tests put events into the outbox that say nothing. Those of the service name an account, all of them. */
+function withoutMadeUp(page: EventPage): EventPage {
+  return { ...page, events: page.events.filter(({ data }) => 'account_id' in data) }
 }
 
 /** A method that the address does not answer is refused as any operation there would refuse it. */

@@ -29,18 +29,20 @@ interface NewAccount {
   readonly workspace_id: string
   readonly platform: string
   readonly name: string
+  /** For the demo, which has the account of the examples. */
+  readonly id?: string
 }
 
 const fields = sql`id, workspace_id, platform, name, status, status_reason, created_at`
 
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
-  const { workspace_id, platform, name } = wanted
+  const { workspace_id, platform, name, id = newAccountId() } = wanted
   requireName('An account has a name', name)
   await requireWorkspace(app.db, workspace_id)
   const account = await app.db.transaction(async (tx) => {
     const made = await tx.one<AccountRow>(sql`
       insert into accounts (id, workspace_id, platform, name, status_reason)
-      select ${newAccountId()}, ${workspace_id}::uuid, a.platform, ${name}, case when not ${hasWorker} then ${noWorker} end
+      select ${id}, ${workspace_id}::uuid, a.platform, ${name}, case when not ${hasWorker} then ${noWorker} end
       from (select ${platform}::text as platform) a returning ${fields}`)
     await record(app, tx, actor, {
       action: 'account.created',
