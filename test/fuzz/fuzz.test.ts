@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { apiPrefix } from '../../src/contract.ts'
 import { errors } from '../../src/lib/errors.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
-import { type Answered, findUndocumented, findUnsound, isDocumented } from '../harness/documented.ts'
+import { type Answered, always, findUndocumented, findUnsound, isDocumented } from '../harness/documented.ts'
 import { makeRaw } from './raw.ts'
 import { type FuzzRequest, makeRequest } from './requests.ts'
 import { type Stage, setStage, type Voice } from './stage.ts'
@@ -69,6 +69,8 @@ function ask({ method, path, headers, body }: FuzzRequest): Promise<Heard> {
 function problemOf(asked: FuzzRequest, { forbidden }: Voice, heard: Heard): string | undefined {
   const what = `${asked.method} ${asked.path} answered ${heard.status}`
   if (heard.status >= 500 && heard.status !== 503) return `${what}: ${heard.text}`
+  const missing = always.find((name) => !heard.headers.has(name))
+  if (missing) return `${what} without ${missing}.`
   const shown = forbidden.find((text) => heard.text.includes(text))
   if (shown) return `${what} with something of another workspace.`
   if (isDocumented(asked.path)) return findUndocumented(asked.method, asked.path, heard)
@@ -158,11 +160,10 @@ function speak(bytes: Buffer): Promise<string> {
   })
 }
 
-/** An answer to HEAD has the length of a body that does not come, so its head is all that is waited for. */
+/** Ends like a body of ours or, where the answer is one to HEAD, like a head. */
 function isWhole(heard: string): boolean {
   const final = heard.replace(goOn, '')
-  const end = final.indexOf('\r\n\r\n')
-  return end > 0 && (final.endsWith('}') || final.length === end + 4)
+  return final.includes('\r\n\r\n') && /(?:\}|\r\n\r\n)$/.test(final)
 }
 
 const goOn = /^(HTTP\/1\.1 100 Continue\r\n\r\n)+/

@@ -77,7 +77,8 @@ export function findUnsound(what: string, { status, headers, body }: Answered): 
   return missing && `${what} without ${missing}.`
 }
 
-const always = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+/** The headers of every answer, also of one to no request at all. */
+export const always = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 
 /** A property that the schema does not know is not in what it has parsed. */
 function shapeProblem(path: string, what: string, body: unknown): string | undefined {
