@@ -15,8 +15,10 @@ const quick = [
 ]
 /** How the store gives up on its database, and how much memory a process takes: alone, as shipped. */
 const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
-/** Limits made small: of sessions, and of what a workspace may store. */
+/** Sessions whose limits are made small. */
 const limits = ['test/limits/**/*.test.ts']
+/** A workspace may store little. */
+const stored = ['test/stored-files.test.ts']
 /** Much data, or minutes of real processes: `npm run test:slow`. */
 const slow = [
   'src/capabilities/search/search-large.test.ts',
@@ -42,12 +44,13 @@ export default defineConfig({
     projects: [
       project('quick', quick, { isolate: false, patches: patientStore }),
       project('main', ['src/**/*.test.ts', 'test/**/*.test.ts'], {
-        exclude: [...quick, ...shipped, ...limits, ...slow, ...faults, ...fuzz],
+        exclude: [...quick, ...shipped, ...limits, ...stored, ...slow, ...faults, ...fuzz],
         isolate: false,
         patches: patientStore,
       }),
       project('shipped', shipped),
-      project('limits', limits, { patches: [...patientStore, ...briefSessions, ...smallStore] }),
+      project('limits', limits, { patches: [...patientStore, ...briefSessions] }),
+      project('stored', stored, { patches: [...patientStore, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),
       project('faults', faults),
       project('fuzz', fuzz, { patches: patientStore }),
