@@ -7,6 +7,7 @@ import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import type { Held } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
+import { LostCommit } from '../db/errors.ts'
 import { type Database, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
@@ -263,6 +264,27 @@ describe('a flood wait', () => {
       where account_id = ${account_id}`)
     return flooded
   }
+
+  test('whose COMMIT is lost counts once against the account', async () => {
+    let losing = true
+    const app = changed({
+      async transaction(work) {
+        const result = await rows.db.transaction(work)
+        if (!losing) return result
+        losing = false
+        throw new LostCommit('The answer to COMMIT was lost.')
+      },
+    })
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const recorder = new Recorder(app, { count: () => {} })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome })
+    const strikes = await rows.db.rows(sql`
+      select kind, seconds from account_strikes where account_id = ${held.account_id}`)
+    expect(strikes).toEqual([{ kind: 'flood_wait', seconds: 60 }])
+  })
 
   test.each([
     ['that a journal tells of counts from its own time', 100, false],

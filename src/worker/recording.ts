@@ -126,7 +126,7 @@ export class Recorder {
     const { operations, log } = this.#app
     for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
-      await noteFloodWait(tx, operation, secondsLeft(outcome.retry_after_seconds, at))
+      await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at))
     }
     const accepted = learnt.flatMap((one): Accepted[] =>
       one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
@@ -139,9 +139,12 @@ export class Recorder {
     if (others.length < ids.length && others.length > 0) await lockOperations(tx, ids) // guard: recorded in the order of ids
     await complete(tx, operations, accepted)
     const rows = await settle(tx, operations, others)
+    const seconds = new Map(learnt.map(({ operation, outcome }) => [operation.id, secondsOf(outcome)]))
+    // Of the rows that changed only: what is told a second time counts once.
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
       if (detail !== null && strikes.has(detail)) {
-        await noteStrike(tx, { account_id, workspace_id }, { kind: detail, seconds: null, operation_id: id })
+        const strike = { kind: detail, seconds: seconds.get(id) ?? null, operation_id: id }
+        await noteStrike(tx, { account_id, workspace_id }, strike)
       }
       if (state === 'ambiguous')
         log.warn({ operation_id: id, account_id, reason, detail }, 'an outcome is unknown')
@@ -149,8 +152,12 @@ export class Recorder {
   }
 }
 
-/** What the platform holds against an account, besides flood waits. */
-const strikes: ReadonlySet<string> = new Set(['needs_login', 'restricted', 'blocked_by_person'])
+/** What the platform holds against an account. */
+const strikes: ReadonlySet<string> = new Set(['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'])
+
+function secondsOf(outcome: Outcome<unknown>): number | null {
+  return outcome.kind === 'flood_wait' ? outcome.retry_after_seconds : null
+}
 
 /** What is left of a wait that a journal tells of. */
 function secondsLeft(seconds: number, at: string | undefined): number {

@@ -8,6 +8,7 @@ import { readInstance, renewGeneration } from '../access/ledger/restore-counter.
 import { listOwing, noteHeartbeat } from '../access/ledger/workers.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Outcome } from '../platform/port.ts'
 import { listJournals, openJournal } from './journal.ts'
@@ -30,8 +31,11 @@ afterEach(async () => {
   await setDispatch(rows.app, 'system', true)
 })
 
-const open = (replay: () => Promise<void> = async () => {}, worker_id = newId()) =>
-  RestoreGuard.open(rows.app, { worker_id, directory, replay })
+const open = (
+  replay: () => Promise<void> = async () => {},
+  worker_id = newId(),
+  app: Pick<LedgerRows['app'], 'db'> = rows.app,
+) => RestoreGuard.open({ ...rows.app, ...app }, { worker_id, directory, replay })
 
 /** As if a process of this disk had seen the database further than it is, or with another past. */
 async function remember(change: { ahead?: number; generation?: string } = {}): Promise<void> {
@@ -145,6 +149,63 @@ describe('a put-back that fails', () => {
     expect(next.instance()).toBeDefined()
     expect(await listOwing(rows.db)).toEqual([])
   })
+})
+
+describe('commits are lost, and the database is away when that is noticed', () => {
+  /** The database, which does not answer who begins another past. */
+  function forgetful(away: () => boolean) {
+    const db = new Proxy(rows.db, {
+      get(target, name) {
+        const value = target[name as keyof typeof target]
+        if (name !== 'one') return typeof value === 'function' ? value.bind(target) : value
+        return (statement: Parameters<typeof target.one>[0]) =>
+          away() && statement.text.includes('gen_random_uuid')
+            ? Promise.reject(new ApiError('store_unavailable'))
+            : target.one(statement)
+      },
+    })
+    return { db }
+  }
+
+  test.each(['a crossing', 'a heartbeat'])('by %s: it is remembered until it is put back', async (by) => {
+    await remember()
+    let away = false
+    const guard = await open(
+      undefined,
+      undefined,
+      forgetful(() => away),
+    )
+    const id = await intended()
+    const { generation } = await readInstance(rows.db)
+    away = true
+    if (by === 'a heartbeat') {
+      await rows.db.run(sql`update instance set restore_counter = restore_counter - 1`)
+      await guard.raise().catch(() => {})
+    } else {
+      await guard.goneBack().catch(() => {})
+    }
+    expect(guard.instance()).toBeUndefined()
+    away = false
+    // As many heartbeats as make up for what was lost.
+    for (let n = 0; n < 3; n++) await guard.raise()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect((await readInstance(rows.db)).generation).not.toBe(generation)
+    expect(guard.instance()).toMatchObject({ generation: (await readInstance(rows.db)).generation })
+  })
+})
+
+test('what was forgotten and put back by a try that failed still switches sending off', async () => {
+  const id = await intended()
+  await remember({ generation: newId() })
+  let fails = true
+  const guard = await open(async () => {
+    if (fails) throw new Error('not now')
+  })
+  expect(await state(id)).toEqual({ state: 'ambiguous' })
+  fails = false
+  await guard.raise()
+  expect(guard.instance()).toBeDefined()
+  expect(await dispatch()).toBe(false)
 })
 
 test('a generation that is renewed under a running process: its journals are put back', async () => {

@@ -84,7 +84,7 @@ async function act(app: App, { id, directory, platforms }: Acting) {
   showJournal(app, journal)
   const echoes = new Echoes(app)
   const behind = () => {
-    pool.restart()
+    pool.beginAnew()
     void guard.goneBack().catch((err) => app.log.error({ err }, 'lost commits could not be put back yet'))
   }
   const pool = new AccountPool(app, {

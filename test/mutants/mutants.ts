@@ -418,6 +418,30 @@ export const mutants: readonly Mutant[] = [
     'guard: raised in the future',
     "at the start a disk that does not know the database, + interval '1 hour': was worked on in the future of a clock set back, sending is on: false",
   ),
+  mutant(
+    puttingBack,
+    'guard: a repeat of this moment is put back',
+    'putBack a repeat that is being queued at this moment is put back, too',
+  ),
+  mutant(
+    restoring,
+    'guard: owing before the database is asked',
+    'commits are lost, and the database is away when that is noticed by a crossing: it is remembered until it is put back',
+  ),
+  mutant(
+    restoring,
+    'guard: forgotten switches off at once',
+    'what was forgotten and put back by a try that failed still switches sending off',
+  ),
+  mutant(
+    {
+      file: worker('account-pool'),
+      still: 'accounts are taken, and given up while the journal cannot be written',
+    },
+    'guard: writes are kept over sessions',
+    'commits are lost, the lease of this process among them: it still knows how far the account had come',
+    'const writes = { seen: committed }',
+  ),
   mutant(rechecking, 'guard: recheck', 'somebody on the list is not written to first by their id'),
   mutant(
     rechecking,

@@ -212,6 +212,17 @@ describe('a crossing whose answer was lost', () => {
     expect(await crossOne({ ...crossing, token: newId(), seen_token })).toBe('crossed')
   })
 
+  test('it was withdrawn and is queued again: the crossing that comes late does nothing', async () => {
+    const crossing = await rows.crossing(await rows.account())
+    await withdraw(rows.app, { id: crossing.id, queued_no: 1 })
+    await releaseNeverSent(rows.app, crossing)
+    await rows.db.run(sql`
+      update operations set state = 'queued', queued_no = queued_no + 1, reason = null, finished_at = null
+      where id = ${crossing.id}`)
+    expect(await crossOne(crossing)).toBe('no')
+    expect(await rows.row(crossing.id)).toMatchObject({ state: 'queued', attempt_no: 0 })
+  })
+
   test('the token is of another attempt: nothing changes', async () => {
     const crossing = await rows.crossing(await rows.account())
     await crossOne(crossing)

@@ -168,10 +168,11 @@ export async function releaseNeverSent(
       for update -- guard: the release waits for the row
       `)
     const ours = row?.attempt_token === token // guard: token of a release
-    if (row?.state === 'queued') {
+    // Withdrawn or expired meanwhile: its caller may queue it again before the crossing arrives.
+    if (row?.state === 'queued' || (row?.state === 'released' && !ours)) {
       const fresh = app.sources.newToken()
       // guard: a late crossing finds another token
-      await tx.run(sql`update operations set attempt_token = ${fresh} where id = ${id} and state = 'queued'`)
+      await tx.run(sql`update operations set attempt_token = ${fresh} where id = ${id}`)
     } else if (ours) {
       const ending = { to: 'released', reason: 'never_written', detail: 'lost_commit' } as const
       await settle(tx, app.operations, [{ id, token, ending }])

@@ -27,7 +27,7 @@ export interface Writes {
 }
 
 /** Answers may come in another order than their commits: what was seen never becomes less. */
-export function noteWrites({ writes }: Held, committed: string): void {
+export function noteWrites({ writes }: Pick<Held, 'writes'>, committed: string): void {
   if (BigInt(committed) > BigInt(writes.seen)) writes.seen = committed // guard: what was seen stays seen
 }
 

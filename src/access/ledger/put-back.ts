@@ -23,27 +23,39 @@ export interface Remembered {
  * holds for it. A repeat may have made another row for the same key meanwhile. False: the database knew.
  */
 export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered): Promise<boolean> {
-  const known = await tx.maybe<{ id: string; state: string; attempt_token: string | null }>(sql`
-    select id, state, attempt_token from operations where id = ${entry.id}
-      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
-    order by id for update`)
   const kind = kinds.get(entry.kind)
-  const row = known
-    ? await reopen(tx, entry, known)
-    : await insertForgotten(tx, entry, kind?.forgettable ?? false)
+  let known = await findKnown(tx, entry)
+  const inserted = known ? undefined : await insertForgotten(tx, entry, kind?.forgettable ?? false)
+  // A repeat may have queued its own row between the two statements: then that one must not run.
+  if (!known && !inserted) known = await findKnown(tx, entry) // guard: a repeat of this moment is put back
+  const row = known ? await reopen(tx, entry, known) : inserted
   if (!row) return false
   await kind?.settled(tx, [row])
   return true
 }
 
+interface Known {
+  readonly id: string
+  readonly state: string
+  readonly attempt_token: string | null
+}
+
+function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
+  return tx.maybe<Known>(sql`
+    select id, state, attempt_token from operations where id = ${entry.id}
+      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
+    order by id for update`)
+}
+
 async function reopen(
   tx: Tx,
   entry: Remembered,
-  { id, state, attempt_token }: { id: string; state: string; attempt_token: string | null },
+  { id, state, attempt_token }: Known,
 ): Promise<SettledOperation | undefined> {
   if (state === 'completed' || state === 'refused') return undefined
+  // Whatever the row says of this very attempt, it was said after it. Released or queued again: it came to nothing.
   // guard: a known attempt is not put back
-  if ((state === 'submitting' || state === 'ambiguous') && attempt_token === entry.token) return undefined
+  if (attempt_token === entry.token) return undefined
   // The guard knows no shorter way.
   await tx.run(sql`
     update operations set state = 'submitting' where id = ${id} and state in ('queued', 'released')`)
