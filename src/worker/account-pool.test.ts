@@ -99,7 +99,7 @@ test('commits are lost, the lease of this process among them: it still knows how
   })
   const step = () => pool.loops[0]?.step(app, new AbortController().signal)
   const seen = () => pool.driven().get(account_id)?.held
-  await noteHeartbeat(app.db, worker_id)
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   await step()
   await until('its session is there', 30_000, async () => {
     await step()
