@@ -67,6 +67,6 @@ function project(
     extends: true,
     plugins: [withPatches([...patches, ...mutant])],
     // How long a hang may take, not how fast a machine must be.
-    test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, ...more },
+    test: { name, include, testTimeout: 180_000, hookTimeout: 240_000, ...more },
   }
 }
