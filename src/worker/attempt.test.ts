@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
+import { findFloodWait } from '../access/ledger/floods.ts'
 import type { Held } from '../access/ledger/leases.ts'
+import { noteProofs } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import { LostCommit } from '../db/errors.ts'
 import { type Database, sql } from '../db/sql.ts'
@@ -18,6 +20,7 @@ import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { Ledger } from './ledger.ts'
 import { Recorder } from './recording.ts'
+import { replayLoop } from './recovery.ts'
 
 let place: Workplace
 let rows: LedgerRows
@@ -192,6 +195,47 @@ describe('the answer to the crossing is lost', () => {
   })
 })
 
+describe('the answer to the crossing is lost, and the worker ends before the database is back', () => {
+  test('its journal says that nothing was sent', async () => {
+    const { db } = rows.app
+    const app = changed({
+      async rows<T>(statement: Parameters<Database['rows']>[0]) {
+        const found = await db.rows<T>(statement)
+        if (!statement.text.includes('accounts_given')) return found
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      },
+      transaction: () => away(),
+    })
+    const one = await stage(app)
+    one.ways.recorder.stop()
+    await expect(run(app, one)).rejects.toThrow()
+    expect(await rows.row(one.id)).toMatchObject({ state: 'submitting' })
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const loop = replayLoop({ directory: place.directory, worker_id: newId(), recorder })
+    await loop.step(rows.app, new AbortController().signal)
+    expect(await rows.row(one.id)).toMatchObject({
+      state: 'released',
+      reason: 'never_written',
+      detail: 'lost_commit',
+    })
+  })
+})
+
+describe('no answer comes', () => {
+  test('and the platform has shown the random id before: it is known to be sent, and nobody is told otherwise', async () => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token, chat_id: String(person) })
+    const operation = await rows.queued(id)
+    const at = new Date().toISOString()
+    await noteProofs(rows.db, held.account_id, [{ random_id: operation.random_id, message_id: '70', at }])
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const outcome = { kind: 'unknown', reason: 'timeout' } as const
+    await recorder.record({ operation, public_id: id, token, outcome })
+    expect(await rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '70' } })
+  })
+})
+
 function away(): Promise<never> {
   return Promise.reject(new ApiError('store_unavailable'))
 }
@@ -299,5 +343,16 @@ describe('a flood wait', () => {
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
     expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'platform_refused' })
     expect(await floodOf(held)).toBe(flooded)
+  })
+
+  test('that a journal tells of from a clock that was ahead is no longer than the platform said', async () => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const at = new Date(Date.now() + 86_400_000).toISOString()
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
+    expect(await findFloodWait(rows.db, held.account_id)).toBeLessThanOrEqual(60)
   })
 })

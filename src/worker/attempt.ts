@@ -149,9 +149,16 @@ async function leave(app: App, operation: QueuedOperation, held: Held): Promise<
 }
 
 /** The answer to COMMIT is lost, so the row may be `submitting`. Nothing is sent, and that is said until it is heard. */
-async function takeBack(app: App, { recorder }: Ways, { id }: QueuedOperation, token: string): Promise<void> {
+async function takeBack(
+  app: App,
+  { journal, recorder }: Ways,
+  { id }: QueuedOperation,
+  token: string,
+): Promise<void> {
   app.log.warn({ code: 'lost_commit', operation_id: id }, 'the boundary gave no answer; nothing is sent')
   // crash point 4: the answer to COMMIT is lost, its worker has not said that nothing is sent
+  // A process that is ended while the database is away leaves word, so that it does not count as unknown.
+  await tellJournal(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit is in the journal
   await recorder.retryUntilStored(id, () => releaseNeverSent(app, { id, token })) // guard: lost commit is released
 }
 
@@ -188,9 +195,7 @@ async function conclude(
   const { id } = operation
   const sound = toWellFormed(outcome)
   // crash point 10: the outcome is read, the journal does not know it
-  await journal.conclude({ id, token, outcome: sound }).catch((err) => {
-    app.log.warn({ err, operation_id: id }, 'an outcome could not be written to the journal')
-  })
+  await tellJournal(app, journal, { id, token, outcome: sound })
   // crash point 8: the outcome is in the journal, the row does not know it
   try {
     await recorder.record({ operation, public_id: id, token, outcome: sound })
@@ -199,6 +204,16 @@ async function conclude(
     echo?.resolve(undefined)
     throw error
   }
+}
+
+async function tellJournal(
+  { log }: App,
+  journal: Journal,
+  known: Parameters<Journal['conclude']>[0],
+): Promise<void> {
+  await journal.conclude(known).catch((err) => {
+    log.warn({ err, operation_id: known.id }, 'an outcome could not be written to the journal')
+  })
 }
 
 /** A late answer still counts: it turns what nobody knew into what is known. */

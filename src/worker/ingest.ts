@@ -1,7 +1,7 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
 import { type Held, LeaseLost, noteWrites } from '../access/ledger/leases.ts'
 import { advancePositions } from '../access/ledger/positions.ts'
-import { noteProofs, type Proof } from '../access/ledger/proofs.ts'
+import { noteProofs, type Proof, proofsIn } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import {
   type ChatState,
@@ -142,11 +142,8 @@ function latestVersion(known: Message | undefined, message: Message): Message {
 }
 
 /** What shows that a submission of ours was accepted. */
-function proofsIn({ of }: Sorted): Proof[] {
-  const echoed = of.message.flatMap(({ message: { id, random_id, is_sender, timestamp } }) =>
-    random_id !== null && is_sender ? [{ random_id, message_id: id, at: timestamp }] : [],
-  )
-  return [...of.sent, ...echoed]
+function proofsOf({ of }: Sorted): Proof[] {
+  return [...of.sent, ...proofsIn(of.message.map(({ message }) => message))]
 }
 
 /**
@@ -166,7 +163,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   )
   // The ledger first: whoever completes an operation locks its row before the message.
   const [, received, edited, deleted] = await Promise.all([
-    noteProofs(tx, account_id, proofsIn(sorted)),
+    noteProofs(tx, account_id, proofsOf(sorted)),
     storeMessages(tx, held, [...sorted.messages.values()]),
     storeEdits(tx, held, [...sorted.edits.values()]),
     deleteMessages(tx, held, deletions),

@@ -217,6 +217,58 @@ test('a generation that is renewed under a running process: its journals are put
   expect(await state(id)).toEqual({ state: 'ambiguous' })
 })
 
+test('an older copy at the start: the debt is noted before the others are told, so that none of them is done before it', async () => {
+  const worker_id = newId()
+  await remember({ ahead: 5 })
+  const before = await readFile(join(directory, 'instance.json'), 'utf8')
+  const db = new Proxy(rows.db, {
+    get(target, name) {
+      const value = target[name as keyof typeof target]
+      if (name !== 'one') return typeof value === 'function' ? value.bind(target) : value
+      return (statement: Parameters<typeof target.one>[0]) =>
+        statement.text.includes('gen_random_uuid')
+          ? Promise.reject(new ApiError('store_unavailable'))
+          : target.one(statement)
+    },
+  })
+  await expect(open(undefined, worker_id, { db })).rejects.toThrow()
+  expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([worker_id])
+  // The process that failed here is followed by one that finds the same.
+  const { restore_counter } = JSON.parse(before)
+  expect(JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))).toMatchObject({
+    restore_counter,
+    owes: worker_id,
+  })
+})
+
+describe('a disk whose memory of the database is gone', () => {
+  test.each([
+    ['lost', undefined],
+    ['cut off', '{"id":"0199'],
+    ['of another database', JSON.stringify({ id: newId(), restore_counter: '7', generation: newId() })],
+  ])('%s: its journals are put back all the same', async (_, text) => {
+    const id = await intended()
+    if (text !== undefined) await writeFile(join(directory, 'instance.json'), text)
+    const guard = await open()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect(guard.instance()).toBeDefined()
+  })
+
+  test('and there are no journals: nothing is owed', async () => {
+    const guard = await open()
+    expect(guard.instance()).toBeDefined()
+    expect([await dispatch(), await listOwing(rows.db)]).toEqual([true, []])
+  })
+})
+
+test('two processes of one disk remember side by side', async () => {
+  await remember()
+  const guards = [await open(), await open()]
+  for (let beat = 0; beat < 50; beat++) await Promise.all(guards.map((guard) => guard.raise()))
+  const seen = JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))
+  expect(seen.id).toBe((await readInstance(rows.db)).id)
+})
+
 describe('journals of others', () => {
   async function replayed(living: boolean): Promise<boolean> {
     const worker_id = newId()

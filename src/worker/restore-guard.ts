@@ -32,6 +32,7 @@ const sentences = {
   older:
     'the database is an older copy of itself: sending is switched off until `parley dispatch on`, and nothing is sent before the journals are put back',
   generation: 'the database was restored: nothing is sent before the journals of this disk are put back',
+  stranger: 'this disk has journals and does not know the database: nothing is sent before they are put back',
   unknown:
     'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
   behind: 'the database has lost commits: nothing is sent before the journals of this disk are put back',
@@ -69,13 +70,18 @@ export class RestoreGuard {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     const known = await readSeen(join(options.directory, fileName))
     const instance = await readInstance(app.db)
-    const guard = new RestoreGuard(app, options, instance)
     const why = whyAtStart(app, known, instance)
+    // What the disk knows stays there until the others are told: a crash in between must find it again.
+    const guard = new RestoreGuard(app, options, known && why === 'older' ? known : instance)
+    // guard: a disk that forgot the database puts its journals back
+    const stranger = known?.id !== instance.id && (await listJournals(options.directory)).length > 0
     if (why === 'unknown') {
+      if (stranger) await noteOwing(app.db, options.worker_id, true)
       await guard.#switchOff(why)
       guard.#seen = await renewGeneration(app.db)
     }
-    if (known?.owes || (why !== undefined && why !== 'unknown')) await guard.#owe(why ?? 'generation')
+    if (why === 'older' || why === 'generation') await guard.#owe(why)
+    else if (known?.owes || stranger) await guard.#owe(stranger ? 'stranger' : 'generation')
     else await noteOwing(app.db, options.worker_id, false)
     // Throws where the database is away: a process that cannot say what it owes does not start.
     await guard.#tellOthers()
@@ -135,7 +141,7 @@ export class RestoreGuard {
     await noteOwing(db, this.#options.worker_id, true)
     if (why === 'older') await this.#switchOff(why)
     // Told to those who were away, by whoever has seen it with their own eyes.
-    if (why !== 'generation') this.#seen = await renewGeneration(db)
+    if (why === 'older' || why === 'behind') this.#seen = await renewGeneration(db)
     this.#untold = null
   }
 
@@ -178,10 +184,14 @@ export class RestoreGuard {
 
   async #keep(): Promise<void> {
     const { id, restore_counter, generation } = this.#seen
-    const owes = this.#owing ? this.#options.worker_id : null // guard: a debt is kept on the disk
-    const path = join(this.#options.directory, fileName)
-    await writeFile(`${path}.new`, JSON.stringify({ id, restore_counter, generation, owes }), { mode: 0o600 })
-    await rename(`${path}.new`, path)
+    const { worker_id, directory } = this.#options
+    const owes = this.#owing ? worker_id : null // guard: a debt is kept on the disk
+    const path = join(directory, fileName)
+    // Other processes of this disk keep theirs at the same moment.
+    const fresh = `${path}.${worker_id}.new`
+    const text = JSON.stringify({ id, restore_counter, generation, owes })
+    await writeFile(fresh, text, { mode: 0o600, flush: owes !== null })
+    await rename(fresh, path)
   }
 }
 

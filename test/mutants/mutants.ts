@@ -80,6 +80,11 @@ export const mutants: readonly Mutant[] = [
   crosses('guard: seen token', 'the row has another token than was read'),
   crosses('guard: lease_owner', 'another worker holds the lease'),
   crosses('guard: lease_epoch', 'the lease has a later epoch'),
+  mutant(
+    crossing,
+    'guard: each by its own epoch',
+    'an attempt under an earlier lease does not cross in one batch with one under the present lease',
+  ),
   crosses('guard: lease_until', 'the lease has run out'),
   crosses('guard: account status', 'the account is DISABLED'),
   crosses('guard: live', 'the session is not caught up'),
@@ -282,6 +287,23 @@ export const mutants: readonly Mutant[] = [
     'accounts are taken, and given up while the journal cannot be written',
   ),
   mutant(
+    restoring,
+    'guard: a disk that forgot the database puts its journals back',
+    'a disk whose memory of the database is gone lost: its journals are put back all the same',
+    'const stranger = false',
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: what was never asked is not unknown',
+    'there is no connection for the row: nothing was asked, and the caller is not told that nobody knows',
+    'return error instanceof LostCommit || isConnectionLost(error)',
+  ),
+  mutant(
+    { file: worker('sync') },
+    'guard: the past proves as well',
+    'an older page that carries the random id of an unknown outcome proves it',
+  ),
+  mutant(
     { file: worker('account-pool') },
     'guard: sessions end with their leases',
     'a database that is away for longer than a lease: the sessions end here',
@@ -326,6 +348,11 @@ export const mutants: readonly Mutant[] = [
     'guard: lost commit is not sent',
     'the answer to the crossing is lost nothing is sent, and the row is released',
     "if (isConnectionLost(err)) return crossings.map(({ token }) => ({ token, status: 'crossed' }))",
+  ),
+  mutant(
+    attempting,
+    'guard: lost commit is in the journal',
+    'the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
   ),
   mutant(
     attempting,

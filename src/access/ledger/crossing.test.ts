@@ -123,6 +123,15 @@ describe('does not cross', () => {
   })
 })
 
+test('an attempt under an earlier lease does not cross in one batch with one under the present lease', async () => {
+  const held = await rows.account()
+  const [early, present] = [await rows.crossing({ ...held, epoch: '2' }), await rows.crossing(held)]
+  const answers = await cross(rows.app, await rows.instance(), [early, present])
+  const statusOf = ({ id }: Crossing) => answers.find((answer) => answer.id === id)?.status
+  expect([statusOf(early), statusOf(present)]).toEqual(['no', 'crossed'])
+  expect(await rows.row(early.id)).toMatchObject(untouched)
+})
+
 test('a stored message that carries the random id proves it: nobody may submit it', async () => {
   const held = await rows.account()
   const crossing = await rows.crossing(held)

@@ -87,13 +87,14 @@ export function crossStatement(
       select h.account_id, h.writes >= g.writes as current from accounts_given g
       cross join lateral (${accountFits(worker_id)}) h, dispatch, instance_ok),
     held as materialized (
-      select h.account_id from accounts_given g join fit on fit.account_id = g.account_id
+      select h.account_id, g.epoch from accounts_given g join fit on fit.account_id = g.account_id
       cross join lateral (${accountFits(worker_id)}
         and h.writes >= g.writes -- guard: writes
         for no key update of h skip locked) h),
     taken as materialized (
       select g.id, g.token, g.seconds, g.account_id, o.workspace_id, o.kind, o.chat_id, m.id as message_id, m.sent_at
       from given g join held on held.account_id = g.account_id
+        and held.epoch = g.epoch -- guard: each by its own epoch
       cross join lateral (
         select o.random_id, o.workspace_id, o.kind, o.chat_id from operations o where o.id = g.id
           and o.state = 'queued' -- guard: queued
