@@ -27,6 +27,9 @@ export interface Config {
   readonly read_state_minute: number
   readonly start_chat_minute: number
   readonly start_chat_day: number
+  /** Limits per workspace. */
+  readonly campaign_create_minute: number
+  readonly campaign_cancel_minute: number
   /** A message that is one of these puts its sender on the suppression list. */
   readonly opt_out_words: readonly string[]
 }
@@ -69,6 +72,8 @@ const variables = {
   PARLEY_READ_STATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
   PARLEY_START_CHAT_PER_MINUTE: wholeNumber(1, 10_000).default(30),
   PARLEY_START_CHAT_PER_DAY: wholeNumber(1, 10_000).default(200),
+  PARLEY_CAMPAIGN_CREATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
+  PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: wholeNumber(1, 10_000).default(60),
   PARLEY_OPT_OUT_WORDS: z
     .string()
     .max(20_000, 'must have at most 20000 characters')
@@ -145,6 +150,8 @@ export function readConfig(
     read_state_minute: env_.PARLEY_READ_STATE_PER_MINUTE,
     start_chat_minute: env_.PARLEY_START_CHAT_PER_MINUTE,
     start_chat_day: env_.PARLEY_START_CHAT_PER_DAY,
+    campaign_create_minute: env_.PARLEY_CAMPAIGN_CREATE_PER_MINUTE,
+    campaign_cancel_minute: env_.PARLEY_CAMPAIGN_CANCEL_PER_MINUTE,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
   }
 }
