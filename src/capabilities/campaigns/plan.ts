@@ -3,6 +3,11 @@
  * worker picks, the boundary checks again, a page shows `blocked_by`, or a preview plays a whole campaign through.
  */
 
+import { sha256 } from '../../lib/secrets.ts'
+import { type SendingWindow, windowOpens } from '../../lib/sending-window.ts'
+import { localDay, nextDay } from '../../lib/zones.ts'
+import { formOf, render } from './personalize.ts'
+
 export type Branch = 'no_reply' | 'seen' | 'unseen'
 export type CampaignStatus = 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'
 export type RecipientStatus =
@@ -97,13 +102,6 @@ export interface Hours {
   readonly window: SendingWindow | null
 }
 
-/** Minutes of the local day on certain days of the week; ISO numbers, 1 is Monday. */
-export interface SendingWindow {
-  readonly days: readonly number[]
-  readonly from: number
-  readonly to: number
-}
-
 export interface Facts {
   readonly campaign: PlannedCampaign
   readonly recipient: PlannedRecipient
@@ -135,3 +133,163 @@ export type Plan =
     }
   /** It is in flight or final. */
   | { readonly do: 'nothing' }
+
+type Wait = Extract<Plan, { do: 'wait' }>
+
+export function plan(facts: Facts): Plan {
+  const { campaign, recipient, now } = facts
+  if (recipient.status === 'submitting') return planUnknown(recipient, now)
+  if (recipient.status !== 'queued' && recipient.status !== 'waiting') return { do: 'nothing' }
+  if (campaign.status === 'cancelled') return { do: 'end', status: 'cancelled', reason: null }
+  if (campaign.status === 'paused') return { do: 'wait', until: null, blocked_by: 'paused' }
+  const next = nextStep(campaign, recipient)
+  if (!next) return { do: 'end', status: 'completed', reason: null }
+  if (!campaign.allowed) return { do: 'wait', until: null, blocked_by: 'gate' }
+  const early = notYet(facts, next.due)
+  if (early) return early
+  if (!next.step && recipient.step > 0) return { do: 'end', status: 'completed', reason: null }
+  return held(facts) ?? sendOrEnd(facts, next)
+}
+
+/** Nobody knows whether the last message went out. When the next would be due, that stays so. */
+function planUnknown({ unknown_since, next_action_at }: PlannedRecipient, now: Date): Plan {
+  if (!unknown_since) return { do: 'nothing' }
+  if (next_action_at && now < next_action_at) {
+    return { do: 'wait', until: next_action_at, blocked_by: 'ambiguous' }
+  }
+  return { do: 'end', status: 'ambiguous', reason: null }
+}
+
+interface NextStep {
+  readonly due: Date
+  /** Null: the first message, or no step of the track that the recipient is on by then. */
+  readonly step: Step | null
+}
+
+/**
+ * The step that comes next and when it is due, by schedule and wait alone. Undefined: none is left. With branches the
+ * track is the one that fits as of now; where only the other has such a step, its wait sets the moment all the same.
+ */
+function nextStep(campaign: PlannedCampaign, recipient: PlannedRecipient): NextStep | undefined {
+  const { step: done, last_sent_at, next_action_at, read } = recipient
+  if (done === 0 || !last_sent_at) return { due: next_action_at ?? new Date(0), step: null }
+  const step = (branch: Branch) => trackOf(campaign, branch)[done - 1]
+  const own = campaign.branching_enabled ? step(read ? 'seen' : 'unseen') : step('no_reply')
+  const other = campaign.branching_enabled ? step(read ? 'unseen' : 'seen') : undefined
+  const wait_hours = (own ?? other)?.wait_hours
+  if (wait_hours === undefined) return undefined
+  return { due: new Date(last_sent_at.getTime() + waitMs(wait_hours)), step: own ?? null }
+}
+
+/** Never early: a fraction of a millisecond counts as a whole one. */
+function waitMs(hours: number): number {
+  return Math.ceil(hours * 3_600_000)
+}
+
+/** The steps of one track that a recipient can get. */
+export function trackOf(
+  { steps, max_followups }: Pick<PlannedCampaign, 'steps' | 'max_followups'>,
+  branch: Branch,
+): readonly Step[] {
+  return steps.filter((step) => step.branch === branch).slice(0, max_followups)
+}
+
+/** When the next message is due by schedule and wait alone: what `next_action_at` stores. Null: none is left. */
+export function dueAt(campaign: PlannedCampaign, recipient: PlannedRecipient): Date | null {
+  return nextStep(campaign, recipient)?.due ?? null
+}
+
+/** The day whose quota a message of now uses. */
+export function quotaDay(now: Date, timezone: string): string {
+  return localDay(now, timezone)
+}
+
+function notYet(facts: Facts, due: Date): Wait | undefined {
+  const { campaign, now } = facts
+  const { status, scheduled_at } = campaign
+  if (status === 'scheduled') {
+    return { do: 'wait', until: earliest(facts, scheduled_at ?? due), blocked_by: 'scheduled' }
+  }
+  return now < due ? { do: 'wait', until: earliest(facts, due), blocked_by: 'waiting' } : undefined
+}
+
+/** It is due, and something holds it: the account first, then the hour, the day's use, and the gap between messages. */
+function held(facts: Facts): Wait | undefined {
+  const { account, hours, now } = facts
+  const wait = (blocked_by: Block): Wait => ({ do: 'wait', until: earliest(facts, now), blocked_by })
+  if (!account?.ready) return { do: 'wait', until: null, blocked_by: 'account_not_ready' }
+  if (account.flood_until && account.flood_until > now) return wait('flood_wait')
+  if (hours.window && windowOpens(hours.window, hours.timezone, now) > now) return wait('window')
+  if (usedUp(facts, account)) return wait('quota')
+  if (account.next_campaign_at && account.next_campaign_at > now) return wait('pacing')
+  return undefined
+}
+
+/** Nothing more of this kind goes out from the account today. */
+function usedUp({ campaign, recipient }: Facts, account: PlannedAccount): boolean {
+  const quota = campaign.daily_quota_per_account
+  if (quota !== null && account.used >= quota) return true
+  if (recipient.chat_id === null && account.lookups >= account.lookups_per_day) return true
+  return (
+    isCold(campaign, recipient) && account.used_cold >= (account.cold_per_day ?? Number.POSITIVE_INFINITY)
+  )
+}
+
+/** Whoever has not been looked up has not written to the account, as far as anybody knows. */
+function isCold(campaign: PlannedCampaign, { step, cold }: PlannedRecipient): boolean {
+  return campaign.kind !== 'broadcast' && step === 0 && cold
+}
+
+/** The earliest moment from `from` on, as things stand. Null where nothing would ever go out without somebody acting. */
+function earliest(facts: Facts, from: Date): Date | null {
+  const { account, hours, now, campaign, recipient } = facts
+  const today = localDay(now, hours.timezone)
+  let at = new Date(Math.max(from.getTime(), now.getTime(), ...gaps(account)))
+  const open = () => (hours.window ? windowOpens(hours.window, hours.timezone, at) : at)
+  at = open()
+  if (account && localDay(at, hours.timezone) === today && usedUp(facts, account)) {
+    if (account.cold_per_day === 0 && isCold(campaign, recipient)) return null
+    at = nextDay(at, hours.timezone)
+    at = open()
+  }
+  return at
+}
+
+function gaps(account: PlannedAccount | null): number[] {
+  return [account?.flood_until, account?.next_campaign_at].flatMap((at) => (at ? [at.getTime()] : []))
+}
+
+function sendOrEnd({ campaign, recipient }: Facts, { step }: NextStep): Plan {
+  if (recipient.chat_id === null) return { do: 'look_up' }
+  const { step: step_no, name, username } = recipient
+  const variants = step?.variants ?? [campaign.message_text]
+  const variant = variantOf(recipient.id, step_no, variants.length)
+  const rendered = render(variants[variant] ?? '', formOf(campaign.kind), { name, username })
+  if ('fault' in rendered) return { do: 'end', status: 'failed', reason: rendered.fault }
+  return {
+    do: 'send',
+    step_no,
+    branch: step?.branch ?? null,
+    variant,
+    text: rendered.text,
+    cold: isCold(campaign, recipient),
+  }
+}
+
+/** By a hash of recipient and step: even over many, and the same whenever it is asked. */
+export function variantOf(recipient_id: string, step_no: number, count: number): number {
+  return count === 1 ? 0 : sha256(`${recipient_id}:${step_no}`).readUInt32BE() % count
+}
+
+/**
+ * What becomes of a schedule. A sequence whose start was missed by more than the lateness that is tolerated is paused,
+ * because it would write at an hour that nobody chose.
+ */
+export function planStart(
+  { scheduled_at, sequence }: { readonly scheduled_at: Date; readonly sequence: boolean },
+  { now, lateness_seconds }: { readonly now: Date; readonly lateness_seconds: number | undefined },
+): 'wait' | 'start' | 'pause' {
+  if (now < scheduled_at) return 'wait'
+  const late = now.getTime() - scheduled_at.getTime()
+  return sequence && lateness_seconds !== undefined && late > lateness_seconds * 1_000 ? 'pause' : 'start'
+}
