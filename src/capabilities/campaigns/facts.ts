@@ -2,8 +2,8 @@
 import { isLive } from '../../access/ledger/liveness.ts'
 import type { App } from '../../app.ts'
 import { type Sql, sql } from '../../db/sql.ts'
+import { parseWindow } from '../../lib/sending-window.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import { parseWindow } from './hours.ts'
 import type { CampaignStatus, Facts, PlannedCampaign, PlannedRecipient, Step } from './plan.ts'
 
 export interface FactsRow {
@@ -108,5 +108,5 @@ export function campaignOf(row: Omit<PlannedCampaign, 'status'> & Pick<FactsRow,
 }
 
 function windowOf(text: string | null) {
-  return text === null ? null : parseWindow(text)
+  return text === null ? null : (parseWindow(text) ?? null)
 }

@@ -6,7 +6,7 @@ import { type Plan, plan } from './plan.ts'
 
 export interface Due {
   readonly row: FactsRow
-  readonly plan: Extract<Plan, { do: 'send' | 'look_up' | 'end' }>
+  readonly plan: Extract<Decision, { do: 'send' | 'look_up' | 'end' }>
 }
 
 /**
@@ -62,6 +62,8 @@ export function listHeads(
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
     join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
     ${personTables}
+    where not exists (
+      select from operations q where q.account_id = g.account_id and q.state = 'queued') -- guard: single sends go first
     order by g.account_id, (r.status = 'waiting') desc, r.next_action_at, k.id, r.position`)
 }
 
@@ -82,7 +84,14 @@ export function chooseDue(app: App, heads: readonly FactsRow[]): Due[] {
   return chosen
 }
 
-/** What the planner says, after what only we can know. */
-export function decide(app: App, row: FactsRow): Plan | { readonly do: 'end'; readonly status: 'suppressed'; readonly reason: string } {
-  return plan(factsOf(app, row))
+export type Decision =
+  | Plan
+  | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: string }
+
+/** Whoever asked to stop is not written to, whatever the plan says. */
+export function decide(app: App, row: FactsRow): Decision {
+  const planned = plan(factsOf(app, row))
+  const acts = planned.do === 'send' || planned.do === 'look_up'
+  if (acts && row.suppressed) return { do: 'end', status: 'suppressed', reason: 'suppressed' }
+  return planned
 }

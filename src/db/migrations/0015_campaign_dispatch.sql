@@ -6,6 +6,9 @@ create index operations_in_flight on operations (account_id) where state = 'subm
 create index contacts_username on contacts (workspace_id, lower(username)) where username is not null;
 create index contacts_phone on contacts (workspace_id, regexp_replace(phone, '\D', '', 'g')) where phone is not null;
 
+-- A second identifier of the same person.
+create index campaign_recipients_person on campaign_recipients (campaign_id, chat_id) where chat_id is not null;
+
 -- A new suppression ends everything that waits for that person, in its own transaction, whoever writes it. What is being
 -- submitted holds the recipient's row, so either this waits for it and leaves it alone, or it finds the recipient ended.
 create function end_suppressed() returns trigger language plpgsql as $$
