@@ -31,6 +31,9 @@ export interface Config {
   readonly pacing_seconds: number
   /** A sequence whose start was missed by more than this is paused; undefined: it starts however late. */
   readonly schedule_lateness_seconds: number | undefined
+  /** Limits per workspace. */
+  readonly campaign_create_minute: number
+  readonly campaign_cancel_minute: number
   /** A message that is one of these puts its sender on the suppression list. */
   readonly opt_out_words: readonly string[]
 }
@@ -75,6 +78,8 @@ const variables = {
   PARLEY_START_CHAT_PER_DAY: wholeNumber(1, 10_000).default(200),
   PARLEY_PACING_SECONDS: wholeNumber(0, 86_400).default(15),
   PARLEY_SCHEDULE_LATENESS: wholeNumber(1, 31_536_000).optional(),
+  PARLEY_CAMPAIGN_CREATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
+  PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: wholeNumber(1, 10_000).default(60),
   PARLEY_OPT_OUT_WORDS: z
     .string()
     .max(20_000, 'must have at most 20000 characters')
@@ -153,6 +158,8 @@ export function readConfig(
     start_chat_day: env_.PARLEY_START_CHAT_PER_DAY,
     pacing_seconds: env_.PARLEY_PACING_SECONDS,
     schedule_lateness_seconds: env_.PARLEY_SCHEDULE_LATENESS,
+    campaign_create_minute: env_.PARLEY_CAMPAIGN_CREATE_PER_MINUTE,
+    campaign_cancel_minute: env_.PARLEY_CAMPAIGN_CANCEL_PER_MINUTE,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
   }
 }

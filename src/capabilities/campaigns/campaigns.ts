@@ -11,7 +11,7 @@ export {
   type Wanted,
   waitForRecipient,
 } from './crossing.ts'
-export type { FactsRow } from './facts.ts'
+export type { FactsRow } from './recipient-facts.ts'
 export { messagesDue } from './loops.ts'
 export { adoptOutcomes } from './outcomes.ts'
 export { chooseDue, type Due, listHeads } from './pick.ts'

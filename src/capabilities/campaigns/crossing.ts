@@ -5,7 +5,7 @@ import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { State } from '../../operation.ts'
 import type { Person } from '../../platform/port.ts'
-import { type FactsRow, factColumns, factTables, personTables } from './facts.ts'
+import { type FactsRow, factColumns, factTables, personTables } from './recipient-facts.ts'
 import { identityOf } from './message.ts'
 import { decide } from './pick.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findUnknown, needsName, render } from './personalize.ts'
+import { needsName, parseTemplate, render } from './personalize.ts'
 
 const ada = { name: 'Ada', username: 'ada_l' }
 const nobody = { name: null, username: null }
@@ -37,9 +37,9 @@ describe('personalization', () => {
     expect(render('Hi {{username}}', 'braces', ada)).toEqual(unresolved)
     // Nothing would be left to send.
     expect(render('[[name|]]', 'brackets', nobody)).toEqual(unresolved)
-    expect(findUnknown('Hi [[name]] [[company]]', 'brackets')).toBe('[[company]]')
-    expect(findUnknown('Hi {{name|x}}', 'brackets')).toBe('{{name|x}}')
-    expect(findUnknown('Hi [[name]] [[username|x]] [[Company]]', 'brackets')).toBeUndefined()
+    expect(parseTemplate('Hi [[name]] [[company]]', 'brackets').unknown).toBe('[[company]]')
+    expect(parseTemplate('Hi {{name|x}}', 'brackets').unknown).toBe('{{name|x}}')
+    expect(parseTemplate('Hi [[name]] [[username|x]] [[Company]]', 'brackets').unknown).toBeUndefined()
   })
 
   test('is limited in code points, values included', () => {
@@ -51,8 +51,8 @@ describe('personalization', () => {
   })
 
   test('a text needs the name only where it has no fallback', () => {
-    expect(needsName('Hi {{name}}')).toBe(true)
-    expect(needsName('Hi {{name|there}} {name}')).toBe(false)
+    expect(needsName(parseTemplate('Hi {{name}}', 'braces'))).toBe(true)
+    expect(needsName(parseTemplate('Hi {{name|there}} {name}', 'braces'))).toBe(false)
   })
 
   test('a text full of open brackets takes no longer than another', () => {

@@ -1,7 +1,7 @@
 /** What is to be done next for each account: follow-ups before first messages, one at a time. */
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { type FactsRow, factColumns, factsOf, factTables, personTables } from './facts.ts'
+import { type FactsRow, factColumns, factsOf, factTables, personTables } from './recipient-facts.ts'
 import { type Plan, plan } from './plan.ts'
 
 export interface Due {

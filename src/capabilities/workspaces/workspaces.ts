@@ -88,7 +88,7 @@ async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promi
 }
 
 /** Node and PostgreSQL must both know the name, which leaves out abbreviations: IST is India to one, Israel to the other. */
-async function isTimezone(db: Db, name: string): Promise<boolean> {
+export async function isTimezone(db: Db, name: string): Promise<boolean> {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
   } catch {
