@@ -1,4 +1,5 @@
 /** Campaigns on a manual clock in this process: a worker whose loops are run, people, and rows as creation makes them. */
+import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { loops } from '../../src/loops.ts'
@@ -47,7 +48,10 @@ export interface Recipient {
 /** A workspace that may do everything, and what happens in it. */
 export class CampaignPlace {
   readonly work: Workplace
-  readonly tenant: Tenant
+  tenant: Tenant
+  /** When the present workspace was made; `sent` counts from then. */
+  #since = morning
+  readonly #accounts = new Set<string>()
   #worker: Worker | undefined
   #running: Running | undefined
 
@@ -62,6 +66,25 @@ export class CampaignPlace {
 
   get db() {
     return this.work.db
+  }
+
+  /** Another workspace, of which alone is told from now on. */
+  async fresh(): Promise<void> {
+    const { now } = await this.db.one<{ now: Date }>(sql`select domain_now() as now`)
+    this.#since = now
+    this.#accounts.clear()
+    this.tenant = await this.work.service.tenant()
+    await this.work.service.allow(this.tenant)
+  }
+
+  async account(): Promise<string> {
+    const id = await this.work.connected(this.tenant)
+    this.#accounts.add(id)
+    return id
+  }
+
+  control(id: string, control: 'pause' | 'resume' | 'cancel') {
+    return this.db.transaction((tx) => controlCampaign(tx, {}, { id, control }))
   }
 
   async begin(): Promise<void> {
@@ -145,14 +168,14 @@ export class CampaignPlace {
     return row.status
   }
 
-  /** What the platform accepted, in order: the person, the text, and the seconds since the morning. */
+  /** What the platform accepted, in order: the person, the text, and the seconds since the workspace was made. */
   sent(): { person: number; text: string; at: number }[] {
     return this.work.sandbox.world.state.journal
-      .filter((entry) => entry.kind === 'send')
+      .filter((entry) => entry.kind === 'send' && this.#accounts.has(entry.account_id))
       .map(({ chat_id, text, at }) => ({
         person: Number(chat_id.replace('platform:chat:', '')),
         text: text ?? '',
-        at: (Date.parse(at) - morning.getTime()) / 1000,
+        at: (Date.parse(at) - this.#since.getTime()) / 1000,
       }))
   }
 

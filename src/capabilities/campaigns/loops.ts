@@ -135,6 +135,9 @@ async function countDue(app: App): Promise<number> {
         (select count(*) from campaigns where status = 'scheduled' and scheduled_at <= domain_now())
         + (select count(*) from campaign_recipients where status = 'submitting' and next_action_at <= domain_now())
         + (select count(*) from operations where state = 'submitting' and campaign_id is not null)
+        -- Shown by the platform, and about to be settled: what comes next depends on it.
+        + (select count(*) from operations
+          where state = 'ambiguous' and campaign_id is not null and proof_message_id is not null)
         + (select count(*) from campaigns k where k.status in ('queued', 'sending') and not exists (
           select from campaign_accounts c where c.campaign_id = k.id and c.has_open))
         + (select count(*) from campaigns k where k.status = 'queued' and exists (
