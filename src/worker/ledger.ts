@@ -10,6 +10,11 @@ import { within } from './within.ts'
 /** A process that stops waits this long for what it has submitted. */
 const drainMsMax = 10_000
 
+export interface Driving {
+  readonly lanes: Lanes
+  readonly driven: () => ReadonlyMap<string, Driven>
+}
+
 export class Ledger {
   readonly loop: Loop = {
     name: 'ledger',
@@ -23,15 +28,16 @@ export class Ledger {
   readonly #app: App
   readonly #ways: Ways
   readonly #driven: () => ReadonlyMap<string, Driven>
-  readonly #lanes = new Lanes()
+  readonly #lanes: Lanes
   readonly #running = new Set<Promise<void>>()
   #stopping = false
   #beginning = false
   #again = false
 
-  constructor(app: App, ways: Ways, driven: () => ReadonlyMap<string, Driven>) {
+  constructor(app: App, ways: Ways, { lanes, driven }: Driving) {
     this.#app = app
     this.#ways = ways
+    this.#lanes = lanes
     this.#driven = driven
   }
 

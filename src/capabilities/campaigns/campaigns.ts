@@ -1,3 +1,20 @@
-/** Campaigns, for whoever is not this slice. */
+/** Campaigns as others know them. */
 export { type Control, controlCampaign } from './control.ts'
 export { createCampaign } from './create.ts'
+export {
+  type Crossable,
+  decideCrossing,
+  endRecipient,
+  type LockedRow,
+  lockFound,
+  lockRecipients,
+  markEnded,
+  markSubmitting,
+  type Wanted,
+  waitForRecipient,
+} from './crossing.ts'
+export { messagesDue } from './loops.ts'
+export { adoptOutcomes } from './outcomes.ts'
+export { chooseDue, type Due, listHeads } from './pick.ts'
+export type { FactsRow } from './recipient-facts.ts'
+export { noteReads, noteReplies } from './replies.ts'

@@ -128,7 +128,7 @@ async function requireUnsuppressed(
 }
 
 /** The messages as they are, whoever tells of them: the answer, or later the platform's own update. */
-async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
+export async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
   const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
     const { account_id, workspace_id, random_id, payload } = operation
     // A row that was put back from a journal does not know its text; the update about the message does.

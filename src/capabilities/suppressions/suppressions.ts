@@ -12,6 +12,8 @@ import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 import { type Found, readTable, type Skipped, type Text } from './import-table.ts'
 import { isOptOut } from './opt-out.ts'
 
+export { isOptOut } from './opt-out.ts'
+
 /** As much of a person as is known. */
 interface Identity {
   readonly id?: string | null
