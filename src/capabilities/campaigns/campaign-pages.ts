@@ -134,10 +134,11 @@ function listRecipients(
   return db.rows<RecipientRow>(sql`
     select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
       r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_message_id::text, r.reply_step,
-      r.reply_variant, r.ended_at, r.step > 0 and r.reads[r.step] is not null as read,
+      r.reply_variant, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
       r.step = 0 and not exists (
         select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
-    from campaign_recipients r where r.campaign_id = ${campaign_id} and r.position > ${after}
+    from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
+    where r.campaign_id = ${campaign_id} and r.position > ${after}
     order by r.position limit ${limit}`)
 }
 
