@@ -285,4 +285,43 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     idempotency: 'required',
     foreign: [404, 'campaign_not_found'],
   },
+  create_broadcast: {
+    method: 'POST',
+    path: '/broadcast',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    allowlists: [],
+    idempotency: 'optional',
+    foreign: [403, 'account_unavailable'],
+    variants: {
+      'to a stage': {
+        gates: ['broadcast', 'pipeline'],
+        body: {
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          audience_type: 'stage',
+          audience_ref: 'new',
+          message_text: 'Hello',
+        },
+      },
+      'to a column': {
+        gates: ['broadcast', 'crm'],
+        body: {
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          audience_type: 'column',
+          audience_ref: '0199a1f0-0000-7000-8000-00000000000a',
+          column_value: 'Team',
+          message_text: 'Hello',
+        },
+      },
+    },
+  },
+  get_broadcast: {
+    method: 'GET',
+    path: '/broadcast/{broadcast_id}',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: [404, 'not_found'],
+  },
 }

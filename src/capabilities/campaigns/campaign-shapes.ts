@@ -26,7 +26,7 @@ const branchOrNull = z
   .meta({ description: 'The track; null for the first message.' })
 const stepOut = count('0 is the first message, 1 the first follow-up.')
 
-const totals = z
+export const totalsOut = z
   .object(
     Object.fromEntries(
       recipientStatuses.map((status) => [status, count(`Recipients that are ${status}.`)]),
@@ -57,7 +57,7 @@ const campaignFields = {
     .enum(['requested', 'late'])
     .nullable()
     .meta({ description: 'While paused: somebody asked for it, or its start was missed by too much.' }),
-  totals,
+  totals: totalsOut,
 }
 
 export const campaignOut = z
