@@ -77,8 +77,9 @@ export class Dispatch {
 
   #start(due: Due, account: Driven): void {
     const { account_id, recipient_id, chat_id } = due.row
+    if (this.#busy.has(account_id)) return
     const release = this.#driving.lanes.take({ id: recipient_id, account_id, chat_id, file_id: null })
-    if (!release || this.#busy.has(account_id)) return release?.()
+    if (!release) return
     const { log } = this.#app
     const work = attemptMessage(this.#app, this.#ways, due, account)
       .catch((err) => {

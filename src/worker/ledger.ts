@@ -4,7 +4,7 @@ import { listQueued, type QueuedOperation } from '../access/ledger/queue.ts'
 import type { App } from '../app.ts'
 import type { Loop } from '../loop.ts'
 import { attempt, type Driven, type Ways } from './attempt.ts'
-import { Lanes } from './lanes.ts'
+import type { Lanes } from './lanes.ts'
 import { within } from './within.ts'
 
 /** A process that stops waits this long for what it has submitted. */

@@ -4,7 +4,12 @@ import { releaseNeverSent } from '../access/ledger/crossing.ts'
 import { findAttempt } from '../access/ledger/direct-crossing.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
-import { type Due, endRecipient, type FactsRow, waitForRecipient } from '../capabilities/campaigns/campaigns.ts'
+import {
+  type Due,
+  endRecipient,
+  type FactsRow,
+  waitForRecipient,
+} from '../capabilities/campaigns/campaigns.ts'
 import { withKnownPhone } from '../capabilities/contacts/contacts.ts'
 import { findSuppressed } from '../capabilities/suppressions/suppressions.ts'
 import type { Identifier, Person } from '../platform/port.ts'
@@ -60,7 +65,11 @@ export async function attemptMessage(
 }
 
 /** Who a contact is, within the account's limits. What fails here has cost a look-up and nothing else. */
-async function lookUp(app: App, row: FactsRow, { held, session }: Driven): Promise<Person | 'done' | 'avoid'> {
+async function lookUp(
+  app: App,
+  row: FactsRow,
+  { held, session }: Driven,
+): Promise<Person | 'done' | 'avoid'> {
   const { allowed } = await app.limits.take(`lookup:${held.account_id}`, {
     limit: app.config.start_chat_minute,
     seconds: 60,

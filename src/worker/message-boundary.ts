@@ -50,7 +50,12 @@ interface Crossing {
  * came, so it may have crossed.
  */
 export type MessageAnswer =
-  | { readonly status: 'crossed'; readonly token: string; readonly operation: Operation; readonly proof: Sent | null }
+  | {
+      readonly status: 'crossed'
+      readonly token: string
+      readonly operation: Operation
+      readonly proof: Sent | null
+    }
   | { readonly status: 'ended' | 'busy' | 'behind' | 'no' | 'failed' | 'lost'; readonly token: string }
 
 export class MessageBoundary {

@@ -31,7 +31,12 @@ export interface NewCampaign {
   readonly chats?: readonly { readonly account_id: string; readonly person_id: number }[]
   /** Of a contacts campaign. */
   readonly pool?: readonly string[]
-  readonly contacts?: readonly { readonly contact: string; readonly name?: string }[]
+  readonly contacts?: readonly {
+    readonly contact: string
+    readonly name?: string
+    /** Who was to write to it. */
+    readonly account_id?: string
+  }[]
 }
 
 export interface Recipient {
@@ -119,9 +124,16 @@ export class CampaignPlace {
     const due = scheduled_at && scheduled_at > now ? scheduled_at : now
     const rows = [
       ...chats.map(({ account_id, person_id }) => ({
-        ...{ account_id, chat_id: person_id, contact: `${account_id}:${person_id}`, name: `Person ${person_id}` },
+        ...{
+          account_id,
+          chat_id: person_id,
+          contact: `${account_id}:${person_id}`,
+          name: `Person ${person_id}`,
+        },
       })),
-      ...contacts.map(({ contact, name = null }) => ({ account_id: null, chat_id: null, contact, name })),
+      ...contacts.map(({ contact, name = null, account_id = null }) => ({
+        ...{ account_id, chat_id: null, contact, name },
+      })),
     ]
     await this.db.transaction(async (tx) => {
       await tx.run(sql`
@@ -132,7 +144,10 @@ export class CampaignPlace {
           ${kind === 'broadcast' ? null : (given.quota ?? 30)}, ${given.max_followups ?? 5},
           ${scheduled_at?.toISOString() ?? null}::timestamptz, ${steps.length > 0},
           ${kind === 'broadcast' ? rows.length : null})`)
-      for (const [position, { branch = 'no_reply', wait_hours, variants = [`Step ${position + 1}`] }] of steps.entries()) {
+      for (const [
+        position,
+        { branch = 'no_reply', wait_hours, variants = [`Step ${position + 1}`] },
+      ] of steps.entries()) {
         await tx.run(sql`
           insert into campaign_steps (campaign_id, workspace_id, position, branch, wait_hours, variants)
           values (${id}, ${workspace_id}, ${position}, ${branch}, ${wait_hours}, ${variants}::text[])`)
@@ -164,7 +179,9 @@ export class CampaignPlace {
   }
 
   async status(campaign_id: string): Promise<string> {
-    const row = await this.db.one<{ status: string }>(sql`select status from campaigns where id = ${campaign_id}`)
+    const row = await this.db.one<{ status: string }>(
+      sql`select status from campaigns where id = ${campaign_id}`,
+    )
     return row.status
   }
 

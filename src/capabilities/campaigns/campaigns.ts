@@ -3,16 +3,16 @@ export {
   type Crossable,
   decideCrossing,
   endRecipient,
+  type LockedRow,
   lockFound,
   lockRecipients,
-  type LockedRow,
   markEnded,
   markSubmitting,
   type Wanted,
   waitForRecipient,
 } from './crossing.ts'
-export type { FactsRow } from './recipient-facts.ts'
 export { messagesDue } from './loops.ts'
 export { adoptOutcomes } from './outcomes.ts'
 export { chooseDue, type Due, listHeads } from './pick.ts'
+export type { FactsRow } from './recipient-facts.ts'
 export { noteReads, noteReplies } from './replies.ts'

@@ -18,7 +18,17 @@ export function countReply(
   reply: Pick<CountChange, 'campaign_id' | 'workspace_id' | 'account_id' | 'at'>,
 ): CountChange {
   const { campaign_id, workspace_id, account_id, at } = reply
-  return { campaign_id, workspace_id, account_id, at, sent: 0, failed: 0, ambiguous: 0, reached: 0, replied: 1 }
+  return {
+    campaign_id,
+    workspace_id,
+    account_id,
+    at,
+    sent: 0,
+    failed: 0,
+    ambiguous: 0,
+    reached: 0,
+    replied: 1,
+  }
 }
 
 /** On the way to COMMIT, in an order that everybody keeps. */

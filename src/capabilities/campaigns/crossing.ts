@@ -5,9 +5,9 @@ import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { State } from '../../operation.ts'
 import type { Person } from '../../platform/port.ts'
-import { type FactsRow, factColumns, factTables, personTables } from './recipient-facts.ts'
 import { identityOf } from './message.ts'
 import { decide } from './pick.ts'
+import { type FactsRow, factColumns, factTables, personTables } from './recipient-facts.ts'
 
 /** A message that wants to cross: the recipient as it was picked, and for a contact who was found. */
 export interface Wanted {
@@ -132,7 +132,11 @@ function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): N
 }
 
 /** In flight. The account and the chat are the recipient's from now on. */
-export async function markSubmitting(tx: Tx, attempts: readonly NewAttempt[], rows: ReadonlyMap<string, LockedRow>): Promise<void> {
+export async function markSubmitting(
+  tx: Tx,
+  attempts: readonly NewAttempt[],
+  rows: ReadonlyMap<string, LockedRow>,
+): Promise<void> {
   if (attempts.length === 0) return
   const names = attempts.map(({ recipient_id }) => rows.get(recipient_id ?? '') ?? null)
   await tx.run(sql`
@@ -163,7 +167,11 @@ export async function markEnded(tx: Tx, ended: readonly Ended[]): Promise<void> 
 }
 
 /** Ends a recipient whose contact cannot be written to at all, as it was picked. */
-export async function endRecipient(app: App, { recipient_id, version }: FactsRow, ended: Omit<Ended, 'recipient_id'>): Promise<void> {
+export async function endRecipient(
+  app: App,
+  { recipient_id, version }: FactsRow,
+  ended: Omit<Ended, 'recipient_id'>,
+): Promise<void> {
   await app.db.transaction(async (tx) => {
     const held = await tx.maybe(sql`
       select 1 from campaign_recipients where id = ${recipient_id} and version = ${version} for update`)

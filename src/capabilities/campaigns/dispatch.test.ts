@@ -62,7 +62,11 @@ describe('a sequence', () => {
   test('waits for its time, and a start that was missed is paused where the operator says so', async () => {
     const chats = await chatsWith(1)
     const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
-    const id = await place.campaign({ chats, steps: daily, scheduled_at: new Date(now.getTime() + hour * 1000) })
+    const id = await place.campaign({
+      chats,
+      steps: daily,
+      scheduled_at: new Date(now.getTime() + hour * 1000),
+    })
     expect(await place.status(id)).toBe('scheduled')
     await place.advance(hour - 1)
     expect(place.sent()).toEqual([])
@@ -165,7 +169,9 @@ describe('a reply', () => {
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(hour)
     const later = await place.campaign({ chats: [{ account_id: other, person_id }], steps: daily })
-    await place.db.run(sql`update account_hosts set next_campaign_at = domain_now() + interval '1 day' where account_id = ${other}`)
+    await place.db.run(
+      sql`update account_hosts set next_campaign_at = domain_now() + interval '1 day' where account_id = ${other}`,
+    )
     place.work.write(account_id, person_id, 'STOP')
     await place.advance(5 * day)
     expect(await place.statuses(id)).toEqual(['replied'])

@@ -40,9 +40,15 @@ async function startSchedules(app: App): Promise<number> {
       select id, scheduled_at, sequence, domain_now() as now from campaigns
       where status = 'scheduled' and scheduled_at <= domain_now() order by id limit ${atOnce} for update skip locked`)
     const lateness_seconds = app.config.schedule_lateness_seconds
-    const starts = due.map((one) => ({ id: one.id, start: planStart(one, { now: one.now, lateness_seconds }) }))
+    const starts = due.map((one) => ({
+      id: one.id,
+      start: planStart(one, { now: one.now, lateness_seconds }),
+    }))
     for (const { id } of starts.filter(({ start }) => start === 'pause')) {
-      app.log.warn({ campaign_id: id }, 'a sequence was to start long ago; it is paused until somebody resumes it')
+      app.log.warn(
+        { campaign_id: id },
+        'a sequence was to start long ago; it is paused until somebody resumes it',
+      )
     }
     if (starts.length === 0) return 0
     return tx.run(sql`

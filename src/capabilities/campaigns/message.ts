@@ -46,7 +46,10 @@ function messageKind(kind: string): OperationKind {
       storeSent(
         tx,
         done.map(({ operation, value }) => ({
-          operation: { ...operation, payload: operation.payload && { text: operation.payload.text, file: null } },
+          operation: {
+            ...operation,
+            payload: operation.payload && { text: operation.payload.text, file: null },
+          },
           value,
         })),
       ),
@@ -75,7 +78,12 @@ export interface MessageIdentity {
 /** The same for the same recipient and step for ever: a platform that knows the random id takes the message once. */
 export function identityOf(
   { secrets }: App,
-  row: { readonly kind: string; readonly workspace_id: string; readonly recipient_id: string; readonly step: number },
+  row: {
+    readonly kind: string
+    readonly workspace_id: string
+    readonly recipient_id: string
+    readonly step: number
+  },
 ): MessageIdentity {
   const { workspace_id, recipient_id, step } = row
   const { kind } = row.kind === 'broadcast' ? broadcastMessage : campaignMessage

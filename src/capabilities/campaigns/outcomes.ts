@@ -66,7 +66,11 @@ export async function settleRecipients(tx: Tx, operations: readonly SettledOpera
     ...replied.map(({ row }) => countReply({ ...row, at: row.now })),
   ])
   for (const [workspace_id, own] of Map.groupBy(replied, ({ row }) => row.workspace_id)) {
-    emit(tx, workspace_id, own.map(({ row, operation }) => eventOf(row, operation)))
+    emit(
+      tx,
+      workspace_id,
+      own.map(({ row, operation }) => eventOf(row, operation)),
+    )
   }
 }
 
@@ -75,7 +79,14 @@ function eventOf(row: Row, { step_no }: SettledOperation) {
   const { reply_message_id: message_id, replied_at } = row
   const step = row.reply_step ?? step_no ?? 0
   const variant = row.reply_variant ?? row.variant ?? 0
-  return repliedEvent({ ...row, recipient_id: row.id, message_id: message_id ?? '0', replied_at: replied_at ?? row.now, step, variant })
+  return repliedEvent({
+    ...row,
+    recipient_id: row.id,
+    message_id: message_id ?? '0',
+    replied_at: replied_at ?? row.now,
+    step,
+    variant,
+  })
 }
 
 /** What the ledger knows of messages whose recipients were made again after a restore. */
@@ -191,7 +202,14 @@ function dueAfter(row: Row, last_sent_at: Date): Date | null {
     ...{ daily_quota_per_account: null, scheduled_at: null },
   }
   const recipient: PlannedRecipient = {
-    ...{ id: row.id, status: 'waiting', step: row.step + 1, chat_id: row.chat_id, name: null, username: null },
+    ...{
+      id: row.id,
+      status: 'waiting',
+      step: row.step + 1,
+      chat_id: row.chat_id,
+      name: null,
+      username: null,
+    },
     ...{ last_sent_at, next_action_at: null, read: row.read_at !== null, unknown_since: null, cold: false },
   }
   return dueAt(campaign, recipient)

@@ -98,11 +98,21 @@ export function factsOf({ config }: App, row: FactsRow): Facts {
   }
 }
 
-export function campaignOf(row: Omit<PlannedCampaign, 'status'> & Pick<FactsRow, 'campaign_status'>): PlannedCampaign {
+export function campaignOf(
+  row: Omit<PlannedCampaign, 'status'> & Pick<FactsRow, 'campaign_status'>,
+): PlannedCampaign {
   const { kind, message_text, branching_enabled, daily_quota_per_account, max_followups, scheduled_at } = row
   const { steps, allowed, campaign_status: status } = row
   return {
-    ...{ kind, status, message_text, branching_enabled, daily_quota_per_account, max_followups, scheduled_at },
+    ...{
+      kind,
+      status,
+      message_text,
+      branching_enabled,
+      daily_quota_per_account,
+      max_followups,
+      scheduled_at,
+    },
     ...{ steps, allowed },
   }
 }

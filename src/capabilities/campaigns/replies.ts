@@ -41,7 +41,12 @@ interface Heard {
  * say only the last to write is answered. Heard while a message is in flight or unknown, it is noted, and decides once that
  * message is proven. Broadcasts are not answered. Answers the events.
  */
-export async function noteReplies(app: App, tx: Tx, account: AccountKey, heard: readonly Heard[]): Promise<NewEvent[]> {
+export async function noteReplies(
+  app: App,
+  tx: Tx,
+  account: AccountKey,
+  heard: readonly Heard[],
+): Promise<NewEvent[]> {
   const first = new Map<string, Heard>()
   for (const one of heard) {
     const known = first.get(one.chat_id)
@@ -83,7 +88,10 @@ export async function noteReplies(app: App, tx: Tx, account: AccountKey, heard: 
       r.reply_message_id::text as message_id, r.replied_at, coalesce(r.reply_step, 0) as step, r.reply_variant as variant,
       r.status`)
   const decided = replies.filter(({ status }) => status === 'replied')
-  countOutcomes(tx, decided.map((reply) => countReply({ ...reply, at: reply.replied_at })))
+  countOutcomes(
+    tx,
+    decided.map((reply) => countReply({ ...reply, at: reply.replied_at })),
+  )
   return decided.map(repliedEvent)
 }
 
@@ -102,7 +110,11 @@ interface Waiting {
 }
 
 /** Our messages were read. Where the track depends on it, the next message is planned anew. */
-export async function noteReads(tx: Tx, { account_id }: AccountKey, marks: readonly ReadMark[]): Promise<void> {
+export async function noteReads(
+  tx: Tx,
+  { account_id }: AccountKey,
+  marks: readonly ReadMark[],
+): Promise<void> {
   if (marks.length === 0) return
   const rows = await tx.rows<Waiting & { branches: boolean }>(sql`
     with marks as materialized (
