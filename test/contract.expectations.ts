@@ -12,6 +12,13 @@ export interface Expectation {
   readonly success?: number
   /** What the same request answers to another workspace's key: its own data, or a refusal. */
   readonly foreign: 'own' | readonly [status: number, code: string]
+  /** Where the body decides what is needed: every such body, and what differs with it. */
+  readonly variants?: Readonly<Record<string, Partial<Expectation> & { readonly body: unknown }>>
+}
+
+const campaignBody = {
+  message_text: 'Hello',
+  steps: [{ branch: 'no_reply', wait_hours: 48, variants: ['Again'] }],
 }
 
 export const expectations: Readonly<Record<string, Expectation>> = {
@@ -178,5 +185,87 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     allowlists: [],
     idempotency: 'optional',
     foreign: 'own',
+  },
+  list_campaigns: {
+    method: 'GET',
+    path: '/campaigns',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: 'own',
+  },
+  get_campaign: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: [404, 'campaign_not_found'],
+  },
+  verify_campaign: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}/verify',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: [404, 'campaign_not_found'],
+  },
+  create_campaign: {
+    method: 'POST',
+    path: '/campaigns',
+    scopes: ['campaigns', 'send'],
+    gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    success: 201,
+    foreign: [403, 'account_unavailable'],
+    variants: {
+      'with recipients': {
+        scopes: ['campaigns'],
+        body: {
+          ...campaignBody,
+          recipients: [{ account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', chat_id: 'platform:chat:42' }],
+        },
+      },
+      'with contacts': {
+        scopes: ['send'],
+        idempotency: 'optional',
+        body: {
+          ...campaignBody,
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          contacts: [{ identifier: '@ines_garcia' }],
+        },
+      },
+    },
+  },
+  pause_campaign: {
+    method: 'POST',
+    path: '/campaigns/{campaign_id}/pause',
+    scopes: ['campaigns'],
+    gates: ['campaigns', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    foreign: [404, 'campaign_not_found'],
+  },
+  resume_campaign: {
+    method: 'POST',
+    path: '/campaigns/{campaign_id}/resume',
+    scopes: ['campaigns'],
+    gates: ['campaigns', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    foreign: [404, 'campaign_not_found'],
+  },
+  cancel_campaign: {
+    method: 'POST',
+    path: '/campaigns/{campaign_id}/cancel',
+    scopes: ['campaigns'],
+    gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    foreign: [404, 'campaign_not_found'],
   },
 }

@@ -650,6 +650,7 @@ CREATE INDEX campaign_recipients_chat ON public.campaign_recipients USING btree 
 CREATE INDEX campaign_recipients_contact ON public.campaign_recipients USING btree (workspace_id, contact) WHERE (status = ANY (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text]));
 CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (account_id, campaign_id, status, next_action_at, "position") WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text]));
 CREATE INDEX campaign_recipients_free ON public.campaign_recipients USING btree (campaign_id, next_action_at, "position") WHERE ((account_id IS NULL) AND (status = 'queued'::text));
+CREATE INDEX campaign_recipients_person ON public.campaign_recipients USING btree (campaign_id, chat_id) WHERE (chat_id IS NOT NULL);
 CREATE INDEX campaign_recipients_unknown ON public.campaign_recipients USING btree (next_action_at) WHERE (status = 'submitting'::text);
 CREATE INDEX campaigns_open ON public.campaigns USING btree (status, scheduled_at) WHERE (status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text]));
 CREATE INDEX campaigns_recent ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC);
@@ -662,6 +663,8 @@ CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, las
 CREATE INDEX chats_words ON public.chats USING gin (account_id, name_tokens) WHERE (name_tokens IS NOT NULL);
 CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
 CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
+CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, regexp_replace(phone, '\D'::text, ''::text, 'g'::text)) WHERE (phone IS NOT NULL);
+CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, lower(username)) WHERE (username IS NOT NULL);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
@@ -676,6 +679,7 @@ CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, 
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
 CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE (forgettable AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
+CREATE INDEX operations_in_flight ON public.operations USING btree (account_id) WHERE ((state = 'submitting'::text) AND (campaign_id IS NOT NULL));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, chat_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
@@ -791,6 +795,38 @@ CREATE OR REPLACE FUNCTION public.domain_now()
  LANGUAGE sql
  STABLE
 RETURN COALESCE((SELECT manual_clock.at FROM manual_clock), statement_timestamp());
+CREATE OR REPLACE FUNCTION public.end_suppressed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  with given as materialized (
+    select workspace_id, kind, value, case
+        when kind = 'platform_id' and value ~ '^[0-9]{1,19}$' and value::numeric <= 9223372036854775807
+        then value::bigint end as number
+    from new_rows),
+  found as materialized (
+    select r.id from given s join campaign_recipients r on r.workspace_id = s.workspace_id
+      and r.contact = s.kind || ':' || s.value and r.status in ('queued', 'waiting')
+    union all
+    select r.id from given s join accounts a on a.workspace_id = s.workspace_id
+      join campaign_recipients r on r.account_id = a.id and r.chat_id = s.number
+    union all
+    select r.id from given s join contacts c on s.kind = 'username' and c.workspace_id = s.workspace_id
+        and lower(c.username) = s.value
+      join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id
+    union all
+    select r.id from given s join contacts c on s.kind = 'phone' and c.workspace_id = s.workspace_id
+        and regexp_replace(c.phone, '\D', '', 'g') = s.value
+      join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id),
+  locked as materialized (
+    select r.id from campaign_recipients r
+    where r.id in (select id from found) and r.status in ('queued', 'waiting') order by r.id for update)
+  update campaign_recipients r
+  set status = 'suppressed', reason = 'suppressed', next_action_at = null, ended_at = domain_now()
+  from locked where r.id = locked.id;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.guard_campaigns()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -941,5 +977,6 @@ CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, sc
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();
 CREATE TRIGGER messages_changed BEFORE UPDATE ON public.messages FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND ((new.deleted_at IS NOT NULL) OR (new.text IS DISTINCT FROM old.text)))) EXECUTE FUNCTION list_changed_message();
 CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
+CREATE TRIGGER suppressions_end_recipients AFTER INSERT ON public.suppressions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION end_suppressed();
 CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

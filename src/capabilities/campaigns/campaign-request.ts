@@ -68,19 +68,23 @@ export function readRequest(body: CampaignBody): CampaignRequest {
   }
 }
 
-/** Every text that a recipient can get. One that nobody could ever fill is refused. */
+/** Every text that a recipient can get. A placeholder that nobody could ever fill is refused wherever it stands. */
 function readTemplates(body: CampaignBody, kind: 'scoped' | 'contacts', max_followups: number): Template[] {
+  const form = formOf(kind)
+  const textsOf = (steps: readonly Step[]) => [
+    body.message_text,
+    ...steps.flatMap(({ variants }) => variants),
+  ]
+  for (const one of textsOf(body.steps)) requireKnown(parseTemplate(one, form), kind)
   const steps = branches.flatMap((branch) => trackOf({ steps: body.steps, max_followups }, branch))
-  const texts = [body.message_text, ...steps.flatMap(({ variants }) => variants)]
-  return texts.map((one) => {
-    const template = parseTemplate(one, formOf(kind))
-    if (template.unknown !== undefined) {
-      const known = kind === 'contacts' ? '{{name}}' : '[[name]] and [[username]]'
-      throw new ApiError('unresolved_personalization', {
-        detail: `${quote(template.unknown)} is not a placeholder here: ${known} are, with or without a fallback after |.`,
-      })
-    }
-    return template
+  return textsOf(steps).map((one) => parseTemplate(one, form))
+}
+
+function requireKnown({ unknown }: Template, kind: 'scoped' | 'contacts'): void {
+  if (unknown === undefined) return
+  const known = kind === 'contacts' ? '{{name}} is' : '[[name]] and [[username]] are'
+  throw new ApiError('unresolved_personalization', {
+    detail: `${quote(unknown)} is not a placeholder here: ${known}, with or without a fallback after |.`,
   })
 }
 

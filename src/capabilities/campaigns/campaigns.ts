@@ -1,4 +1,6 @@
 /** Campaigns as others know them. */
+export { type Control, controlCampaign } from './control.ts'
+export { createCampaign } from './create.ts'
 export {
   type Crossable,
   decideCrossing,
