@@ -58,7 +58,9 @@ export function findUndocumented(method: string, path: string, answer: Answered)
   const named = new Set(Object.keys(response.headers).map((name) => name.toLowerCase()))
   const header = [...answer.headers.keys()].find((name) => !named.has(name) && !ofHttp.has(name))
   if (header) return `${what} with ${header}, a header that the document does not name.`
-  return method === 'HEAD' || answer.status >= 300 ? undefined : shapeProblem(routeAt(path, method), what, answer.body)
+  return method === 'HEAD' || answer.status >= 300
+    ? undefined
+    : shapeProblem(routeAt(path, method), what, answer.body)
 }
 
 /** A property that the schema does not know is not in what it has parsed. */

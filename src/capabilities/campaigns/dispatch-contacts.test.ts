@@ -1,5 +1,5 @@
 /** Contacts that are found just before their first message, broadcasts, and messages that fail for a reason of ours. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
 import { closeByPerson } from '../../access/ledger/settle.ts'
 import { sql } from '../../db/sql.ts'
@@ -9,6 +9,9 @@ beforeAll(async () => {
   place = await openCampaigns({ PARLEY_START_CHAT_PER_DAY: '12', PARLEY_SCHEDULE_LATENESS: '3600' })
 })
 beforeEach(() => place.fresh())
+afterEach(async () => {
+  expect(await place.judge()).toEqual([])
+})
 afterAll(() => place.close())
 
 const hour = 3_600
