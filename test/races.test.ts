@@ -50,7 +50,7 @@ const acts: Record<string, (one: Picked) => Promise<() => Promise<unknown>>> = {
   quota: async () => (await place.picked({ quota: 1 }, held)).cross,
 }
 
-/** The account has nothing in flight and its whole day before it. */
+/** The account is live, has nothing in flight and its whole day before it. */
 async function clear(): Promise<void> {
   const { db } = place.rows
   const { account_id } = held
@@ -63,7 +63,7 @@ async function clear(): Promise<void> {
       open.map((row) => ({ ...row, ending: { to: 'refused', refusal: 'message_invalid' } as const })),
     ),
   )
-  await place.rows.host(held, sql`next_campaign_at = null`)
+  await place.rows.host(held, sql`next_campaign_at = null, observed_at = real_now()`)
 }
 
 /** It has had its first message, and the second is due. */

@@ -11,7 +11,7 @@ const restMs = 1_000
 /** A process that stops waits this long for what it has submitted. */
 const drainMsMax = 10_000
 /** A recipient that failed for a reason of ours is left alone for so long, and hides nobody meanwhile. */
-const avoidMs = 30_000 // limit: a failed recipient is left alone
+const avoidMs = 30_000
 
 export class Dispatch {
   readonly loop: Loop = {

@@ -3,11 +3,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { NewCampaign } from '../../test/harness/campaigns.ts'
 import type { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { openPickedRows, type Picked, type PickedRows, type Standing } from '../../test/harness/picked.ts'
+import { until } from '../../test/harness/process.ts'
 import type { Held } from '../access/ledger/leases.ts'
+import { putBack } from '../access/ledger/put-back.ts'
 import { settle } from '../access/ledger/settle.ts'
+import type { App } from '../app.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
+import { identityOf } from '../capabilities/campaigns/message.ts'
 import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
+import { LostCommit } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import type { Session } from '../platform/port.ts'
+import { attemptMessage, type MessageWays } from './message-attempt.ts'
+import { MessageBoundary } from './message-boundary.ts'
+import { Recorder } from './recording.ts'
 
 let place: PickedRows
 let rows: LedgerRows
@@ -152,6 +162,119 @@ describe('a message', () => {
     expect(await listHeads(rows.db, options)).toEqual([])
     await rows.db.run(sql`update operations set state = 'released', reason = 'withdrawn' where id = ${id}`)
     expect(await listHeads(rows.db, options)).toHaveLength(1)
+  })
+})
+
+describe('a message whose crossing gives no answer', () => {
+  /** The database commits, and its answer does not arrive. */
+  function losing(): App {
+    const { app } = rows
+    const transaction: typeof app.db.transaction = async (work) => {
+      await app.db.transaction(work)
+      throw new LostCommit('lost')
+    }
+    return { ...app, db: { ...app.db, transaction } }
+  }
+
+  test('is not sent, and its worker says so', async () => {
+    const one = await picked()
+    const { held } = one
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const instance = await rows.instance()
+    const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
+    const [due] = chooseDue(rows.app, heads)
+    if (!due) throw new Error('Nothing is due.')
+    const session = { send: () => Promise.reject(new Error('It was sent.')) } as unknown as Session
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const ways = { messages, recorder } as unknown as MessageWays
+    expect(await attemptMessage(rows.app, ways, due, { held, session, awaits: () => {} })).toBe('done')
+    expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
+    expect(await rows.row((await operation(one)).id)).toMatchObject({
+      state: 'released',
+      reason: 'never_written',
+    })
+  })
+})
+
+describe('a message that the platform has shown before', () => {
+  test('crosses with its proof, and nobody submits it', async () => {
+    const one = await picked()
+    const { held, person_id } = one
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const [due] = chooseDue(rows.app, heads)
+    if (!due) throw new Error('Nothing is due.')
+    await rows.db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
+      values (${held.account_id}, ${person_id}, 7, ${held.workspace_id}, 'sent before', true, now(),
+        ${identityOf(rows.app, due.row).random_id}::bigint)`)
+    const answer = await (await boundary()).cross({ wanted: { row: due.row, found: null }, held })
+    expect(answer).toMatchObject({ status: 'crossed', proof: { message_id: '7' } })
+  })
+})
+
+describe('while a cancel is under way', () => {
+  async function cancelling<T>(
+    campaign_id: string,
+    work: (commit: () => Promise<unknown>) => Promise<T>,
+  ): Promise<T> {
+    const client = await rows.db.client()
+    try {
+      await client.query('begin')
+      await client.query(
+        `update campaigns set status = 'cancelled', cancelled_at = domain_now() where id = '${campaign_id}'`,
+      )
+      return await work(() => client.query('commit'))
+    } finally {
+      await client.end()
+    }
+  }
+
+  test('nothing crosses on what was read before it', async () => {
+    const one = await picked()
+    await cancelling(one.campaign_id, async (commit) => {
+      expect(await one.cross()).toBe('no')
+      await commit()
+    })
+    expect(await stateOf(one)).toMatchObject({ operations: 0, used: 0 })
+  })
+
+  test('what ends meanwhile waits for it, so that nobody is left waiting', async () => {
+    const one = await picked({ steps: [{ wait_hours: 1 }] })
+    await one.cross()
+    const { id, attempt_token: token } = await operation(one)
+    const reply = { message_id: '5', timestamp: new Date().toISOString() }
+    await cancelling(one.campaign_id, async (commit) => {
+      const settling = rows.db.transaction((tx) =>
+        settle(tx, rows.app.operations, [{ id, token, ending: { to: 'completed', reply } }]),
+      )
+      await until('it waits for the cancel', 10_000, async () => {
+        const waiting = await rows.db.maybe(sql`
+          select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
+        return waiting !== undefined
+      }).catch(() => {})
+      await commit()
+      await settling
+    })
+    expect(await stateOf(one)).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('a message that a restored database has forgotten', () => {
+  test('is put back with its recipient and the use of its day', async () => {
+    const one = await picked({ steps: [{ wait_hours: 24 }] })
+    const { account_id, workspace_id } = one.held
+    const [recipient] = await rows.db.rows<{ id: string }>(
+      sql`select id from campaign_recipients where campaign_id = ${one.campaign_id}`,
+    )
+    const entry = {
+      ...{ id: newId(), token: newId(), workspace_id, kind: 'campaign_message', account_id, random_id: '77' },
+      ...{ chat_id: `${one.person_id}` as const, key: null, fingerprint: '00'.repeat(32) },
+      ...{ campaign_id: one.campaign_id, recipient_id: recipient?.id ?? '', step_no: 0, cold: false },
+      quota_day: new Date().toISOString().slice(0, 10),
+    }
+    const back = () => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
+    expect([await back(), await back()]).toEqual([true, false])
+    expect(await stateOf(one)).toEqual({ status: 'submitting', operations: 1, used: 1 })
   })
 })
 
