@@ -20,6 +20,15 @@ const campaignBody = {
   message_text: 'Hello',
   steps: [{ branch: 'no_reply', wait_hours: 48, variants: ['Again'] }],
 }
+const withRecipients = {
+  ...campaignBody,
+  recipients: [{ account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', chat_id: 'platform:chat:42' }],
+}
+const withContacts = {
+  ...campaignBody,
+  account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+  contacts: [{ identifier: '@ines_garcia' }],
+}
 
 export const expectations: Readonly<Record<string, Expectation>> = {
   get_me: {
@@ -223,23 +232,31 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     success: 201,
     foreign: [403, 'account_unavailable'],
     variants: {
-      'with recipients': {
-        scopes: ['campaigns'],
-        body: {
-          ...campaignBody,
-          recipients: [{ account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', chat_id: 'platform:chat:42' }],
-        },
-      },
-      'with contacts': {
-        scopes: ['send'],
-        idempotency: 'optional',
-        body: {
-          ...campaignBody,
-          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
-          contacts: [{ identifier: '@ines_garcia' }],
-        },
-      },
+      'with recipients': { scopes: ['campaigns'], body: withRecipients },
+      'with contacts': { scopes: ['send'], idempotency: 'optional', body: withContacts },
     },
+  },
+  preview_campaign: {
+    method: 'POST',
+    path: '/campaigns/preview',
+    scopes: ['campaigns', 'send'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: 'own',
+    variants: {
+      'with recipients': { scopes: ['campaigns'], body: withRecipients },
+      'with contacts': { scopes: ['send'], body: withContacts, foreign: [403, 'account_unavailable'] },
+    },
+  },
+  forecast_campaign: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}/forecast',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: [404, 'campaign_not_found'],
   },
   pause_campaign: {
     method: 'POST',
@@ -267,5 +284,44 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     allowlists: ['campaign_user', 'campaign_workspace'],
     idempotency: 'required',
     foreign: [404, 'campaign_not_found'],
+  },
+  create_broadcast: {
+    method: 'POST',
+    path: '/broadcast',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    allowlists: [],
+    idempotency: 'optional',
+    foreign: [403, 'account_unavailable'],
+    variants: {
+      'to a stage': {
+        gates: ['broadcast', 'pipeline'],
+        body: {
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          audience_type: 'stage',
+          audience_ref: 'new',
+          message_text: 'Hello',
+        },
+      },
+      'to a column': {
+        gates: ['broadcast', 'crm'],
+        body: {
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          audience_type: 'column',
+          audience_ref: '0199a1f0-0000-7000-8000-00000000000a',
+          column_value: 'Team',
+          message_text: 'Hello',
+        },
+      },
+    },
+  },
+  get_broadcast: {
+    method: 'GET',
+    path: '/broadcast/{broadcast_id}',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: [404, 'not_found'],
   },
 }

@@ -57,6 +57,7 @@ let chat_id: string
 let column_id: string
 let operation_id: string
 let campaign_id: string
+let broadcast_id: string
 
 beforeAll(async () => {
   workplace = await openWorkplace({ routes: probes, env: limitsAway })
@@ -90,6 +91,11 @@ beforeAll(async () => {
   await service.allow(own)
   await service.allow(other)
   campaign_id = await campaign()
+  const broadcast = await service.post('/broadcast', {
+    key: own.key,
+    body: { account_id, audience_type: 'stage', audience_ref: 'new', message_text: canary },
+  })
+  broadcast_id = String(broadcast.body.broadcast_id)
 })
 afterAll(() => workplace.close())
 
@@ -157,6 +163,7 @@ async function ask(route: Route, overrides: Ask = {}): Promise<Answer> {
     .replaceAll('0199a1f0-0000-7000-8000-00000000000a', column_id)
     .replaceAll('019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a11', operation_id)
     .replaceAll('019a7e70-0000-7000-8000-0000000000c1', campaign_id)
+    .replaceAll('019a7e70-0000-7000-8000-0000000000b1', broadcast_id)
     .replaceAll('acc_2Jk9vQ7wXb4LmN8pRt3Z', account_id)
   const { params = {}, query = {}, body }: Route['example'] = JSON.parse(example)
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))

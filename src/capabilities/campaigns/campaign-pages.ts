@@ -20,16 +20,20 @@ import { type OperationRow, readReporting, timelineOf } from './reporting.ts'
 /** Only what was made here, and is not a broadcast. */
 const internal = sql`k.kind in ('scoped', 'contacts')`
 
-export const campaignFields = sql`k.id, k.name, k.status, k.kind, k.message_text, k.branching_enabled,
+/** How many recipients of campaign `k` are in which status. */
+export const totalsOf = sql`(
+  select json_build_object('queued', coalesce(sum(queued), 0), 'submitting', coalesce(sum(submitting), 0),
+    'waiting', coalesce(sum(waiting), 0), 'completed', coalesce(sum(completed), 0),
+    'replied', coalesce(sum(replied), 0), 'failed', coalesce(sum(failed), 0),
+    'ambiguous', coalesce(sum(ambiguous), 0), 'cancelled', coalesce(sum(cancelled), 0),
+    'suppressed', coalesce(sum(suppressed), 0))
+  from campaign_accounts where campaign_id = k.id)`
+
+const campaignFields = sql`k.id, k.name, k.status, k.kind, k.message_text, k.branching_enabled,
   k.daily_quota_per_account, k.max_followups, wire_time(k.scheduled_at) as scheduled_at, k.schedule_timezone,
   wire_time(k.created_at) as created_at, wire_time(k.started_at) as started_at,
-  wire_time(k.completed_at) as completed_at, wire_time(k.cancelled_at) as cancelled_at, k.pause_reason, (
-    select json_build_object('queued', coalesce(sum(queued), 0), 'submitting', coalesce(sum(submitting), 0),
-      'waiting', coalesce(sum(waiting), 0), 'completed', coalesce(sum(completed), 0),
-      'replied', coalesce(sum(replied), 0), 'failed', coalesce(sum(failed), 0),
-      'ambiguous', coalesce(sum(ambiguous), 0), 'cancelled', coalesce(sum(cancelled), 0),
-      'suppressed', coalesce(sum(suppressed), 0))
-    from campaign_accounts where campaign_id = k.id) as totals`
+  wire_time(k.completed_at) as completed_at, wire_time(k.cancelled_at) as cancelled_at, k.pause_reason,
+  ${totalsOf} as totals`
 
 const limitations = [
   'Only campaigns that were created here are listed; legacy campaigns and broadcasts are not.',
@@ -106,24 +110,45 @@ export async function describeCampaign(
   return app.db.snapshot(async (db) => {
     const row = await requireCampaign(db, caller.workspace_id, id)
     const standing = await readStanding(app, db, caller.workspace_id)
-    const rows = await listRecipients(db, id, { after: Number(after?.[0] ?? -1), limit: limit + 1 })
-    const shown = rows.slice(0, limit)
-    const operations = await listOperations(db, shown)
-    const show = await recipientPresenter(db, settings, { row, standing, operations })
-    const more = rows.length > limit
+    const page = { row, standing, after: Number(after?.[0] ?? -1), limit }
+    const { people, operations, last } = await presentRecipients(db, settings, page)
     return {
       campaign: {
         ...(await readCampaign(db, id)),
-        recipients: shown.map(show),
+        recipients: people,
         steps: row.steps,
         operations,
         reporting: await readReporting(db, id),
         can: abilities(app, settings, caller, row),
       },
-      next_cursor: more ? next([shown.at(-1)?.position ?? 0]) : null,
-      has_more: more,
+      next_cursor: last === undefined ? null : next([last]),
+      has_more: last !== undefined,
     }
   })
+}
+
+interface PeoplePage {
+  readonly row: CampaignRow
+  readonly standing: Standing
+  readonly after: number
+  readonly limit: number
+}
+
+/** Recipients as callers see them, with their messages. `last`: where the next page begins, if there is one. */
+export async function presentRecipients(
+  db: Db,
+  settings: Snapshot,
+  { row, standing, after, limit }: PeoplePage,
+): Promise<{ people: object[]; operations: OperationRow[]; last: number | undefined }> {
+  const rows = await listRecipients(db, row.id, { after, limit: limit + 1 })
+  const shown = rows.slice(0, limit)
+  const operations = await listOperations(db, shown)
+  const show = await recipientPresenter(db, settings, { row, standing, operations })
+  return {
+    people: shown.map(show),
+    operations,
+    last: rows.length > limit ? shown.at(-1)?.position : undefined,
+  }
 }
 
 function listRecipients(
@@ -134,10 +159,11 @@ function listRecipients(
   return db.rows<RecipientRow>(sql`
     select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
       r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_message_id::text, r.reply_step,
-      r.reply_variant, r.ended_at, r.step > 0 and r.reads[r.step] is not null as read,
+      r.reply_variant, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
       r.step = 0 and not exists (
         select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
-    from campaign_recipients r where r.campaign_id = ${campaign_id} and r.position > ${after}
+    from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
+    where r.campaign_id = ${campaign_id} and r.position > ${after}
     order by r.position limit ${limit}`)
 }
 

@@ -1,9 +1,10 @@
 /** What campaigns look like on the wire. */
 import { z } from 'zod'
-import { count, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { count, moment, momentOrNull, pageEnd, said, uuid } from '../../lib/wire.ts'
 import { branches } from './campaign-body.ts'
 import { blocks } from './plan.ts'
 
+export const warnings = ['steps_truncated', 'scheduled_at_adjusted', 'already_in_campaign'] as const
 export const statuses = ['scheduled', 'queued', 'sending', 'paused', 'cancelled', 'completed'] as const
 const recipientStatuses = [
   'queued',
@@ -25,7 +26,7 @@ const branchOrNull = z
   .meta({ description: 'The track; null for the first message.' })
 const stepOut = count('0 is the first message, 1 the first follow-up.')
 
-const totals = z
+export const totalsOut = z
   .object(
     Object.fromEntries(
       recipientStatuses.map((status) => [status, count(`Recipients that are ${status}.`)]),
@@ -56,7 +57,7 @@ const campaignFields = {
     .enum(['requested', 'late'])
     .nullable()
     .meta({ description: 'While paused: somebody asked for it, or its start was missed by too much.' }),
-  totals,
+  totals: totalsOut,
 }
 
 export const campaignOut = z
@@ -182,3 +183,85 @@ export const verifiedOut = z
       .meta({ description: 'Every check.' }),
   })
   .meta({ id: 'CampaignVerification', description: 'Whether the books of a campaign agree.' })
+
+const foretoldWho = {
+  account_id: textOrNull('The account; null where a contact has not been taken by one.'),
+  chat_id: textOrNull('The chat; null where it is not known yet.'),
+  identifier: textOrNull('How a contact was given.'),
+}
+
+export const forecastOut = z
+  .object({
+    creatable: z.boolean().meta({ description: 'False where creation would refuse: `excluded` says whom.' }),
+    warnings: z.array(z.enum(warnings)).meta({ description: 'What creation would warn of.' }),
+    excluded: z
+      .array(
+        z
+          .object({ ...foretoldWho, code: said('Why: the code that creation would answer.') })
+          .meta({ id: 'ExcludedRecipient', description: 'Somebody who cannot be written to.' }),
+      )
+      .meta({ description: 'Everybody who is left out of what follows.' }),
+    texts: z
+      .array(
+        z
+          .object({
+            ...foretoldWho,
+            messages: z
+              .array(
+                z
+                  .object({
+                    step: stepOut,
+                    branch: branchOrNull,
+                    variants: z
+                      .array(z.string().nullable())
+                      .meta({ description: 'The texts, filled in; null where a name is not known yet.' }),
+                  })
+                  .meta({ id: 'ForetoldTexts', description: 'The texts of one step.' }),
+              )
+              .meta({ description: 'Every message they may get.' }),
+          })
+          .meta({ id: 'ForetoldReader', description: 'What one recipient would read.' }),
+      )
+      .meta({ description: 'For the first 20 recipients.' }),
+    timetable: z
+      .array(
+        z
+          .object({
+            ...foretoldWho,
+            messages: z
+              .array(
+                z
+                  .object({
+                    step: stepOut,
+                    branch: branchOrNull,
+                    account_id: said('The account that writes it.'),
+                    at: moment('When.'),
+                  })
+                  .meta({ id: 'ForetoldMessage', description: 'A message to come.' }),
+              )
+              .meta({
+                description: 'In the order of time. Empty where nothing would go out as things stand.',
+              }),
+          })
+          .meta({ id: 'TimetableRow', description: 'What one recipient gets, and when.' }),
+      )
+      .meta({ description: 'A page of recipients, in the order given.' }),
+    load: z
+      .array(
+        z
+          .object({
+            account_id: said('The account.'),
+            day: z.iso.date().meta({ description: "A day of the workspace's." }),
+            messages: count('Messages of this campaign.'),
+            total: count('Messages of all campaigns and broadcasts.'),
+          })
+          .meta({ id: 'ForetoldLoad', description: 'What an account sends on one day.' }),
+      )
+      .meta({ description: 'By day and account.' }),
+    end: momentOrNull('When its last message goes out; null where none does, or it is too far to tell.'),
+    ...pageEnd,
+  })
+  .meta({
+    id: 'CampaignForecast',
+    description: 'What a campaign does while nobody reads or answers, beside all others on its accounts.',
+  })

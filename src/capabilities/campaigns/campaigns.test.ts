@@ -697,6 +697,124 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
   })
 })
 
+describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', () => {
+  const preview = (body: object, query = '') =>
+    service.post(`/campaigns/preview${query}`, {
+      key: own.key,
+      body: { message_text: 'Hi [[name|you]]', ...body },
+    })
+
+  test('200 for what creation would refuse: who and why, and nothing is stored', async () => {
+    const good = await chat({ name: 'Ada' })
+    const barred = await chat()
+    await addSuppression(service.app, 'system', {
+      workspace_id: own.workspace_id,
+      platform_id: barred.slice('platform:chat:'.length),
+    })
+    const before = await campaignCount()
+    const lost = 'platform:chat:987654'
+    const answer = await preview({
+      recipients: [good, barred, lost].map((chat_id) => ({ account_id, chat_id })),
+      steps: [{ ...step, variants: ['One', 'Two [[name]]'] }],
+    })
+    expect(answer.status, answer.body.error).toBe(200)
+    expect(answer.body).toMatchObject({
+      creatable: false,
+      excluded: [
+        { chat_id: lost, code: 'chat_not_found' },
+        { chat_id: barred, code: 'suppressed_recipient' },
+      ],
+      texts: [
+        {
+          chat_id: good,
+          messages: [
+            { step: 0, branch: null, variants: ['Hi Ada'] },
+            { step: 1, branch: 'no_reply', variants: ['One', 'Two Ada'] },
+          ],
+        },
+      ],
+      timetable: [
+        {
+          chat_id: good,
+          messages: [
+            { step: 0, account_id },
+            { step: 1, account_id },
+          ],
+        },
+      ],
+      load: [
+        { account_id, messages: 1 },
+        { account_id, messages: 1 },
+      ],
+    })
+    expect(await campaignCount()).toBe(before)
+    expect(code(await preview({ recipients: [] }))).toEqual([400, 'invalid_request'])
+    const past = { recipients: [{ account_id, chat_id: good }], scheduled_at: '2020-01-01T00:00:00Z' }
+    expect(code(await preview(past))).toEqual([400, 'invalid_request'])
+  })
+
+  test('200 with the gates of a preview only: those of creation may be closed', async () => {
+    const body = { recipients: [{ account_id, chat_id: await chat() }] }
+    await service.shut('campaign_mutation', 'scoped_routing')
+    expect((await preview(body)).body).toMatchObject({ creatable: true, has_more: false })
+    await service.open('campaign_mutation', 'scoped_routing')
+  })
+
+  test('200: a campaign that is there is foretold as its preview was, beside the others on the account', async () => {
+    const calm = await service.account(own.workspace_id)
+    const recipients = [
+      await chat({ account: calm }),
+      await chat({ account: calm }),
+      await chat({ account: calm }),
+    ].map((chat_id) => ({ account_id: calm, chat_id }))
+    const [one, ...others] = recipients
+    expect((await create({ recipients: others })).status).toBe(201)
+    const body = { recipients: [one], daily_quota_per_account: 3, steps: [step] }
+    const foretold = (await preview(body)).body
+    const made = (await create({ ...body, message_text: 'Hi [[name|you]]' })).body.campaign as Shown
+    const { status, body: forecast } = await service.get(`/campaigns/${made.id}/forecast`, { key: own.key })
+    expect(status).toBe(200)
+    expect(forecast.load).toEqual(foretold.load)
+    expect(forecast).toMatchObject({
+      load: [
+        { messages: 1, total: 3 },
+        { messages: 1, total: 1 },
+      ],
+      creatable: true,
+    })
+    const at = (answer: typeof forecast) =>
+      (answer.timetable as { messages: { at: string }[] }[]).flatMap(({ messages }) =>
+        messages.map((message) => Date.parse(message.at)),
+      )
+    for (const [n, moment] of at(forecast).entries()) {
+      expect(Math.abs(moment - (at(foretold)[n] ?? 0))).toBeLessThan(60_000)
+    }
+    expect(code(await service.get('/campaigns/x/forecast', { key: own.key }))).toEqual([
+      404,
+      'campaign_not_found',
+    ])
+  })
+
+  test('200 page by page, and a cursor is for one body only', async () => {
+    const identifiers = Array.from({ length: 25 }, (_, at) => ({ identifier: `@page_${at}` }))
+    const body = { message_text: 'Hi {{name|you}}', account_id, contacts: identifiers }
+    const seen: unknown[] = []
+    let cursor: unknown = null
+    do {
+      const page = await preview(body, cursor === null ? '?limit=10' : `?limit=10&cursor=${String(cursor)}`)
+      expect(page.status, page.body.error).toBe(200)
+      expect(page.body.texts).toHaveLength(20)
+      seen.push(...(page.body.timetable as { identifier: string }[]).map(({ identifier }) => identifier))
+      cursor = page.body.next_cursor
+    } while (cursor !== null)
+    expect(seen).toEqual(identifiers.map(({ identifier }) => identifier))
+    const first = await preview(body, '?limit=10')
+    const other = { ...body, name: 'Other' }
+    const stolen = await preview(other, `?limit=10&cursor=${String(first.body.next_cursor)}`)
+    expect(code(stolen)).toEqual([400, 'invalid_cursor'])
+  })
+})
+
 describe('GET /campaigns/{campaign_id}/verify', () => {
   test('200 with every check, and what does not hold is named', async () => {
     const { id } = await scoped({ steps: [step] })

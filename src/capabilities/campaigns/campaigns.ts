@@ -1,4 +1,6 @@
 /** Campaigns as others know them. */
+export { describeBroadcast, insertBroadcast } from './broadcasts.ts'
+export { recipientOut, totalsOut } from './campaign-shapes.ts'
 export { type Control, controlCampaign } from './control.ts'
 export { createCampaign } from './create.ts'
 export {
@@ -15,6 +17,8 @@ export {
 } from './crossing.ts'
 export { messagesDue } from './loops.ts'
 export { adoptOutcomes } from './outcomes.ts'
+export { findFault, needsName, parseTemplate, textMax } from './personalize.ts'
 export { chooseDue, type Due, listHeads } from './pick.ts'
 export type { FactsRow } from './recipient-facts.ts'
+export type { Found } from './recipients.ts'
 export { noteReads, noteReplies } from './replies.ts'

@@ -57,6 +57,40 @@ export const example = {
     next_cursor: null,
     has_more: false,
   },
+  forecast: {
+    creatable: true,
+    warnings: [],
+    excluded: [],
+    texts: [
+      {
+        account_id,
+        chat_id,
+        identifier: null,
+        messages: [
+          { step: 0, branch: null, variants: ['Hello Ines García, the blue one is back in stock.'] },
+          { step: 1, branch: 'no_reply', variants: ['Shall I put one aside for you?'] },
+        ],
+      },
+    ],
+    timetable: [
+      {
+        account_id,
+        chat_id,
+        identifier: null,
+        messages: [
+          { step: 0, branch: null, account_id, at: '2026-11-15T09:30:15.000Z' },
+          { step: 1, branch: 'no_reply', account_id, at: '2026-11-17T09:30:15.000Z' },
+        ],
+      },
+    ],
+    load: [
+      { account_id, day: '2026-11-15', messages: 1, total: 1 },
+      { account_id, day: '2026-11-17', messages: 1, total: 1 },
+    ],
+    end: '2026-11-17T09:30:15.000Z',
+    next_cursor: null,
+    has_more: false,
+  },
   detail: {
     campaign: {
       ...campaign,

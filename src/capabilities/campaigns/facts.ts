@@ -48,10 +48,13 @@ export function toPlanned(settings: Snapshot, row: CampaignRow): PlannedCampaign
   return { ...row, allowed: isAllowed(settings, row) }
 }
 
+/** `enabled`: READY, whether or not its session is live at this moment. */
+export type StandingAccount = PlannedAccount & { readonly enabled: boolean }
+
 export interface Standing {
   readonly now: Date
   readonly hours: Hours
-  readonly accounts: ReadonlyMap<string, PlannedAccount>
+  readonly accounts: ReadonlyMap<string, StandingAccount>
 }
 
 /** The workspace's hours, and its accounts with what they have used of today. */
@@ -61,8 +64,8 @@ export async function readStanding({ config }: App, db: Db, workspace_id: string
     timezone: string
     sending_window: string | null
   }>(sql`select domain_now() as now, timezone, sending_window from workspaces where id = ${workspace_id}`)
-  const rows = await db.rows<PlannedAccount & { id: string }>(sql`
-    select a.id, a.status = 'READY' and ${isLive} as ready, h.flood_until, h.next_campaign_at, a.cold_per_day,
+  const rows = await db.rows<StandingAccount & { id: string }>(sql`
+    select a.id, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} as ready, h.flood_until, h.next_campaign_at, a.cold_per_day,
       ${config.start_chat_day}::int as lookups_per_day, coalesce(d.used, 0) as used,
       coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups
     from accounts a left join account_hosts h on h.account_id = a.id

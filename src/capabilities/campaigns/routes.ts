@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { cursor, limit } from '../../lib/shapes.ts'
-import { pageEnd, said, uuid } from '../../lib/wire.ts'
+import { pageEnd, said } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { campaignBody } from './campaign-body.ts'
 import {
@@ -11,14 +12,12 @@ import {
   readListPaging,
   requireCampaign,
 } from './campaign-pages.ts'
-import { campaignDetail, campaignOut, controlledOut, verifiedOut } from './campaign-shapes.ts'
-import { type Control, controlCampaign } from './control.ts'
+import { campaignDetail, campaignOut, forecastOut, verifiedOut, warnings } from './campaign-shapes.ts'
+import { controlRoutes, mutation, params } from './control-routes.ts'
 import { checkRequest, createCampaign } from './create.ts'
 import { example } from './examples.ts'
+import { forecastCampaign, previewCampaign } from './preview.ts'
 import { verifyCampaign } from './verify.ts'
-
-const campaign_id = uuid('The campaign.')
-const params = z.strictObject({ campaign_id })
 
 /** 8 MiB: a legal campaign of 100 recipients can have 1.3 MB, 5,000 contacts more. */
 const bodyMax = 8 * 1024 * 1024
@@ -27,9 +26,7 @@ const created = z
   .object({
     campaign: campaignOut,
     queued: z.literal(true).meta({ description: 'Always true: the worker sends, not this request.' }),
-    warnings: z
-      .array(z.enum(['steps_truncated', 'scheduled_at_adjusted', 'already_in_campaign']))
-      .meta({ description: 'What may not be as it was meant.' }),
+    warnings: z.array(z.enum(warnings)).meta({ description: 'What may not be as it was meant.' }),
   })
   .meta({ id: 'CampaignCreated', description: 'A campaign that waits for the worker.' })
 
@@ -46,64 +43,6 @@ const page = z
     ...pageEnd,
   })
   .meta({ id: 'CampaignPage', description: 'A page of campaigns.' })
-
-const mutation = {
-  scopes: ['campaigns'],
-  gates: ['campaigns', 'campaign_mutation'],
-  allowlists: ['campaign_user', 'campaign_workspace'],
-  idempotency: 'required',
-  collision: 409,
-  effect: 'local',
-} as const
-
-const sequenceTexts = {
-  pause:
-    'Holds every message that has not crossed the submission boundary. Only campaigns with steps can be paused.',
-  resume: 'Lets a paused campaign go on: as scheduled, as sending, or as queued.',
-}
-
-/** Pause and resume differ in a word. */
-function sequenceRoute(control: 'pause' | 'resume'): Route {
-  return route({
-    name: `${control}_campaign`,
-    method: 'POST',
-    path: `/campaigns/{campaign_id}/${control}`,
-    summary: control === 'pause' ? 'Pauses a campaign' : 'Resumes a paused campaign',
-    description: sequenceTexts[control],
-    ...mutation,
-    params,
-    malformed: 'campaign_not_found',
-    errors: [
-      'campaign_not_found',
-      'not_a_sequence',
-      control === 'pause' ? 'invalid_sequence_status' : 'campaign_not_paused',
-    ],
-    response: controlledOut,
-    example: {
-      params: { campaign_id: example.campaign.id },
-      response: {
-        campaign: {
-          id: example.campaign.id,
-          status: control === 'pause' ? 'paused' : 'sending',
-          cancelled_at: null,
-        },
-        changed: true,
-      },
-    },
-    handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
-      ok(await changeOwn(tx, caller, { id, control })),
-  })
-}
-
-/** Another user's campaign is none to this caller. */
-async function changeOwn(
-  tx: Parameters<typeof controlCampaign>[0],
-  { workspace_id, user_id }: { workspace_id: string; user_id: string },
-  wanted: { id: string; control: Control },
-) {
-  const { campaign, changed } = await controlCampaign(tx, { workspace_id, user_id }, wanted)
-  return { campaign, changed }
-}
 
 export const routes: readonly Route[] = [
   route({
@@ -189,31 +128,75 @@ export const routes: readonly Route[] = [
       return { status: 201, body: { campaign: await readCampaign(tx, id), queued: true, warnings } }
     },
   }),
-  sequenceRoute('pause'),
-  sequenceRoute('resume'),
   route({
-    name: 'cancel_campaign',
+    name: 'preview_campaign',
     method: 'POST',
-    path: '/campaigns/{campaign_id}/cancel',
-    summary: 'Cancels a campaign',
+    path: '/campaigns/preview',
+    summary: 'What a campaign would do',
     description:
-      'For good. A message that has crossed the submission boundary may still arrive; nothing after it does.',
-    ...mutation,
-    gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
-    workspace_limit: ({ config }) => ({ limit: config.campaign_cancel_minute, seconds: 60 }),
-    params,
-    errors: ['campaign_not_found', 'campaign_completed'],
-    response: controlledOut,
-    example: {
-      params: { campaign_id: example.campaign.id },
-      response: {
-        campaign: { id: example.campaign.id, status: 'cancelled', cancelled_at: '2026-11-15T10:00:00.000Z' },
-        changed: true,
-      },
+      "Takes creation's body, and stores and sends nothing. Whom creation would refuse is in `excluded`. The timetable " +
+      'is played through beside everything else on these accounts, while nobody reads or answers.',
+    scopes: ['campaigns', 'send'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    variant: ({ body }, gates) => {
+      requireExtended(body, gates)
+      return { scopes: body.contacts ? ['send'] : ['campaigns'] }
     },
-    handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
-      ok(await changeOwn(tx, caller, { id, control: 'cancel' })),
+    effect: 'read',
+    query: z.object({ cursor, limit: limit(1_000, 1_000) }),
+    body: campaignBody,
+    body_limit: bodyMax,
+    check: async (app, caller, { query, body }) => {
+      const { workspace_id } = caller
+      const scope = { workspace_id, operation: 'preview_campaign', filters: { body: JSON.stringify(body) } }
+      const paging = readPaging(app.secrets, scope, query.cursor)
+      return { request: await checkRequest(app, caller, { body }), paging }
+    },
+    errors: [
+      'invalid_cursor',
+      'branching_disabled',
+      'unresolved_personalization',
+      'invalid_username',
+      'unsupported_identifier',
+      'account_unavailable',
+      'account_not_ready',
+      'suppression_unavailable',
+    ],
+    response: forecastOut,
+    example: { body: example.body, response: example.forecast },
+    handle: async (app, { caller, query, checked: { request, paging } }) =>
+      ok(await previewCampaign(app, caller, request, { limit: query.limit, paging })),
   }),
+  route({
+    name: 'forecast_campaign',
+    method: 'GET',
+    path: '/campaigns/{campaign_id}/forecast',
+    summary: 'What a campaign will do',
+    description: 'The answer of a preview, for a campaign that is there: whoever still waits, from now on.',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    effect: 'read',
+    params,
+    malformed: 'campaign_not_found',
+    query: z.object({ cursor, limit: limit(1_000, 1_000) }),
+    errors: ['campaign_not_found', 'invalid_cursor'],
+    response: forecastOut,
+    example: { params: { campaign_id: example.campaign.id }, response: example.forecast },
+    handle: async (app, { caller, params: { campaign_id: id }, query }) => {
+      const { workspace_id } = caller
+      const scope = {
+        workspace_id,
+        operation: 'forecast_campaign',
+        filters: { campaign_id: id.toLowerCase() },
+      }
+      const paging = readPaging(app.secrets, scope, query.cursor)
+      const row = await requireCampaign(app.db, workspace_id, id)
+      return ok(await forecastCampaign(app, row, { limit: query.limit, paging }))
+    },
+  }),
+  ...controlRoutes,
   route({
     name: 'verify_campaign',
     method: 'GET',
