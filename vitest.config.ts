@@ -21,6 +21,8 @@ const limits = ['test/limits/**/*.test.ts']
 const slow = [
   'src/capabilities/search/search-large.test.ts',
   'test/backup-large.test.ts',
+  'test/races.test.ts',
+  'test/simulation/**/*.test.ts',
   'test/streams.test.ts',
   'test/takeover.test.ts',
 ]

@@ -735,8 +735,8 @@ CREATE OR REPLACE FUNCTION public.count_moved_recipients()
 AS $function$
 begin
   insert into campaign_accounts (campaign_id, account_id, workspace_id)
-  select distinct n.campaign_id, n.account_id, n.workspace_id from new_rows n join old_rows o on o.id = n.id
-  where n.account_id is distinct from o.account_id and n.account_id is not null order by 1, 2
+  select distinct n.campaign_id, coalesce(n.account_id, ''), n.workspace_id from new_rows n join old_rows o on o.id = n.id
+  where n.account_id is distinct from o.account_id order by 1, 2
   on conflict do nothing;
   with moved as materialized (
     select campaign_id, account_id,

@@ -63,7 +63,7 @@ async function settle(app: App, timed: Timed, at: Date): Promise<Standing[]> {
     if (left.length === 0) {
       const known = JSON.stringify(standings)
       standings = await runPlatforms(timed, at)
-      if (JSON.stringify(standings) === known) return standings // guard: platforms are asked again
+      if (JSON.stringify(standings) === known) return standings
     } else {
       if (seen !== last) progressAt = performance.now()
       else if (performance.now() - progressAt > stuckMsMax) {

@@ -11,7 +11,7 @@ const restMs = 1_000
 /** A process that stops waits this long for what it has submitted. */
 const drainMsMax = 10_000
 /** A recipient that failed for a reason of ours is left alone for so long, and hides nobody meanwhile. */
-const avoidMs = 30_000 // limit: a failed recipient is left alone
+const avoidMs = 30_000
 
 export class Dispatch {
   readonly loop: Loop = {
@@ -77,8 +77,9 @@ export class Dispatch {
 
   #start(due: Due, account: Driven): void {
     const { account_id, recipient_id, chat_id } = due.row
+    if (this.#busy.has(account_id)) return
     const release = this.#driving.lanes.take({ id: recipient_id, account_id, chat_id, file_id: null })
-    if (!release || this.#busy.has(account_id)) return release?.()
+    if (!release) return
     const { log } = this.#app
     const work = attemptMessage(this.#app, this.#ways, due, account)
       .catch((err) => {

@@ -37,7 +37,7 @@ export async function attemptMessage(
   const found = plan.do === 'look_up' ? await lookUp(app, row, account) : null
   if (found === 'done' || found === 'avoid') return found
   // Before the boundary, so that a pause anywhere after it counts.
-  const startedAt = app.sources.now() // guard: clock starts before the boundary of a message
+  const startedAt = app.sources.now()
   const crossed = await ways.messages.cross({ wanted: { row, found }, held })
   const { token, status } = crossed
   if (status === 'lost') {
@@ -125,7 +125,7 @@ async function takeBack(
 ): Promise<void> {
   app.log.warn({ recipient_id }, 'the boundary gave no answer for a message; nothing is sent')
   await recorder.retryUntilStored(async () => {
-    await waitForRecipient(app, recipient_id) // guard: a lost crossing is waited for
+    await waitForRecipient(app, recipient_id)
     const row = await app.db.transaction((tx) => findAttempt(tx, { recipient_id, step_no: step }))
     if (row?.attempt_token === token) await releaseNeverSent(app, { id: row.id, token })
   })

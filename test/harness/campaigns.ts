@@ -1,12 +1,14 @@
 /** Campaigns on a manual clock in this process: a worker whose loops are run, people, and rows as creation makes them. */
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
-import { sql } from '../../src/db/sql.ts'
+import { type Database, sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { loops } from '../../src/loops.ts'
 import type { NewPerson } from '../../src/platform/sandbox/people.ts'
 import { advanceClock } from '../../src/worker/clock.ts'
 import { type Running, runLoops } from '../../src/worker/run-loops.ts'
 import { assembleWorker, type Worker } from '../../src/worker/worker.ts'
+import { type CampaignViolation, judgeCampaigns } from '../faults/campaign-oracle.ts'
+import { readCampaignEvidence } from './campaign-evidence.ts'
 import { until } from './process.ts'
 import type { Tenant } from './service.ts'
 import { openWorkplace, type Workplace } from './worker.ts'
@@ -31,7 +33,12 @@ export interface NewCampaign {
   readonly chats?: readonly { readonly account_id: string; readonly person_id: number }[]
   /** Of a contacts campaign. */
   readonly pool?: readonly string[]
-  readonly contacts?: readonly { readonly contact: string; readonly name?: string }[]
+  readonly contacts?: readonly {
+    readonly contact: string
+    readonly name?: string
+    /** Who was to write to it. */
+    readonly account_id?: string
+  }[]
 }
 
 export interface Recipient {
@@ -111,54 +118,14 @@ export class CampaignPlace {
     return people
   }
 
-  async campaign(given: NewCampaign): Promise<string> {
-    const { kind = 'scoped', steps = [], chats = [], contacts = [], pool = [], scheduled_at = null } = given
-    const { workspace_id, user_id } = this.tenant
-    const id = newId()
-    const { now } = await this.db.one<{ now: Date }>(sql`select domain_now() as now`)
-    const due = scheduled_at && scheduled_at > now ? scheduled_at : now
-    const rows = [
-      ...chats.map(({ account_id, person_id }) => ({
-        ...{
-          account_id,
-          chat_id: person_id,
-          contact: `${account_id}:${person_id}`,
-          name: `Person ${person_id}`,
-        },
-      })),
-      ...contacts.map(({ contact, name = null }) => ({ account_id: null, chat_id: null, contact, name })),
-    ]
-    await this.db.transaction(async (tx) => {
-      await tx.run(sql`
-        insert into campaigns (id, workspace_id, user_id, kind, status, message_text, branching_enabled,
-          daily_quota_per_account, max_followups, scheduled_at, sequence, audience_total)
-        values (${id}, ${workspace_id}, ${user_id}, ${kind}, ${due > now ? 'scheduled' : 'queued'},
-          ${given.message_text ?? 'First message'}, ${given.branching ?? false},
-          ${kind === 'broadcast' ? null : (given.quota ?? 30)}, ${given.max_followups ?? 5},
-          ${scheduled_at?.toISOString() ?? null}::timestamptz, ${steps.length > 0},
-          ${kind === 'broadcast' ? rows.length : null})`)
-      for (const [
-        position,
-        { branch = 'no_reply', wait_hours, variants = [`Step ${position + 1}`] },
-      ] of steps.entries()) {
-        await tx.run(sql`
-          insert into campaign_steps (campaign_id, workspace_id, position, branch, wait_hours, variants)
-          values (${id}, ${workspace_id}, ${position}, ${branch}, ${wait_hours}, ${variants}::text[])`)
-      }
-      for (const account_id of pool) {
-        await tx.run(sql`
-          insert into campaign_accounts (campaign_id, account_id, workspace_id, pool)
-          values (${id}, ${account_id}, ${workspace_id}, true)`)
-      }
-      await tx.run(sql`
-        insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, name, position,
-          next_action_at)
-        select id, ${id}, ${workspace_id}, account_id, chat_id, contact, name, n, ${due.toISOString()}::timestamptz
-        from unnest(${rows.map(() => newId())}::uuid[], ${rows.map(({ account_id }) => account_id)}::text[],
-          ${rows.map(({ chat_id }) => chat_id)}::bigint[], ${rows.map(({ contact }) => contact)}::text[],
-          ${rows.map(({ name }) => name)}::text[]) with ordinality as g (id, account_id, chat_id, contact, name, n)`)
-    })
-    return id
+  campaign(given: NewCampaign): Promise<string> {
+    return insertCampaign(this.db, this.tenant, given)
+  }
+
+  /** What the oracle finds wrong. */
+  async judge(): Promise<CampaignViolation[]> {
+    const { journal } = this.work.sandbox.world.state
+    return judgeCampaigns(await readCampaignEvidence(this.db, { journal }))
   }
 
   recipients(campaign_id: string): Promise<Recipient[]> {
@@ -209,4 +176,60 @@ export async function openCampaigns(env: Readonly<Record<string, string>> = {}):
   const place = new CampaignPlace(work, tenant)
   await place.begin()
   return place
+}
+
+/** A campaign as creation writes it. */
+export async function insertCampaign(
+  db: Database,
+  { workspace_id, user_id }: Pick<Tenant, 'workspace_id' | 'user_id'>,
+  given: NewCampaign,
+): Promise<string> {
+  const { kind = 'scoped', steps = [], chats = [], contacts = [], pool = [], scheduled_at = null } = given
+  const id = newId()
+  const { now } = await db.one<{ now: Date }>(sql`select domain_now() as now`)
+  const due = scheduled_at && scheduled_at > now ? scheduled_at : now
+  const rows = [
+    ...chats.map(({ account_id, person_id }) => ({
+      ...{
+        account_id,
+        chat_id: person_id,
+        contact: `${account_id}:${person_id}`,
+        name: `Person ${person_id}`,
+      },
+    })),
+    ...contacts.map(({ contact, name = null, account_id = null }) => ({
+      ...{ account_id, chat_id: null, contact, name },
+    })),
+  ]
+  await db.transaction(async (tx) => {
+    await tx.run(sql`
+      insert into campaigns (id, workspace_id, user_id, kind, status, message_text, branching_enabled,
+        daily_quota_per_account, max_followups, scheduled_at, sequence, audience_total)
+      values (${id}, ${workspace_id}, ${user_id}, ${kind}, ${due > now ? 'scheduled' : 'queued'},
+        ${given.message_text ?? 'First message'}, ${given.branching ?? false},
+        ${kind === 'broadcast' ? null : (given.quota ?? 30)}, ${given.max_followups ?? 5},
+        ${scheduled_at?.toISOString() ?? null}::timestamptz, ${steps.length > 0},
+        ${kind === 'broadcast' ? rows.length : null})`)
+    for (const [
+      position,
+      { branch = 'no_reply', wait_hours, variants = [`Step ${position + 1}`] },
+    ] of steps.entries()) {
+      await tx.run(sql`
+        insert into campaign_steps (campaign_id, workspace_id, position, branch, wait_hours, variants)
+        values (${id}, ${workspace_id}, ${position}, ${branch}, ${wait_hours}, ${variants}::text[])`)
+    }
+    for (const account_id of pool) {
+      await tx.run(sql`
+        insert into campaign_accounts (campaign_id, account_id, workspace_id, pool)
+        values (${id}, ${account_id}, ${workspace_id}, true)`)
+    }
+    await tx.run(sql`
+      insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, name, position,
+        next_action_at)
+      select id, ${id}, ${workspace_id}, account_id, chat_id, contact, name, n, ${due.toISOString()}::timestamptz
+      from unnest(${rows.map(() => newId())}::uuid[], ${rows.map(({ account_id }) => account_id)}::text[],
+        ${rows.map(({ chat_id }) => chat_id)}::bigint[], ${rows.map(({ contact }) => contact)}::text[],
+        ${rows.map(({ name }) => name)}::text[]) with ordinality as g (id, account_id, chat_id, contact, name, n)`)
+  })
+  return id
 }

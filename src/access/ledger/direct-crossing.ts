@@ -136,7 +136,7 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
         crossed_at = excluded.crossed_at, lease_until = excluded.lease_until, reason = null, detail = null,
         finished_at = null, reply_status = null, reply_body = null,
         proof_message_id = excluded.proof_message_id, proof_at = excluded.proof_at
-      where o.state = 'released' -- guard: only a released message is taken up again
+      where o.state = 'released'
       returning o.id, o.recipient_id, o.account_id),
     raised as (
       update account_hosts h set writes = h.writes + 1, next_campaign_at = g.next_campaign_at

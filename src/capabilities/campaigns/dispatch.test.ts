@@ -1,5 +1,5 @@
 /** Campaigns as they run: sent when due, never twice, and everything that holds or ends them. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
 import { sql } from '../../db/sql.ts'
 import { readMessages } from '../../platform/sandbox/person-acts.ts'
@@ -13,6 +13,9 @@ beforeAll(async () => {
 beforeEach(async () => {
   await place.fresh()
   account_id = await place.account()
+})
+afterEach(async () => {
+  expect(await place.judge()).toEqual([])
 })
 afterAll(() => place.close())
 

@@ -20,7 +20,7 @@ export function listHeads(
 ): Promise<FactsRow[]> {
   return db.rows<FactsRow>(sql`
     select ${factColumns}
-    from unnest(${account_ids}::text[]) with ordinality as g (account_id, n)
+    from unnest(${account_ids}::text[]) as g (account_id)
     ${factTables}
     cross join lateral (
       select r.id from campaign_accounts c join campaigns k on k.id = c.campaign_id
@@ -47,12 +47,19 @@ export function listHeads(
       select r.id from campaign_accounts c join campaigns k on k.id = c.campaign_id
       join campaign_accounts untaken on untaken.campaign_id = c.campaign_id and untaken.account_id = ''
         and untaken.has_open
-      -- Each account looks at another one, so that they do not all go for the same.
+      -- Accounts that could take one as well look at another one each, so that they do not all go for the same.
+      cross join lateral (
+        select count(*) as rank from campaign_accounts q join account_hosts qh on qh.account_id = q.account_id
+        left join account_days qd on qd.account_id = q.account_id and qd.day = t.day
+        where q.campaign_id = c.campaign_id and q.pool and q.account_id = any(${account_ids}::text[])
+          and q.account_id < g.account_id and coalesce(qd.used, 0) = coalesce(d.used, 0)
+          and (qh.flood_until is null or qh.flood_until <= t.now)
+          and (qh.next_campaign_at is null or qh.next_campaign_at <= t.now)) others
       cross join lateral (
         select r.id from campaign_recipients r
         where r.campaign_id = c.campaign_id and r.account_id is null and r.status = 'queued'
           and r.id <> all(${avoid}::uuid[])
-        order by r.next_action_at, r.position offset g.n - 1 limit 1) r
+        order by r.next_action_at, r.position offset others.rank limit 1) r
       where c.account_id = g.account_id and c.pool and k.status in ('queued', 'sending') and not exists (
         select from campaign_accounts q join accounts b on b.id = q.account_id
         join account_hosts bh on bh.account_id = b.id
