@@ -103,7 +103,7 @@ function addVerify(verify: Command): void {
       const { ok, checks } = await verifyAnyCampaign(app.db, id)
       const wrong = checks.filter((check) => !check.ok)
       if (!ok) throw new Refusal(wrong.map(({ name, detail }) => `${name}: ${detail}`).join('\n'))
-      return new Plain([checks.map(({ name, detail }) => `${name.padEnd(24)}${detail}\n`).join('')], () => ({
+      return new Plain([checks.map(({ name, detail }) => `${name.padEnd(25)}${detail}\n`).join('')], () => ({
         ok,
         checks,
       }))
@@ -132,9 +132,9 @@ interface ShownRecipient {
 
 function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
   const { recipients, reporting: _, totals, message_text: __, ...facts } = shown
-  for (const [name, value] of Object.entries(facts)) yield `${name.padEnd(24)}${plain(value)}\n`
+  for (const [name, value] of Object.entries(facts)) yield `${name.padEnd(25)}${plain(value)}\n`
   const counted = Object.entries(totals as Record<string, number>).filter(([, count]) => count > 0)
-  yield `${'recipients'.padEnd(24)}${counted.map(([status, count]) => `${count} ${status}`).join(', ')}\n`
+  yield `${'recipients'.padEnd(25)}${counted.map(([status, count]) => `${count} ${status}`).join(', ')}\n`
   for (const one of recipients as ShownRecipient[]) {
     const who = one.name ?? one.identifier ?? one.chat_id
     const why = one.blocked_by ?? one.reason
