@@ -23,6 +23,7 @@ const each = 30
 const rounds = 3
 const count = accounts * each
 const concurrency = 50
+const jobsAtOnce = 100
 const waitMsMax = 300_000
 
 await withInstance(
@@ -80,7 +81,12 @@ await withInstance(
 
     // The pool keeps its password where a spread does not find it.
     const { options } = app.db.pool
-    const pool = new pg.Pool({ ...options, password: options.password, max: concurrency + 5 })
+    const pool = new pg.Pool({
+      ...options,
+      password: options.password,
+      max: concurrency + 5,
+      statement_timeout: 0,
+    })
     pool.on('error', () => {})
     await pool.query('create table bench_jobs (n integer)')
     async function jobs(): Promise<number> {
@@ -97,9 +103,12 @@ await withInstance(
         },
       })
       await runner.stop()
-      await pool.query(
-        `select graphile_worker.add_job('insert', json_build_object('n', n)) from generate_series(1, ${count}) as n`,
-      )
+      for (let n = 0; n < count; n += jobsAtOnce) {
+        await pool.query(
+          "select graphile_worker.add_job('insert', json_build_object('n', n)) from generate_series($1::int, $2::int) as n",
+          [n + 1, Math.min(n + jobsAtOnce, count)],
+        )
+      }
       const startedAt = performance.now()
       const going = await run({
         pgPool: pool as unknown as Pool,
