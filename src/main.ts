@@ -1,6 +1,7 @@
 /** Everything there is, listed, and handed to the command line. */
 import { addAdminVerbs } from './cli/admin.ts'
 import { addBackupVerbs } from './cli/backup.ts'
+import { addCampaignVerbs } from './cli/campaigns.ts'
 import { addCrmVerbs } from './cli/crm.ts'
 import { addDemoVerb } from './cli/demo-verb.ts'
 import { addGenerateVerb } from './cli/generate.ts'
@@ -30,5 +31,6 @@ await runProgram(parts, [
   addBackupVerbs,
   addAdminVerbs,
   addCrmVerbs,
+  addCampaignVerbs,
   addGenerateVerb,
 ])

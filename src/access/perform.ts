@@ -144,7 +144,7 @@ async function requireWorkspaceLimit(
 }
 
 /** Gates, scope, allowlists: what can be said without looking at the input. */
-function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
+export function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
   const missing = unmetNeed(settings, caller, needs)
   if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
 }

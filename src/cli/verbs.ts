@@ -104,6 +104,11 @@ export function whole(value: string): number {
   return Number(value)
 }
 
+/** A limit that can be taken away again. */
+export function wholeOrNone(value: string): number | 'none' {
+  return value === 'none' ? value : whole(value)
+}
+
 /** A place in an order, from 1 on. */
 export function place(value: string): number {
   const number = whole(value)

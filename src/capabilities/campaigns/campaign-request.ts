@@ -4,6 +4,7 @@ import { type ChatNumber, chatNumber, readTime } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
 import { laterInstant } from '../../lib/zones.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
+import type { Identifier } from '../../platform/port.ts'
 import { branches, type CampaignBody } from './campaign-body.ts'
 import { formOf, parseTemplate, type Template } from './personalize.ts'
 import { type Step, trackOf } from './plan.ts'
@@ -104,6 +105,11 @@ function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): Wa
 
 const contactKinds = { username: 'username', phone: 'phone', id: 'platform_id' } as const
 
+/** Who is meant, in one form: the same as the suppression list's. */
+export function contactOf({ kind, value }: Identifier): string {
+  return `${contactKinds[kind]}:${kind === 'phone' ? value.slice(1) : value.toLowerCase()}`
+}
+
 function readContacts(contacts: NonNullable<CampaignBody['contacts']>): Wanted[] {
   const faults = { invalid: [] as string[], unsupported: [] as string[] }
   const wanted = contacts.flatMap(({ identifier, chat_id, name }): Wanted[] => {
@@ -112,8 +118,7 @@ function readContacts(contacts: NonNullable<CampaignBody['contacts']>): Wanted[]
       faults[parsed].push(identifier)
       return []
     }
-    const value = parsed.kind === 'phone' ? parsed.value.slice(1) : parsed.value.toLowerCase()
-    const contact = `${contactKinds[parsed.kind]}:${value}`
+    const contact = contactOf(parsed)
     const number = chat_id === undefined ? null : chatNumber(chat_id)
     return [{ contact, account_id: null, chat_id: number, identifier: identifier.trim(), name: name ?? null }]
   })

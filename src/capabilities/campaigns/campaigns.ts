@@ -1,8 +1,6 @@
 /** Campaigns as others know them. */
 export { describeBroadcast, insertBroadcast } from './broadcasts.ts'
 export { recipientOut, totalsOut } from './campaign-shapes.ts'
-export { type Control, controlCampaign } from './control.ts'
-export { createCampaign } from './create.ts'
 export {
   type Crossable,
   decideCrossing,
@@ -16,6 +14,15 @@ export {
   waitForRecipient,
 } from './crossing.ts'
 export { messagesDue } from './loops.ts'
+export {
+  controlAnyCampaign,
+  createFromFile,
+  type FromFileReport,
+  foretellCampaign,
+  listAllCampaigns,
+  showCampaign,
+  verifyAnyCampaign,
+} from './operator.ts'
 export { adoptOutcomes } from './outcomes.ts'
 export { findFault, needsName, parseTemplate, textMax } from './personalize.ts'
 export { chooseDue, type Due, listHeads } from './pick.ts'

@@ -35,6 +35,11 @@ export interface Recipients {
   readonly excluded: readonly Excluded[]
 }
 
+/** For a list of those who are left out. */
+export function sentenceOf({ reason }: Excluded): string {
+  return `${reasons[reason][1]}.`
+}
+
 export function codeOf({ reason }: Excluded): ErrorCode {
   return reasons[reason][0]
 }
