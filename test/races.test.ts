@@ -23,8 +23,10 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
+/** Of a later hour, so that it is an answer to whatever crosses before it is heard. */
+const later = new Date(Date.now() + 3_600_000).toISOString()
 const answer: Message = {
-  ...{ id: '9000', text: 'Yes', is_sender: false, sender_id: null, timestamp: new Date().toISOString() },
+  ...{ id: '9000', text: 'Yes', is_sender: false, sender_id: null, timestamp: later },
   ...{ edited_at: null, attachments: [], random_id: null },
 }
 
@@ -64,6 +66,9 @@ async function clear(): Promise<void> {
     ),
   )
   await place.rows.host(held, sql`next_campaign_at = null, observed_at = real_now()`)
+  await db.run(sql`
+    update campaign_recipients set status = 'cancelled', next_action_at = null, ended_at = domain_now()
+    where account_id = ${account_id} and status in ('queued', 'waiting')`)
 }
 
 /** It has had its first message, and the second is due. */

@@ -103,7 +103,8 @@ function* checkSubmissions({ messages, journal }: CampaignEvidence): Generator<C
     // An account of the pool may have been refused before another took over: all its sends have the one random id.
     const times = [...accepted.values()].flat().filter((one) => one.random_id === first.random_id).length
     if (times > 1) yield { promise: 'P1', what: `accepted ${times} times`, id: first.id }
-    if (times > 0 && first.state !== 'completed' && first.state !== 'ambiguous') {
+    // What is in flight at this moment has not been told yet; that everything ends is for whoever waits for it to say.
+    if (times > 0 && !crossed.has(first.state)) {
       yield { promise: 'P2', what: `accepted, and its operation is ${first.state}`, id: first.id }
     }
     if (first.state === 'completed' && times === 0) {

@@ -189,4 +189,37 @@ describe('15: the database goes back in time', () => {
     await until('it is known', 30_000, async () => (await look(id)).operation === 'completed')
     expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
   })
+
+  test('to before the campaign: repeated with its key it meets what the journal put back, and nobody is written to twice', async () => {
+    const key = `campaign-${named++}`
+    const create = async () => {
+      const response = await fetch(`${plant.serve(0).url}/api/v1/campaigns`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${plant.tenant.key}`,
+          'content-type': 'application/json',
+          'idempotency-key': key,
+        },
+        body: JSON.stringify({
+          message_text: `Forgotten ${key}`,
+          recipients: [{ account_id: plant.accounts[0], chat_id: `platform:chat:${plant.people[0]}` }],
+          steps: [{ branch: 'no_reply', wait_hours: 24, variants: ['Again'] }],
+        }),
+      })
+      const body = (await response.json()) as { campaign: { id: string } }
+      return { status: response.status, id: body.campaign?.id, body }
+    }
+    let first = ''
+    await goBack(async () => {
+      const made = await create()
+      expect(made).toMatchObject({ status: 201 })
+      first = made.id
+      await until('it is sent', 30_000, async () => (await look(first)).recipient === 'waiting')
+    })
+    const again = await create()
+    expect(again).toMatchObject({ status: 201 })
+    expect(again.id).not.toBe(first)
+    await until('its recipient knows', 30_000, async () => (await look(again.id)).recipient === 'waiting')
+    expect(await look(again.id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
+  })
 })
