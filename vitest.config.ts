@@ -23,6 +23,8 @@ const stored = ['test/stored-files.test.ts']
 const slow = [
   'src/capabilities/search/search-large.test.ts',
   'test/backup-large.test.ts',
+  'test/races.test.ts',
+  'test/simulation/**/*.test.ts',
   'test/full-disk.test.ts',
   'test/log-disk.test.ts',
   'test/streams.test.ts',

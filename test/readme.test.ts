@@ -34,6 +34,8 @@ const elsewhere = (block: Block) =>
   block.text.startsWith('npm ci') ||
   // A test of its own.
   block.text.startsWith('node --env-file') ||
+  // It needs an instance with a clock of its own.
+  block.section === 'A campaign from preview to proof' ||
   // Typed in test/several-processes.test.ts.
   block.section === 'Your own PostgreSQL, several processes'
 

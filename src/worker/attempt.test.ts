@@ -18,6 +18,7 @@ import { attempt, type Driven, type Ways } from './attempt.ts'
 import { Boundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { Lanes } from './lanes.ts'
 import { Ledger } from './ledger.ts'
 import { Recorder } from './recording.ts'
 import { replayLoop } from './recovery.ts'
@@ -261,7 +262,10 @@ test('a worker that stops waits for what it has submitted', async () => {
       return send(message)
     },
   })
-  const ledger = new Ledger(rows.app, one.ways, () => new Map([[one.held.account_id, one.account]]))
+  const ledger = new Ledger(rows.app, one.ways, {
+    lanes: new Lanes(),
+    driven: () => new Map([[one.held.account_id, one.account]]),
+  })
   await ledger.loop.step(rows.app, new AbortController().signal)
   await asked.promise
   const stopped = ledger.stop()

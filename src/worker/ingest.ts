@@ -3,6 +3,7 @@ import { type Held, LeaseLost, noteWrites } from '../access/ledger/leases.ts'
 import { advancePositions } from '../access/ledger/positions.ts'
 import { noteProofs, type Proof, proofsIn } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
+import { noteReads, noteReplies } from '../capabilities/campaigns/campaigns.ts'
 import {
   type ChatState,
   refreshLastMessages,
@@ -176,6 +177,10 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const inPrivate = received.filter(({ chat_id }) => sorted.chats.get(chat_id)?.chat.kind === 'private')
+  const [replied] = await Promise.all([
+    noteReplies(app, tx, held, inPrivate), // guard: a reply ends what waits
+    noteReads(tx, held, of.read_by_them),
+  ])
   noteOptOuts(app, tx, held, inPrivate)
   const about = (chat: Chat['id']) => ({ account_id, chat_id: chatIdOf(chat) })
   return [
@@ -200,5 +205,6 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
         data: { ...about(chat_id), message_ids },
       }),
     ),
+    ...replied,
   ]
 }

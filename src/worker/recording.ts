@@ -180,7 +180,7 @@ export function isTrouble(reason: string): reason is 'needs_login' | 'restricted
 
 export async function noteFloodWait(
   tx: Tx,
-  { id, account_id, workspace_id }: AccountKey & { readonly id: string },
+  { id, account_id, workspace_id }: AccountKey & { readonly id: string | null },
   seconds: number,
 ): Promise<void> {
   await noteFlood(tx, account_id, seconds)

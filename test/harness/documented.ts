@@ -62,7 +62,9 @@ export function findUndocumented(method: string, path: string, answer: Answered)
   const header = [...answer.headers.keys()].find((name) => !named.has(name) && !ofHttp.has(name))
   if (header) return `${what} with ${header}, a header that the document does not name.`
   if (method === 'HEAD') return undefined
-  return answer.status >= 400 ? findUnsound(what, answer) : shapeProblem(path, what, answer.body)
+  return answer.status >= 400
+    ? findUnsound(what, answer)
+    : shapeProblem(routeAt(path, method), what, answer.body)
 }
 
 /** Whether a refusal has the one form that all have: a sentence and a known code, and the headers of every answer. */
@@ -81,8 +83,7 @@ export function findUnsound(what: string, { status, headers, body }: Answered): 
 export const always = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 
 /** A property that the schema does not know is not in what it has parsed. */
-function shapeProblem(path: string, what: string, body: unknown): string | undefined {
-  const route = routeAt(path)
+function shapeProblem(route: Route | undefined, what: string, body: unknown): string | undefined {
   if (!route) return undefined
   const told = route.name === 'list_events' ? withoutMadeUp(body as EventPage) : body
   const parsed = route.response.safeParse(told)
@@ -110,10 +111,12 @@ function operationAt(method: string, path: string): Operation | undefined {
   return operations[wanted] ?? Object.values(operations)[0]
 }
 
-/** No path has two operations that succeed with different shapes. */
-function routeAt(path: string): Route | undefined {
+/** The operation of this method, otherwise any that the address has. */
+function routeAt(path: string, method?: string): Route | undefined {
   const [bare = ''] = path.replace(apiPrefix, '').split('?')
-  return routes.find((route) => route.path === bare) ?? routes.find((route) => matches(route, bare))
+  const exact = routes.filter((route) => route.path === bare)
+  const here = exact.length > 0 ? exact : routes.filter((route) => matches(route, bare))
+  return here.find((route) => route.method === method) ?? here[0]
 }
 
 function matches({ path: pattern }: Route, path: string): boolean {

@@ -63,6 +63,7 @@ const restoring = {
   file: worker('restore-guard'),
   still: 'at the start the database is the one this disk knows: it may cross',
 }
+const messages = { file: worker('message-boundary') }
 const journalling = {
   file: worker('journal'),
   still: 'a line that a full disk cut off does not swallow the next one',
@@ -474,5 +475,86 @@ export const mutants: readonly Mutant[] = [
     rechecking,
     'guard: entries wait for crossings',
     'in one order with whoever adds to the list an operator waits for a crossing under way',
+  ),
+
+  // Campaigns.
+  mutant(
+    messages,
+    'guard: one in flight',
+    'a message of an account that has one in flight waits',
+    'where false',
+  ),
+  mutant(
+    messages,
+    'guard: quota is used with the crossing',
+    'a message that was released is taken up again under its id, and uses the day once',
+    'used = d.used,',
+    'the use of a day is not counted with the crossing',
+  ),
+  mutant(
+    messages,
+    'guard: refund',
+    'a message that was released is taken up again under its id, and uses the day once',
+    'return day !== null && !nothing ? [{ account_id, workspace_id, day, cold, by: -1 }] : []',
+    'the refund is swapped',
+  ),
+  mutant(
+    messages,
+    'guard: a recipient is put back with its operation',
+    'a message that a restored database has forgotten is put back with its recipient and the use of its day',
+  ),
+  mutant(
+    messages,
+    'guard: suppression at the boundary',
+    'a message to somebody whose name alone is on the list ends the recipient',
+    "(split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) and false as suppressed,",
+  ),
+  mutant(
+    messages,
+    'guard: campaign is held',
+    'while a cancel is under way nothing crosses on what was read before it',
+    '',
+    'the status is read outside of the locks',
+  ),
+  mutant(
+    messages,
+    'guard: decided on this version',
+    'a message does not cross to a recipient that has changed',
+    '',
+    'a change without a version',
+  ),
+  mutant(
+    messages,
+    'guard: a settlement sees the cancel',
+    'while a cancel is under way what ends meanwhile waits for it, so that nobody is left waiting',
+    'order by id',
+  ),
+  mutant(
+    messages,
+    'guard: single sends go first',
+    'a message is not picked while somebody waits for a single send of the account',
+    'select from operations q where false)',
+  ),
+  mutant(
+    messages,
+    'guard: the recipient crosses with its operation',
+    'a message crosses with its operation, its recipient and the use of its day',
+  ),
+  mutant(
+    messages,
+    'guard: lost commit of a message is not sent',
+    'a message whose crossing gives no answer is not sent, and its worker says so',
+  ),
+  mutant(
+    messages,
+    'guard: proven message is not sent',
+    'a message that the platform has shown before crosses with its proof, and nobody submits it',
+    "return { status: 'crossed', token, operation: operationOf(decision.attempt), proof: null }",
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/dispatch.test.ts' },
+    'guard: a reply ends what waits',
+    'a reply ends the sequence, is told once, and counts',
+    'Promise.resolve([]),',
   ),
 ]

@@ -63,7 +63,7 @@ export function crossStatement(
   crossings: readonly Crossing[],
 ): Sql {
   const ordered = crossings.toSorted((one, other) => (one.id < other.id ? -1 : 1))
-  const { worker_id, restore_counter, generation } = instance
+  const { worker_id } = instance
   return sql`
     with given as materialized (
       select * from unnest(${ordered.map(({ id }) => id)}::uuid[], ${ordered.map(({ token }) => token)}::uuid[],
@@ -71,26 +71,7 @@ export function crossStatement(
         ${ordered.map(({ held }) => held.epoch)}::bigint[], ${ordered.map(({ held }) => held.writes.seen)}::bigint[],
         ${ordered.map(({ seconds }) => seconds)}::int[])
         as g (id, token, seen_token, account_id, epoch, writes, seconds)),
-    dispatch as materialized (
-      select 1 from settings where name = 'dispatch'
-        and value = 'true'::jsonb -- guard: dispatch
-      for share),
-    instance_ok as materialized (
-      select 1 from instance where true
-        and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
-        and generation = ${generation}::uuid -- guard: generation
-        and not exists (select from workers where owes) -- guard: owes
-      ),
-    accounts_given as materialized (
-      select account_id, max(epoch) as epoch, max(writes) as writes from given group by account_id),
-    fit as materialized (
-      select h.account_id, h.writes >= g.writes as current from accounts_given g
-      cross join lateral (${accountFits(worker_id)}) h, dispatch, instance_ok),
-    held as materialized (
-      select h.account_id, g.epoch from accounts_given g join fit on fit.account_id = g.account_id
-      cross join lateral (${accountFits(worker_id)}
-        and h.writes >= g.writes -- guard: writes
-        for no key update of h skip locked) h),
+    ${accountsHeld(instance)},
     taken as materialized (
       select g.id, g.token, g.seconds, g.account_id, o.workspace_id, o.kind, o.chat_id, m.id as message_id, m.sent_at
       from given g join held on held.account_id = g.account_id
@@ -138,6 +119,34 @@ function recheckOf(kinds: OperationKinds): Sql {
     if (recheck) whole = sql`case when o.kind = ${kind} then ${recheck} else ${whole} end`
   }
   return whole
+}
+
+/**
+ * Of the accounts in `given`: `fit` are those that may act, `held` those that this transaction holds. First the switch,
+ * then the accounts, which everybody locks in this order.
+ */
+export function accountsHeld({ worker_id, restore_counter, generation }: Instance): Sql {
+  return sql`
+    dispatch as materialized (
+      select 1 from settings where name = 'dispatch'
+        and value = 'true'::jsonb -- guard: dispatch
+      for share),
+    instance_ok as materialized (
+      select 1 from instance where true
+        and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
+        and generation = ${generation}::uuid -- guard: generation
+        and not exists (select from workers where owes) -- guard: owes
+      ),
+    accounts_given as materialized (
+      select account_id, max(epoch) as epoch, max(writes) as writes from given group by account_id),
+    fit as materialized (
+      select h.account_id, h.writes >= g.writes as current from accounts_given g
+      cross join lateral (${accountFits(worker_id)}) h, dispatch, instance_ok),
+    held as materialized (
+      select h.account_id, g.epoch from accounts_given g join fit on fit.account_id = g.account_id
+      cross join lateral (${accountFits(worker_id)}
+        and h.writes >= g.writes -- guard: writes
+        for no key update of h skip locked) h)`
 }
 
 /** The account may act: it is ours, READY and live, and the platform does not ask to wait. */
