@@ -122,6 +122,21 @@ describe('parley start on an empty data directory', () => {
     expect(found.audited).toEqual({ gates: gates.length })
   })
 
+  test('200 has a campaign under way: its first message is sent, its forecast has an end', async () => {
+    const get = async (path: string) => {
+      const response = await fetch(`${base}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } })
+      return (await response.json()) as Record<string, unknown>
+    }
+    const running = await until('a message of the campaign was sent', 60_000, async () => {
+      const [campaign] = (await get('/campaigns')).campaigns as { id: string; started_at: string | null }[]
+      return campaign?.started_at ? campaign : undefined
+    })
+    expect(await get(`/campaigns/${running.id}/forecast`)).toMatchObject({
+      end: expect.stringContaining('T'),
+    })
+    expect(await get(`/campaigns/${running.id}/verify`)).toMatchObject({ ok: true })
+  })
+
   test('200 has forty people with a history, and what one of them writes is an event at once', async () => {
     const { accounts } = await untilReady(base, key)
     const admin = await service.admin()

@@ -1,6 +1,7 @@
 /** Campaigns as others know them. */
 export { describeBroadcast, insertBroadcast } from './broadcasts.ts'
 export { recipientOut, totalsOut } from './campaign-shapes.ts'
+export { seedCampaign } from './create.ts'
 export {
   type Crossable,
   decideCrossing,

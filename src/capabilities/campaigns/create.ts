@@ -1,4 +1,5 @@
 /** Creating a campaign: campaign, steps and recipients in one transaction. Nothing is sent; the worker does that. */
+import type { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -6,7 +7,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { derivedId } from '../../lib/ids.ts'
 import { quote } from '../../lib/text.ts'
 import { isTimezone } from '../workspaces/workspaces.ts'
-import type { CampaignBody } from './campaign-body.ts'
+import { type CampaignBody, campaignBody } from './campaign-body.ts'
 import { type CampaignRequest, readRequest } from './campaign-request.ts'
 import { type Found, findRecipients, requireAll } from './recipients.ts'
 
@@ -56,12 +57,37 @@ export async function createCampaign(
   requireStart(now, request)
   const found = requireAll(await findRecipients(tx, caller.workspace_id, request))
   const warnings = [...request.warnings, ...(await findOverlap(tx, caller.workspace_id, found))]
+  const id = await storeCampaign(app, tx, caller, { request, found, now, key })
+  return { id, warnings }
+}
+
+async function storeCampaign(
+  app: App,
+  tx: Tx,
+  caller: Pick<Caller, 'workspace_id' | 'user_id'>,
+  given: { request: CampaignRequest; found: readonly Found[]; now: Date; key: string | undefined },
+): Promise<string> {
+  const { request, found, now, key } = given
   const id = app.sources.newId()
   const starts = request.scheduled_at !== null && request.scheduled_at > now ? request.scheduled_at : now
   await insertCampaign(tx, { ...caller, id, request, scheduled: starts > now })
   await insertPool(tx, caller.workspace_id, id, request.pool)
   await insertRecipients(tx, { workspace_id: caller.workspace_id, campaign_id: id, found, starts, key })
-  return { id, warnings }
+  return id
+}
+
+/** A campaign for an account that no worker has connected yet: the demo's. Its contacts are looked up in their turn. */
+export async function seedCampaign(
+  app: App,
+  caller: Pick<Caller, 'workspace_id' | 'user_id'>,
+  body: z.input<typeof campaignBody>,
+): Promise<string> {
+  const request = readRequest(campaignBody.parse(body))
+  const found = request.wanted.map((one) => ({ ...one, username: null }))
+  return app.db.transaction(async (tx) => {
+    const { now } = await tx.one<{ now: Date }>(sql`select domain_now() as now`)
+    return storeCampaign(app, tx, caller, { request, found, now, key: undefined })
+  })
 }
 
 /** Somebody who waits for a message of another campaign would hear from two. */
