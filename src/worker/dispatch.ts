@@ -54,6 +54,8 @@ export class Dispatch {
     this.#beginning = true
     try {
       do {
+        // Messages that were recorded together end in the same turn: their accounts are picked for, and cross, together.
+        await new Promise<void>((turn) => setImmediate(turn))
         this.#again = false
         const accounts = this.#stopping ? new Map<string, Driven>() : this.#driving.driven()
         const free = [...accounts.keys()].filter((id) => !this.#busy.has(id))
