@@ -63,7 +63,7 @@ describe('parley stage', () => {
       'There is no workspace "nope". `parley workspace list` names them.\n',
     )
     expect(await refused('stage', 'delete', 'zzz', '--workspace', own.workspace_id)).toBe(
-      'There is no stage "zzz". `parley stage list` names them.\n',
+      'There is no stage "zzz". `parley stage list --workspace ID` names them.\n',
     )
   })
 })

@@ -95,6 +95,11 @@ describe('the life of an embedded database', () => {
     ])
     expect(before.map(({ name }) => name)).toEqual(gates)
     expect(workspaces).toHaveLength(1)
+    expect((await verb('dispatch', 'status')).stdout).toBe('dispatch  true\nowing     –\n')
+    expect((await verb('user', 'list')).stdout).toMatch(/ workspace_id=[0-9a-f-]{36} role=owner$/m)
+    expect((await verb('key', 'revoke', 'nope')).stderr).toBe(
+      'There is no key "nope". `parley key list --workspace ID` names them.\n',
+    )
     await json('gate', 'disable', 'rest')
     await until('the gate is closed', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
     await json('gate', 'enable', 'rest')

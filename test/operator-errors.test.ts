@@ -219,7 +219,7 @@ describe.each(cases)('%s', (title, code, act) => {
     const unnamed = error.message.startsWith('Name exactly one')
     const hint =
       error.status === 404
-        ? /^ `parley (workspace|user|key|account|operation|stage|column) list` names them\.$/
+        ? /^ `parley ((workspace|user|operation) list|(key|account|stage|column) list --workspace ID)` names them\.$/
         : unnamed
           ? /^ The options are --platform-id, --username and --phone\.$/
           : /^$/

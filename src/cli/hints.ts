@@ -5,13 +5,13 @@ import { ApiError } from '../lib/errors.ts'
 const hints: Readonly<Record<string, string>> = {
   workspace: '`parley workspace list` names them.',
   user: '`parley user list` names them.',
-  key: '`parley key list` names them.',
-  account: '`parley account list` names them.',
+  key: '`parley key list --workspace ID` names them.',
+  account: '`parley account list --workspace ID` names them.',
   campaign: '`parley campaign list` names them.',
   operation: '`parley operation list` names them.',
-  stage: '`parley stage list` names them.',
-  column: '`parley column list` names them.',
-  option: '`parley column list` names them.',
+  stage: '`parley stage list --workspace ID` names them.',
+  column: '`parley column list --workspace ID` names them.',
+  option: '`parley column list --workspace ID` names them.',
   identity: 'The options are --platform-id, --username and --phone.',
 }
 

@@ -87,8 +87,11 @@ function table(rows: readonly Row[]): string {
 function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   if (value instanceof Date) return `${value.toISOString().slice(0, 16).replace('T', ' ')}Z`
-  if (Array.isArray(value)) return value.map(show).join(', ')
-  if (typeof value === 'object') return Object.values(value).map(show).join(' ')
+  if (Array.isArray(value)) return value.map(show).join(', ') || '–'
+  if (typeof value === 'object') {
+    const named = Object.entries(value).map(([name, own]) => `${name}=${show(own)}`)
+    return named.join(' ') || '–'
+  }
   // A name from outside must not move the cursor of the terminal.
   return String(value).replaceAll(/\p{Cc}/gu, '�')
 }
