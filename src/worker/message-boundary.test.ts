@@ -96,6 +96,29 @@ describe('a message', () => {
     expect(await stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0, ...expected })
   })
 
+  test('to somebody whose number is written another way than on the list ends the recipient', async () => {
+    const one = await picked({ steps })
+    const { held, person_id } = one
+    const { workspace_id } = rows.tenant
+    await addSuppression(rows.app, 'system', { workspace_id, phone: `+49170${person_id}` })
+    await rows.db.run(sql`
+      insert into contacts (account_id, provider_id, workspace_id, name, sort_name, phone)
+      values (${held.account_id}, ${person_id}, ${workspace_id}, 'Ines', 'ines', ${`+49 (0)170 ${person_id}`})
+      on conflict (account_id, provider_id) do update set phone = excluded.phone`)
+    expect(await one.cross()).toBe('ended')
+    expect(await stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
+  test('waits while somebody adds to the list', async () => {
+    const one = await picked({ steps })
+    const { workspace_id } = rows.tenant
+    await rows.db.transaction(async (tx) => {
+      await tx.run(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`)
+      expect(await one.cross()).toBe('busy')
+    })
+    expect(await one.cross()).toBe('crossed')
+  })
+
   test('to somebody whose name alone is on the list ends the recipient', async () => {
     const one = await picked({ steps })
     const { campaign_id, held } = one

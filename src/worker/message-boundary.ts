@@ -188,7 +188,7 @@ function decideOne(app: App, wanted: Wanted, { statuses, rows, days, contended }
   const day = days.get(account_id)
   // Another transaction holds it, or it is not as it was picked: that is for the next pick to see.
   if (!row || !day) return { do: 'no' }
-  if (day.busy || contended.has(recipient_id)) return { do: 'busy' }
+  if (day.busy || row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }
   return decideCrossing(app, wanted, row, day)
 }
 

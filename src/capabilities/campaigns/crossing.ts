@@ -25,6 +25,8 @@ export interface LockedRow extends FactsRow {
   readonly sent_at: Date | null
   /** Another contact of the campaign is the same person. */
   readonly duplicate: boolean
+  /** What the suppression list says in one order with whoever adds to it; `busy` while somebody does. */
+  readonly forbidden: string | null
 }
 
 /**
@@ -72,7 +74,8 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
     select ${factColumns}, earlier.id as earlier_id, earlier.state as earlier_state, m.id::text as message_id, m.sent_at,
       k.kind = 'contacts' and r.step = 0 and exists (
         select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
-          and other.id <> r.id and other.status not in ('failed', 'cancelled')) as duplicate
+          and other.id <> r.id and other.status not in ('failed', 'cancelled')) as duplicate,
+      case when r.chat_id is not null then forbidden_by_suppression(r.workspace_id, r.acting, r.chat_id) end as forbidden
     from recipients r join running k on k.id = r.campaign_id
     cross join lateral (select r.acting as account_id) g
     ${factTables}
@@ -92,7 +95,8 @@ export type Crossable =
 /** On what is locked, with what the account has used of its day. */
 export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day: LockedDay): Crossable {
   const { now, used, used_cold, lookups, next_campaign_at } = day
-  const row: LockedRow = { ...locked, now, used, used_cold, lookups, next_campaign_at }
+  const suppressed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
+  const row: LockedRow = { ...locked, suppressed, now, used, used_cold, lookups, next_campaign_at }
   const decision = decide(app, row)
   if (decision.do === 'end') return decision
   if (decision.do !== 'send') return { do: 'nothing' }
