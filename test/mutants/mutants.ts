@@ -511,6 +511,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     messages,
+    'guard: suppression list is read under its lock',
+    'a message to somebody whose number is written another way than on the list ends the recipient',
+    'const suppressed = locked.suppressed',
+  ),
+  mutant(
+    messages,
     'guard: campaign is held',
     'while a cancel is under way nothing crosses on what was read before it',
     '',
