@@ -9,6 +9,7 @@ import { routes as messages } from './capabilities/messages/routes.ts'
 import { routes as operations } from './capabilities/operations/routes.ts'
 import { routes as pipeline } from './capabilities/pipeline/routes.ts'
 import { routes as search } from './capabilities/search/routes.ts'
+import { routes as webhooks } from './capabilities/webhooks/routes.ts'
 import type { Route } from './route.ts'
 
 export const routes: readonly Route[] = [
@@ -22,4 +23,5 @@ export const routes: readonly Route[] = [
   ...analytics,
   ...events,
   ...operations,
+  ...webhooks,
 ]

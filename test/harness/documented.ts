@@ -58,12 +58,13 @@ export function findUndocumented(method: string, path: string, answer: Answered)
   const named = new Set(Object.keys(response.headers).map((name) => name.toLowerCase()))
   const header = [...answer.headers.keys()].find((name) => !named.has(name) && !ofHttp.has(name))
   if (header) return `${what} with ${header}, a header that the document does not name.`
-  return method === 'HEAD' || answer.status >= 300 ? undefined : shapeProblem(path, what, answer.body)
+  return method === 'HEAD' || answer.status >= 300
+    ? undefined
+    : shapeProblem(routeAt(path, method), what, answer.body)
 }
 
 /** A property that the schema does not know is not in what it has parsed. */
-function shapeProblem(path: string, what: string, body: unknown): string | undefined {
-  const route = routeAt(path)
+function shapeProblem(route: Route | undefined, what: string, body: unknown): string | undefined {
   if (!route || withMadeUpData.includes(route.name)) return undefined
   const parsed = route.response.safeParse(body)
   if (!parsed.success) return `${what} in a shape that the document does not have: ${parsed.error.message}`
@@ -74,17 +75,19 @@ function shapeProblem(path: string, what: string, body: unknown): string | undef
 
 /** A method that the address does not answer is refused as any operation there would refuse it. */
 function operationAt(method: string, path: string): Operation | undefined {
-  const known = routeAt(path)
+  const known = routeAt(path, method)
   const operations = known && document.paths[known.path]
   if (!operations) return undefined
   const wanted = method === 'HEAD' ? 'get' : method.toLowerCase()
   return operations[wanted] ?? Object.values(operations)[0]
 }
 
-/** No path has two operations that succeed with different shapes. */
-function routeAt(path: string): Route | undefined {
+/** The route of the method where the path has one, otherwise any of the path. */
+function routeAt(path: string, method: string): Route | undefined {
   const [bare = ''] = path.replace(apiPrefix, '').split('?')
-  return routes.find((route) => route.path === bare) ?? routes.find((route) => matches(route, bare))
+  const exact = routes.filter((route) => route.path === bare)
+  const here = exact.length > 0 ? exact : routes.filter((route) => matches(route, bare))
+  return here.find((route) => route.method === method) ?? here[0]
 }
 
 function matches({ path: pattern }: Route, path: string): boolean {

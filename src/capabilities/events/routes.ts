@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../../lib/errors.ts'
 import { cursor, limit } from '../../lib/shapes.ts'
 import { pageEnd } from '../../lib/wire.ts'
-import { ok, type Route, route } from '../../route.ts'
+import { Json, ok, type Route, route } from '../../route.ts'
 import { eventOut } from './event-shapes.ts'
 import { listEvents } from './events.ts'
 
@@ -75,7 +75,9 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, query: { limit }, checked }) =>
-      ok(await listEvents(app, caller, { after: checked, limit })),
+    handle: async (app, { caller, query: { limit }, checked }) => {
+      const { text } = await listEvents(app, caller, { after: checked, limit })
+      return ok(new Json(text))
+    },
   }),
 ]
