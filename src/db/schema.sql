@@ -678,7 +678,7 @@ CREATE INDEX search_segments_account ON public.search_segments USING btree (acco
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (webhook_id, due_at, sequence) WHERE (state = 'pending'::text);
-CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (webhook_id, state, created_at, id);
+CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (webhook_id, state, created_at, COALESCE(sequence, (0)::bigint), id);
 CREATE INDEX webhook_deliveries_tests ON public.webhook_deliveries USING btree (webhook_id) WHERE ((state = 'pending'::text) AND (sequence IS NULL));
 CREATE INDEX webhooks_active ON public.webhooks USING btree (workspace_id, "position") WHERE active;
 CREATE INDEX webhooks_deleted ON public.webhooks USING btree (id) WHERE (deleted_at IS NOT NULL);

@@ -161,6 +161,7 @@ export class Deliverer {
   /** One attempt, from the signature to the recorded answer. It does not throw. */
   async #attempt(endpoint: Endpoint, state: EndpointState, delivery: DueDelivery): Promise<void> {
     const startedAt = this.#app.sources.now()
+    const probe = isOpen(endpoint)
     const outcome = await this.#post(state, delivery)
     endpoint.running -= 1
     endpoint.ended += 1
@@ -168,7 +169,7 @@ export class Deliverer {
     if (ok) endpoint.failures = 0
     else if (outcome && !isTest(delivery)) endpoint.failures += 1
     this.#count(ok ? 'delivered' : outcome ? 'failed' : 'cut_off')
-    const recorded = outcome && this.#recordUntilStored({ state, delivery, outcome, ok, startedAt })
+    const recorded = outcome && this.#recordUntilStored({ state, delivery, outcome, ok, probe, startedAt })
     // The next one begins while this one is recorded.
     this.#begin(endpoint)
     await recorded
@@ -238,11 +239,12 @@ interface Ended {
   readonly delivery: DueDelivery
   readonly outcome: CallOutcome
   readonly ok: boolean
+  readonly probe: boolean
   /** On the monotonic clock. */
   readonly startedAt: number
 }
 
-function attemptedOf({ state, delivery, outcome, ok, startedAt }: Ended, now: number): Attempted {
+function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: Ended, now: number): Attempted {
   const { id: delivery_id, attempts, series_attempts } = delivery
   const { retry_after, ...rest } = outcome
   const attempt = attempts + 1
@@ -253,6 +255,7 @@ function attemptedOf({ state, delivery, outcome, ok, startedAt }: Ended, now: nu
     webhook_id: state.webhook_id,
     delivery_id,
     test,
+    probe,
     ok,
     ago_ms: now - startedAt,
     retry_seconds: ok || test ? null : nextDelay({ delivery_id, attempt, series_attempt, retry_after }),

@@ -74,24 +74,27 @@ export async function listDeliveries(
   const last = page.at(-1)
   return {
     deliveries: page.map(({ delivery }) => delivery),
-    next_cursor: has_more && last ? paging.next([last.place, last.delivery.id]) : null,
+    next_cursor:
+      has_more && last ? paging.next([last.place, last.delivery.sequence ?? 0, last.delivery.id]) : null,
     has_more,
   }
 }
 
 /** A range of the index for each state, so that a page costs the same however many there are. */
 function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after } }: Wanted): Sql {
-  const [at, id] = after ?? ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+  const [at, sequence, id] = after ?? ['infinity', 0, newest]
   const states: readonly State[] = state ? [state] : ['pending', 'delivered', 'failed']
   return sql`
     select ${columns}, d.created_at::text as place
     from unnest(${states}::text[]) as wanted (state) cross join lateral (
       select * from webhook_deliveries d
       where d.webhook_id = ${webhook_id} and d.state = wanted.state
-        and (d.created_at, d.id) < (${at}::timestamptz, ${id}::uuid)
-      order by d.created_at desc, d.id desc limit ${limit}) d
-    order by d.created_at desc, d.id desc limit ${limit}`
+        and (d.created_at, coalesce(d.sequence, 0), d.id) < (${at}::timestamptz, ${sequence}::bigint, ${id}::uuid)
+      order by d.created_at desc, coalesce(d.sequence, 0) desc, d.id desc limit ${limit}) d
+    order by d.created_at desc, coalesce(d.sequence, 0) desc, d.id desc limit ${limit}`
 }
+
+const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 interface Try {
   readonly n: number

@@ -121,6 +121,8 @@ export interface Attempted {
   readonly webhook_id: string
   readonly delivery_id: string
   readonly test: boolean
+  /** It was the one attempt that an open breaker lets through. */
+  readonly probe: boolean
   readonly ok: boolean
   /** How long ago it began. */
   readonly ago_ms: number
@@ -158,8 +160,9 @@ export async function recordAttempts(
 function tallyOf(webhook_id: string, attempts: readonly Attempted[]) {
   const lastSuccess = attempts.findLastIndex(({ ok }) => ok)
   // A test never counts as a failure, and its success counts as everybody's.
-  const failures = attempts.slice(lastSuccess + 1).filter(({ test }) => !test).length
-  return { webhook_id, succeeded: lastSuccess >= 0, failures }
+  const failed = attempts.slice(lastSuccess + 1).filter(({ test }) => !test)
+  const probed = failed.some(({ probe }) => probe)
+  return { webhook_id, succeeded: lastSuccess >= 0, failures: failed.length, probed }
 }
 
 async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted[]): Promise<Disabled[]> {
@@ -169,8 +172,8 @@ async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted
   const changed = await tx.rows<Disabled & { disabled: boolean }>(sql`
     with tally as (
       select * from unnest(${tallies.map(({ webhook_id }) => webhook_id)}::uuid[],
-        ${tallies.map(({ succeeded }) => succeeded)}::boolean[], ${tallies.map(({ failures }) => failures)}::int[])
-        as t (webhook_id, succeeded, failures)),
+        ${tallies.map(({ succeeded }) => succeeded)}::boolean[], ${tallies.map(({ failures }) => failures)}::int[],
+        ${tallies.map(({ probed }) => probed)}::boolean[]) as t (webhook_id, succeeded, failures, probed)),
     -- Endpoints before deliveries, by their ids: everybody locks them in this order.
     locked as materialized (
       select w.id, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
@@ -196,23 +199,25 @@ async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted
       insert into webhook_attempts (delivery_id, n, workspace_id, at, status, ms, error, response)
       select id, n, workspace_id, at, status, ms, error, response from stored where not ok),
     counted as (
-      select l.*, t.succeeded, t.failures,
+      select l.*, t.succeeded, t.failures, t.probed,
         case when t.succeeded then t.failures else l.consecutive_failures + t.failures end as count
       from locked l join tally t on t.webhook_id = l.id
       where l.lease_owner = ${owner}), -- guard: count of the owner
-    probed as (
+    -- The breaker opens with the first gap. Attempts that were under way then change nothing; a failed probe doubles it.
+    breaker as (
       select c.*, case
         when c.count < ${breakerFailures} then null
-        when c.failures = 0 then c.probe_gap_seconds
         when c.succeeded or c.probe_gap_seconds is null then ${probeGapSeconds.first}
-        else least(c.probe_gap_seconds * 2, ${probeGapSeconds.most}) end as gap
+        when c.probed then least(c.probe_gap_seconds * 2, ${probeGapSeconds.most})
+        else c.probe_gap_seconds end as gap
       from counted c)
     update webhooks w set consecutive_failures = p.count, probe_gap_seconds = p.gap,
-      probe_at = case when p.gap is null then null when p.failures = 0 then p.probe_at
-        else domain_now() + make_interval(secs => p.gap) end,
+      probe_at = case when p.gap is null then null
+        when p.succeeded or p.probed or p.probe_at is null then domain_now() + make_interval(secs => p.gap)
+        else p.probe_at end,
       active = p.active and p.count < ${disablingFailures},
       disabled_at = case when p.active and p.count >= ${disablingFailures} then domain_now() else w.disabled_at end
-    from probed p
+    from breaker p
     -- Most batches are successes of endpoints that work: nothing about those changes.
     where w.id = p.id and (p.failures > 0 or w.consecutive_failures <> p.count or w.probe_at is not null)
     returning w.id, w.workspace_id, w.consecutive_failures, p.active and not w.active as disabled`)

@@ -10,7 +10,7 @@ import { countDue, findNextDue } from './endpoints.ts'
 import { forgetDeliveries } from './forgetting.ts'
 import { countBehind, plan, planned } from './planning.ts'
 
-const restMs = 500
+const restMs = 250
 const forgetMs = 60_000
 
 const planLoop: Loop = {

@@ -65,7 +65,8 @@ create index webhook_deliveries_due on webhook_deliveries (webhook_id, due_at, s
 -- Tests do not wait for an inactive endpoint, so they are looked for apart.
 create index webhook_deliveries_tests on webhook_deliveries (webhook_id) where state = 'pending' and sequence is null;
 -- The lists, newest first, and what is old enough to be forgotten.
-create index webhook_deliveries_listed on webhook_deliveries (webhook_id, state, created_at, id);
+create index webhook_deliveries_listed
+  on webhook_deliveries (webhook_id, state, created_at, coalesce(sequence, 0), id);
 
 -- The failed ones only: a success is on the delivery.
 create table webhook_attempts (
