@@ -70,6 +70,11 @@ export class Deliverer {
     this.#recorder = new Gatherer({ most: recordMax, work: (ended) => this.#record(ended) })
   }
 
+  /** How many attempts have begun and are not recorded. */
+  get underWay(): number {
+    return this.#attempts.size
+  }
+
   /** There may be deliveries of endpoints that nobody holds yet. */
   lookForMore(): void {
     this.#claimAt = 0

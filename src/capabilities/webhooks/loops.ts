@@ -35,7 +35,8 @@ function deliverLoop(app: App): Loop {
     wakeOn: planned,
     step: (_, stopping) => deliverer.step(stopping),
     nextDueAt: ({ db }) => findNextDue(db),
-    countDue: ({ db }) => countDue(db),
+    // What is under way may no longer be due: the breaker opens while other attempts run.
+    countDue: async ({ db }) => (await countDue(db)) + deliverer.underWay,
   }
 }
 
