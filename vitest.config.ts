@@ -1,6 +1,6 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import type { Patch } from './test/faults/patch.ts'
-import { briefSessions, patientStore, withPatches } from './test/limits/patched.ts'
+import { briefSessions, patientStore, smallStore, withPatches } from './test/limits/patched.ts'
 
 /** One deliberate edit of the shipped source (`test/mutants`): the tests are expected to fail. */
 const mutant: readonly Patch[] = JSON.parse(process.env.TEST_MUTANT ?? '[]')
@@ -15,7 +15,7 @@ const quick = [
 ]
 /** How the store gives up on its database, and how much memory a process takes: alone, as shipped. */
 const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
-/** Sessions whose limits are made small. */
+/** Limits made small: of sessions, and of what a workspace may store. */
 const limits = ['test/limits/**/*.test.ts']
 /** Much data, or minutes of real processes: `npm run test:slow`. */
 const slow = [
@@ -42,7 +42,7 @@ export default defineConfig({
         patches: patientStore,
       }),
       project('shipped', shipped),
-      project('limits', limits, { patches: [...patientStore, ...briefSessions] }),
+      project('limits', limits, { patches: [...patientStore, ...briefSessions, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),
       project('faults', faults),
     ],

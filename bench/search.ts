@@ -60,7 +60,7 @@ async function makeData(app: OpenApp): Promise<void> {
 async function measure(app: OpenApp): Promise<void> {
   const key = await makeKey(app)
   const server = await buildServer(unlimited(app), routes, {
-    readiness: { worker: () => 'elsewhere', stopping: () => false },
+    readiness: { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false },
   })
   const address = await server.listen({ port: 0, host: '127.0.0.1' })
   const ids = (await app.db.rows<{ id: string }>(sql`select id from accounts order by id`)).map(

@@ -63,7 +63,7 @@ await withInstance(
       insert into chats (account_id, chat_id, workspace_id, kind, name)
       select id, ${person_id}, workspace_id, 'private', 'Ada' from accounts`)
     const server = await buildServer(app, routes, {
-      readiness: { worker: () => 'ok', stopping: () => false },
+      readiness: { worker: () => 'ok', journal: () => 'ok', stopping: () => false },
     })
     const url = await server.listen({ host: '127.0.0.1', port: 0 })
     const chat = `platform:chat:${person_id}`

@@ -1,18 +1,28 @@
 #!/usr/bin/env node
-// Runs the command line on the Node that comes as a dependency, whatever Node the machine has.
+// Runs the command line on Node 24 or newer. On Linux that is a dependency, whatever Node the machine has.
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const own = fileURLToPath(new URL(`../node_modules/node-linux-${process.arch}/bin/node`, import.meta.url))
+const packaged = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch)
 if (Number(process.versions.node.split('.')[0]) >= 24) {
   await import(main)
-} else {
-  const own = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url))
+} else if (existsSync(own)) {
   const child = spawn(own, [main, ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))
-  child.on('error', () => {
-    process.stderr.write('Run `npm ci` first: the Node that Parley runs on is one of its dependencies.\n')
-    process.exit(1)
-  })
+  child.on('error', (error) => refuse(`The Node that Parley brings does not run here: ${error.message}.`))
+} else if (packaged) {
+  refuse('Run `npm ci` first: the Node that Parley runs on is one of its dependencies.')
+} else {
+  refuse(
+    `Parley needs Node 24 or newer, and this is ${process.version}. Install one, and put it first in PATH.`,
+  )
+}
+
+function refuse(sentence) {
+  process.stderr.write(`${sentence}\n`)
+  process.exit(1)
 }

@@ -107,7 +107,7 @@ export interface Sources {
   sleep(ms: number): Promise<void>
 }
 
-/** One row of the ledger as far as its caller is concerned. */
+/** A row of the ledger as its caller sees it, in any state; `Waiting.settled` gives out only rows that have ended. */
 export interface Settled extends Queued {
   readonly account_id: string
   readonly state: State

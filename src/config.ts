@@ -21,6 +21,8 @@ export interface Config {
   readonly admin_host: string
   /** Whether the sandbox may be controlled outside of the demo. */
   readonly sandbox_control: boolean
+  /** How long a process that was told to stop goes on taking requests, so that a balancer notices first. */
+  readonly drain_seconds: number
   readonly clock: 'system' | 'manual'
   readonly rate_limit: number
   readonly pool_size: number
@@ -72,6 +74,7 @@ const variables = {
   PARLEY_ADMIN_PORT: wholeNumber(0, 65_535).optional(),
   PARLEY_ADMIN_HOST: z.string().default('127.0.0.1'),
   PARLEY_SANDBOX_CONTROL: z.enum(['on', 'off'], 'must be on or off').default('off'),
+  PARLEY_DRAIN_SECONDS: wholeNumber(0, 300).default(0),
   PARLEY_CLOCK: z.enum(['system', 'manual'], 'must be system or manual').default('system'),
   PARLEY_RATE_LIMIT: wholeNumber(1, 1_000_000).default(120),
   PARLEY_POOL_SIZE: wholeNumber(2, 500).default(10),
@@ -150,6 +153,7 @@ export function readConfig(
     admin_port: env_.PARLEY_ADMIN_PORT,
     admin_host: env_.PARLEY_ADMIN_HOST,
     sandbox_control: env_.PARLEY_SANDBOX_CONTROL === 'on',
+    drain_seconds: env_.PARLEY_DRAIN_SECONDS,
     clock: env_.PARLEY_CLOCK,
     rate_limit: env_.PARLEY_RATE_LIMIT,
     pool_size: env_.PARLEY_POOL_SIZE,

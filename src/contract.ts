@@ -67,6 +67,8 @@ export interface Needs {
 export interface RouteInfo extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string
+  /** Whether it reads, changes our own database, or acts on a platform. */
+  readonly effect: 'read' | 'local' | 'platform'
 }
 
 /** Whose rows these are: an account, and the workspace it belongs to. */

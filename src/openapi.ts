@@ -162,6 +162,8 @@ function needsSentence({ scopes, gates = [], allowlists = [], idempotency }: Rou
     .join(' ')
 }
 
+export const exampleKey = 'order-4711-reminder'
+
 function parametersOf(route: Route, schemas: Json): Json[] {
   const { example, idempotency } = route
   const key = {
@@ -170,7 +172,7 @@ function parametersOf(route: Route, schemas: Json): Json[] {
     required: idempotency === 'required',
     description: 'Stable for one exact mutation; a repeat is answered, not executed.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
-    example: 'order-4711-reminder',
+    example: exampleKey,
   }
   return [
     ...fieldsOf(route.params, { where: 'path', schemas, examples: example.params }),

@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import type { AccountKey } from './contract.ts'
-import type { Database, Tx } from './db/sql.ts'
+import type { Database, Sql, Tx } from './db/sql.ts'
 import type { ChatNumber } from './lib/shapes.ts'
 import type { Outcome, Session } from './platform/port.ts'
 
@@ -85,7 +85,7 @@ interface KindSpec<P, R, V> extends KindInfo {
   readonly settled?: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
 }
 
-export interface SentMessage {
+interface SentMessage {
   readonly message_id: string
   readonly text: string
 }
@@ -97,6 +97,11 @@ interface KindInfo {
   readonly found_in_history: boolean
   /** Its rows, and so its keys, are deleted 30 days after their end. The others stay as long as the workspace. */
   readonly forgettable: boolean
+  /**
+   * Asked inside the boundary, about its row `o` (`id`, `workspace_id`, `account_id`, `chat_id`): null where it may cross,
+   * otherwise why not, and `busy` where it has to be asked again. It must be ordered against whoever changes the answer.
+   */
+  readonly recheck?: Sql | undefined
 }
 
 export interface Target {
@@ -120,7 +125,7 @@ export interface OperationKind extends KindInfo {
 }
 
 export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
-  const { kind, found_in_history, forgettable, payload, answer } = spec
+  const { kind, found_in_history, forgettable, recheck, payload, answer } = spec
   const requested = (row: Operation): Operation<P> => ({ ...row, payload: payload.parse(row.payload) })
   const orNull = payload.nullable()
   const parse = (done: readonly Completion[]): Completion<P | null, V>[] =>
@@ -132,6 +137,7 @@ export function operationKind<P, R, V>(spec: KindSpec<P, R, V>): OperationKind {
     kind,
     found_in_history,
     forgettable,
+    recheck,
     asks: (row) => spec.asks(requested(row)),
     async prepare(target, row) {
       const operation = requested(row)

@@ -6,7 +6,7 @@ import type { z } from 'zod'
 import type { App, Rule } from './app.ts'
 import type { Account, Caller, Needs, RouteInfo } from './contract.ts'
 import type { Tx } from './db/sql.ts'
-import type { ErrorCode } from './lib/errors.ts'
+import type { ApiError, ErrorCode } from './lib/errors.ts'
 import type { NewOperation, OperationKind } from './operation.ts'
 
 export interface Reply {
@@ -49,14 +49,17 @@ export class Stream implements AsyncIterable<string> {
   }
 }
 
-/** A form as it came in: its fields, and its one file, which is stored already. */
+/** A form as it came in: its fields, and its one file, which is stored already unless there is a refusal. */
 export class Form {
   readonly fields: Readonly<Record<string, unknown>>
   readonly attachment: FormFile
+  /** Why the file was not stored. */
+  readonly refusal: ApiError | undefined
 
-  constructor(fields: Readonly<Record<string, string>>, attachment: FormFile) {
+  constructor(fields: Readonly<Record<string, string>>, attachment: FormFile, refusal?: ApiError) {
     this.fields = { ...fields, attachment }
     this.attachment = attachment
+    this.refusal = refusal
   }
 
   /** What an idempotency key compares: the fields and the file's content, not where it is stored. */
@@ -89,7 +92,7 @@ interface Described extends RouteInfo {
   readonly malformed?: ErrorCode
   /** 409 instead of 400 for an idempotency key that was used for another payload. */
   readonly collision?: 400 | 409
-  /** Takes a form with one file as well: what its fields are, and the file as `attachment`. */
+  /** Takes a form with one file as well, for the platform: what its fields are, and the file as `attachment`. */
   readonly form?: z.ZodType
   /** Bytes of JSON; CONTRACT 1 says 1 MiB unless an operation needs more. */
   readonly body_limit?: number

@@ -70,6 +70,7 @@ const owners: Readonly<Record<string, string>> = {
   account_days: 'access',
   account_strikes: 'access',
   file_chunks: 'access',
+  stored_bytes: 'access',
   instance: 'access',
   outbox: 'events',
   events: 'events',

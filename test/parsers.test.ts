@@ -24,14 +24,14 @@ import { isUuid } from '../src/lib/ids.ts'
 import { Secrets } from '../src/lib/secrets.ts'
 import { chatId, parseTime } from '../src/lib/shapes.ts'
 import { parseJson, quote, toWellFormed } from '../src/lib/text.ts'
-import { prefixTerms, termOf, tokenise } from '../src/lib/tokens.ts'
+import { phraseOf, prefixPhrases, tokenise } from '../src/lib/tokens.ts'
 import { parseIdentifier, phoneDigits } from '../src/platform/identifier.ts'
 
 const secrets = new Secrets('a secret for tests that is long enough')
 const scope = { workspace_id: '0199a1f0-0000-7000-8000-000000000001', operation: 'list_chats', filters: {} }
 const raw = (headers: Record<string, string>, url = '/') => ({ headers, url }) as unknown as IncomingMessage
 const words = ['stop', 'keine nachrichten mehr']
-const term = termOf('needle', { prefix: true })
+const phrase = phraseOf('needle', { prefix: true })
 
 type Parser = (text: string) => unknown
 const parsers: Readonly<Record<string, Parser>> = {
@@ -59,9 +59,9 @@ const parsers: Readonly<Record<string, Parser>> = {
   'an idempotency key': (text) => readIdempotencyKey([text]),
   'an API key': looksLikeKey,
   'words of a text': tokenise,
-  'words of a prefix': prefixTerms,
+  'words of a prefix': prefixPhrases,
   'a query': parseQuery,
-  'an excerpt': (text) => excerptOf(text, [term]),
+  'an excerpt': (text) => excerptOf(text, [phrase]),
   'an opt-out': (text) => isOptOut(words, text),
   'an address in a column': (text) => findProblem('url', [text], []),
   'a number in a column': (text) => findProblem('number', [text], []),

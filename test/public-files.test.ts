@@ -70,6 +70,11 @@ describe.each(['/api/v1/openapi.json', '/docs/', '/docs/js/scalar.js'])('GET %s'
   })
 })
 
+test('302 from / to the reference', async () => {
+  const response = await fetch(`${service.url}/`, { redirect: 'manual' })
+  expect([response.status, response.headers.get('location')]).toEqual([302, '/docs/'])
+})
+
 test('the compressed document is the document', async () => {
   const { hostname, port } = new URL(service.url)
   const bytes = await new Promise<Buffer>((resolve) => {

@@ -1,6 +1,8 @@
 /** The HTTP server alone on the large data set, with its log: what is measured, in a process of its own. */
+import { openSync } from 'node:fs'
 import pg from 'pg'
-import { makeLogger, writeLines } from '../../src/cli/log.ts'
+import { makeLogger } from '../../src/cli/log.ts'
+import { writeLines } from '../../src/cli/log-lines.ts'
 import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Sql } from '../../src/db/sql.ts'
@@ -12,12 +14,12 @@ import { benchDirectory } from '../data.ts'
 const app = await openApp({
   config: { ...readConfig({ PARLEY_POOL_SIZE: '16' }), rate_limit: 100_000_000 },
   data_dir: benchDirectory,
-  log: makeLogger('info', writeLines('/dev/null')),
+  log: makeLogger('info', writeLines(openSync('/dev/null', 'w'))),
   claim: 'service',
   operations,
   routes,
 })
-const readiness = { worker: () => 'elsewhere', stopping: () => false }
+const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
 const server = await buildServer(app, routes, { readiness })
 const address = await server.listen({ host: '127.0.0.1', port: 0 })
 const { query } = pg.Client.prototype

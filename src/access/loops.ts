@@ -11,10 +11,15 @@ export const loops = (): readonly Loop[] => [
     name: 'forget-operations',
     restMs,
     async step({ db }) {
-      await forgetFiles(db)
       await forgetOperations(db)
       return false
     },
+  },
+  {
+    name: 'forget-files',
+    restMs,
+    // Files may come faster than one step a minute deletes them, so it goes on until there are none.
+    step: async ({ db }) => (await forgetFiles(db)) > 0,
   },
   {
     name: 'forget-callers',

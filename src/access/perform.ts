@@ -6,8 +6,10 @@ import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
 import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
+import { refuseEarly } from './early-checks.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
+import { dropFile } from './ledger/files.ts'
 import { requireReachable } from './ledger/liveness.ts'
 import { submit } from './ledger/submit.ts'
 
@@ -15,10 +17,17 @@ import { submit } from './ledger/submit.ts'
 interface Incoming {
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
-  readonly body: (route: Route) => Promise<unknown>
+  readonly body: (wanted: Wanted) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
   /** Where it came in. */
   readonly channel: 'rest' | 'mcp' | 'dashboard'
+}
+
+/** How a body is to be read. */
+export interface Wanted {
+  readonly route: Route
+  /** Why the file of a form is not to be stored, as far as the fields before it tell. */
+  readonly refuse: (fields: Readonly<Record<string, string>>) => Promise<ApiError | undefined>
 }
 
 interface Admitted {
@@ -47,7 +56,43 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   }
   const params = parse(route.params, incoming.params, route.malformed)
   const query = parseQuery(route.query, incoming.query)
-  const received = await incoming.body(route)
+  const { idempotency_keys } = incoming
+  const refuse = (fields: object) =>
+    refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
+  const received = await incoming.body({ route, refuse })
+  const read = { settings, params, query, received, idempotency_keys }
+  if (!(received instanceof Form) || received.refusal) return performRead(app, route, caller, read)
+  const { file_id } = received.attachment
+  try {
+    const reply = await performRead(app, route, caller, read)
+    await dropFile(app, file_id)
+    return reply
+  } catch (error) {
+    // Where the answer to the commit was lost, an operation that needs the file may show up yet.
+    if (!isAmbiguous(error)) await dropFile(app, file_id)
+    throw error
+  }
+}
+
+function isAmbiguous(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'outcome_ambiguous'
+}
+
+interface Received {
+  readonly settings: Snapshot
+  readonly params: never
+  readonly query: never
+  readonly received: unknown
+  readonly idempotency_keys: readonly string[]
+}
+
+/** From here on the whole request is known. */
+async function performRead(
+  app: App,
+  route: Route,
+  caller: Caller,
+  { settings, params, query, received, idempotency_keys }: Received,
+): Promise<Reply> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
   const needs: Needs = route.variant?.({ query, body }) ?? route
@@ -61,11 +106,12 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
     return { caller, params, query, body, checked, accounts }
   }
   if (route.effect === 'read') return route.handle(app, call())
-  const key = needs.idempotency ? readIdempotencyKey(incoming.idempotency_keys) : undefined
+  const key = needs.idempotency ? readIdempotencyKey(idempotency_keys) : undefined
   if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
   const fingerprint = fingerprintOf(route, { params, body: form ? received.identity() : received })
+  const refusal = form ? received.refusal : undefined
   if (route.effect === 'platform')
-    return performOnPlatform(app, route, caller, { key, fingerprint, call, body })
+    return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal })
   const { handle } = route
   const work = async (tx: Tx) => handle(app, tx, call())
   if (key === undefined) return commit(app, work)
@@ -80,6 +126,8 @@ interface Asked {
   /** Throws if the account is not eligible, so it is called only when there is no earlier answer to replay. */
   readonly call: () => Call<never, never, never, never>
   readonly body: never
+  /** Its file was not stored, for a reason that held when it came. */
+  readonly refusal: ApiError | undefined
 }
 
 /** A row of the ledger under the key, and where the operation has a second part, another row for that. */
@@ -87,7 +135,7 @@ async function performOnPlatform(
   app: App,
   route: OnPlatform,
   caller: Caller,
-  { key, fingerprint, call, body }: Asked,
+  { key, fingerprint, call, body, refusal }: Asked,
 ): Promise<Reply> {
   const asked = { key, fingerprint, overrides: { collision: route.collision ?? 400, flood: route.flood } }
   const reply = await submit(app, caller, {
@@ -97,6 +145,7 @@ async function performOnPlatform(
       const wanted = await route.handle(app, call())
       await requireReachable(app, wanted.account_id, route.flood)
       await requireAccountLimits(app, route, wanted.account_id)
+      if (refusal) throw refusal
       return wanted
     },
   })

@@ -1,7 +1,7 @@
 /** The verbs of an operator. Each calls the function that the dashboard calls too. */
 import { type Command, Option } from 'commander'
 import { createAccount, listAccounts, setAccountEnabled } from '../capabilities/accounts/accounts.ts'
-import { verifyAudit } from '../capabilities/audit/audit.ts'
+import { listAudit, verifyAudit } from '../capabilities/audit/audit.ts'
 import {
   dispatchWithout,
   listAllowed,
@@ -17,13 +17,16 @@ import { createUser, listUsers, type Role, roles } from '../capabilities/users/u
 import {
   createWorkspace,
   listWorkspaces,
+  requireWorkspace,
   updateWorkspace,
   type WorkspaceFields,
 } from '../capabilities/workspaces/workspaces.ts'
 import { gates, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
+import { workspaceHelp } from './help.ts'
+import { keyNote, Noted } from './output.ts'
 import { platformDefault, platformNames } from './platforms.ts'
-import { date, list, noun, verb } from './verbs.ts'
+import { date, list, noun, verb, within } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
   addWorkspaces(noun(program, 'workspace', 'the tenants: create, update, list'))
@@ -37,10 +40,12 @@ export function addAdminVerbs(program: Command): void {
   addAudit(noun(program, 'audit', 'the log of every change by an operator'))
 }
 
+const zoneHelp = "whose midnight ends the workspace's day; a name such as Europe/Berlin"
+
 function addWorkspaces(workspace: Command): void {
   verb<WorkspaceFields>(workspace, 'create <name>', 'make a workspace', (app, actor, { timezone }, name) =>
     createWorkspace(app, actor, { name, timezone }),
-  ).option('--timezone <zone>', "whose midnight ends the workspace's day", 'UTC')
+  ).option('--timezone <zone>', zoneHelp, 'UTC')
   verb<WorkspaceFields>(
     workspace,
     'update <id>',
@@ -48,8 +53,8 @@ function addWorkspaces(workspace: Command): void {
     (app, actor, fields, id = '') =>
       updateWorkspace(app, actor, { id, name: fields.name, timezone: fields.timezone }),
   )
-    .option('--name <name>')
-    .option('--timezone <zone>')
+    .option('--name <name>', 'what people call it from now on')
+    .option('--timezone <zone>', zoneHelp)
   verb(workspace, 'list', 'every workspace', (app) => listWorkspaces(app.db))
 }
 
@@ -61,7 +66,7 @@ function addUsers(user: Command): void {
     (app, actor, { workspace, role, operator }, email = '') =>
       createUser(app, actor, { email, workspace_id: workspace, role, operator }),
   )
-    .requiredOption('--workspace <id>')
+    .requiredOption('--workspace <id>', workspaceHelp)
     .addOption(new Option('--role <role>', 'what the user may do there').choices(roles).default('owner'))
     .option('--operator', 'may change what holds for the whole instance')
   verb(user, 'list', 'every user', (app) => listUsers(app.db))
@@ -76,7 +81,7 @@ function addKeys(key: Command): void {
     expires?: Date
     mcpOnly?: true
   }
-  verb<Options>(key, 'create', 'make a key; it is shown once', (app, actor, options) => {
+  verb<Options>(key, 'create', 'make a key; it is shown once', async (app, actor, options) => {
     const { workspace, user, expires, mcpOnly, ...rest } = options
     const wanted: NewKey = {
       workspace_id: workspace,
@@ -86,17 +91,24 @@ function addKeys(key: Command): void {
       expires_at: expires,
       mcp_only: mcpOnly,
     }
-    return createKey(app, actor, wanted)
+    return new Noted(await createKey(app, actor, wanted), keyNote)
   })
-    .requiredOption('--workspace <id>')
-    .requiredOption('--user <id>', 'whose key it is; campaign allowlists go by that user')
-    .requiredOption('--name <name>')
-    .requiredOption('--scopes <scopes>', `any of ${scopes.join(',')}`, list)
-    .option('--expires <date>', 'when it stops working', date)
+    .requiredOption('--workspace <id>', workspaceHelp)
+    .requiredOption(
+      '--user <id>',
+      'whose key it is (a UUID of `parley user list`); campaign allowlists go by that user',
+    )
+    .requiredOption('--name <name>', 'what people call it, such as "crm sync"')
+    .requiredOption('--scopes <scopes>', `separated by commas: any of ${scopes.join(',')}`, list)
+    .option(
+      '--expires <date>',
+      'when it stops working: 2027-01-31, or an RFC 3339 time; without it, never',
+      date,
+    )
     .option('--mcp-only', 'refused by the REST API')
   verb<{ workspace: string }>(key, 'list', 'the keys of a workspace', (app, _, { workspace }) =>
     listKeys(app.db, workspace),
-  ).requiredOption('--workspace <id>')
+  ).requiredOption('--workspace <id>', workspaceHelp)
   verb(
     key,
     'revoke <id>',
@@ -113,12 +125,14 @@ function addAccounts(account: Command): void {
     (app, actor, { workspace, platform, name }) =>
       createAccount(app, actor, { workspace_id: workspace, platform, name }),
   )
-    .requiredOption('--workspace <id>')
-    .addOption(new Option('--platform <platform>').choices(platformNames).default(platformDefault))
-    .requiredOption('--name <name>')
+    .requiredOption('--workspace <id>', workspaceHelp)
+    .addOption(
+      new Option('--platform <platform>', 'where it writes').choices(platformNames).default(platformDefault),
+    )
+    .requiredOption('--name <name>', 'what people call it, such as "Sales"')
   verb<{ workspace: string }>(account, 'list', 'the accounts of a workspace', (app, _, { workspace }) =>
     listAccounts(app.db, workspace),
-  ).requiredOption('--workspace <id>')
+  ).requiredOption('--workspace <id>', workspaceHelp)
   verb(account, 'disable <id>', 'take it out of every path at once', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: false }),
   )
@@ -135,14 +149,18 @@ function addOperations(operation: Command): void {
     (app, _, { workspace, ambiguous }) =>
       listLedger(app.db, { workspace_id: workspace, ambiguous: ambiguous ?? false }),
   )
-    .option('--workspace <id>')
+    .option('--workspace <id>', `${workspaceHelp}; without it, of all`)
     .option('--ambiguous', 'only those that need a look')
   verb<{ as: ClosedAs }>(
     operation,
     'close <id>',
     'note what became of an ambiguous one; it is never sent again',
     (app, actor, { as }, id = '') => closeOperation(app, actor, { id, closed_as: as }),
-  ).addOption(new Option('--as <outcome>').choices(['sent', 'not_sent']).makeOptionMandatory())
+  ).addOption(
+    new Option('--as <outcome>', 'what a person has found out')
+      .choices(['sent', 'not_sent'])
+      .makeOptionMandatory(),
+  )
 }
 
 function addGates(gate: Command): void {
@@ -182,7 +200,24 @@ function addDispatch(dispatch: Command): void {
   )
 }
 
+const auditRows = { standard: 50, max: 10_000 }
+
 function addAudit(audit: Command): void {
+  verb<{ workspace?: string; limit: number }>(
+    audit,
+    'list',
+    'the newest changes: who changed what, and when',
+    async (app, _, { workspace, limit }) => {
+      if (workspace !== undefined) await requireWorkspace(app.db, workspace)
+      return listAudit(app.db, { workspace_id: workspace, limit })
+    },
+  )
+    .option('--workspace <id>', `${workspaceHelp}; without it, of all and of the instance`)
+    .addOption(
+      new Option('--limit <n>', `how many, 1 to ${auditRows.max}`)
+        .default(auditRows.standard)
+        .argParser((value) => within(value, auditRows.max)),
+    )
   verb(audit, 'verify', 'check the chain; names the first row that does not fit', async (app) => {
     const verdict = await verifyAudit(app)
     if (!verdict.ok)

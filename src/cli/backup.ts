@@ -1,5 +1,4 @@
 /** Backups of the embedded database, and what has to happen after any restore before messages go out again. */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { renewGeneration } from '../access/ledger/restore-counter.ts'
@@ -22,6 +21,8 @@ import { findSecret, keepSecret, writeSecret } from '../db/secret-file.ts'
 import type { Database, Tx } from '../db/sql.ts'
 import { Refusal } from '../lib/errors.ts'
 import { Secrets } from '../lib/secrets.ts'
+import { version } from '../lib/version.ts'
+import { describeArguments } from './help.ts'
 import { makeLogger } from './log.ts'
 import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
@@ -40,8 +41,7 @@ export function addBackupVerbs(program: Command, parts: Parts): void {
     'write the embedded database and its secret into a new file',
     (app, actor, { dataDir }, file = '') => backUp(app, actor, { data_dir: dataDir, file }),
   ).addHelpText('after', backupHelp)
-  program
-    .command('restore [file]')
+  describeArguments(program.command('restore [file]'))
     .description('make an empty embedded database out of a backup; sending stays off')
     .option(
       '--mark',
@@ -73,7 +73,7 @@ are. After a restore sending is off: what was sent since the backup was made is 
 async function backUp(app: App, actor: Actor, { data_dir, file }: { data_dir: string; file: string }) {
   requireEmbedded(app.config)
   const secret = app.config.secret === undefined ? await keepSecret(join(data_dir, 'secret')) : null
-  const header = { parley_version: await readVersion(), secret, secret_id: idOf(app.secrets) }
+  const header = { parley_version: version, secret, secret_id: idOf(app.secrets) }
   const made = ({ bytes, tables }: BackupFacts) =>
     app.db.transaction((tx) =>
       record(app, tx, actor, {
@@ -194,9 +194,4 @@ function summary(tables: BackupEnd['tables']) {
 
 function sum(tables: BackupEnd['tables']): number {
   return tables.reduce((total, { rows }) => total + rows, 0)
-}
-
-async function readVersion(): Promise<string> {
-  const text = await readFile(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')
-  return JSON.parse(text).version
 }

@@ -27,6 +27,7 @@ import {
 } from '../capabilities/suppressions/suppressions.ts'
 import { requireWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { Refusal } from '../lib/errors.ts'
+import { workspaceHelp } from './help.ts'
 import { Plain } from './output.ts'
 import { list, noun, place, verb } from './verbs.ts'
 
@@ -53,7 +54,7 @@ function workspaceVerb<O extends object>(
   return verb<O & { workspace: string }>(parent, usage, description, async (app, actor, options, ...args) => {
     const { id } = await requireWorkspace(app.db, options.workspace)
     return act(app, actor, { workspace_id: id, options }, ...args)
-  }).requiredOption('--workspace <id>')
+  }).requiredOption('--workspace <id>', workspaceHelp)
 }
 
 interface StageOptions {
@@ -72,7 +73,7 @@ function addStages(stage: Command): void {
     (app, actor, { workspace_id, options: { key, label, terminal = false, hidden = false } }) =>
       createStage(app, actor, { workspace_id, key, label, terminal, hidden }),
   )
-    .requiredOption('--key <key>', 'what the API calls it; it never changes')
+    .requiredOption('--key <key>', 'what the API calls it, such as follow_up; it never changes')
     .requiredOption('--label <label>', 'what people call it')
     .option('--terminal', 'nothing comes after it')
     .option('--hidden', 'no chat can be moved to it')
@@ -83,11 +84,11 @@ function addStages(stage: Command): void {
     (app, actor, { workspace_id, options: { label, terminal, hidden, place } }, key = '') =>
       updateStage(app, actor, { workspace_id, key, label, terminal, hidden, place }),
   )
-    .option('--label <label>')
-    .option('--terminal')
-    .option('--no-terminal')
-    .option('--hidden')
-    .option('--no-hidden')
+    .option('--label <label>', 'what people call it from now on')
+    .option('--terminal', 'nothing comes after it')
+    .option('--no-terminal', 'something may come after it')
+    .option('--hidden', 'no chat can be moved to it')
+    .option('--no-hidden', 'chats can be moved to it again')
     .option('--place <n>', 'its place among the stages, from 1 on', place)
   workspaceVerb(stage, 'list', 'the stages in order', (app, _, { workspace_id }) =>
     listStages(app.db, workspace_id),
@@ -115,8 +116,8 @@ function addColumns(column: Command): void {
     (app, actor, { workspace_id, options: { name, type, options = [] } }) =>
       createColumn(app, actor, { workspace_id, name, type, options: options.map((value) => ({ value })) }),
   )
-    .requiredOption('--name <name>')
-    .addOption(new Option('--type <type>').choices(columnTypes).makeOptionMandatory())
+    .requiredOption('--name <name>', 'what people call it')
+    .addOption(new Option('--type <type>', 'what its values are').choices(columnTypes).makeOptionMandatory())
     .option('--options <values>', 'what can be chosen, separated by commas', list)
   workspaceVerb<Partial<ColumnOptions>>(
     column,
@@ -125,7 +126,7 @@ function addColumns(column: Command): void {
     (app, actor, { workspace_id, options: { name, place } }, id = '') =>
       updateColumn(app, actor, { workspace_id, id, name, place }),
   )
-    .option('--name <name>')
+    .option('--name <name>', 'what people call it from now on')
     .option('--place <n>', 'its place among the columns, from 1 on', place)
   workspaceVerb(column, 'list', 'the columns in order, with their options', (app, _, { workspace_id }) =>
     listColumns(app.db, workspace_id),
@@ -188,9 +189,9 @@ function addSuppressions(suppress: Command): void {
       (app, actor, { workspace_id, options: { username, phone, platformId: platform_id } }) =>
         act(app, actor, { workspace_id, username, phone, platform_id }),
     )
-      .option('--username <name>')
-      .option('--phone <number>', "with the country's code")
-      .option('--platform-id <id>', "the person's number on the platform")
+      .option('--username <name>', 'the name on the platform, with or without @')
+      .option('--phone <number>', "with the country's code, such as +4930123456")
+      .option('--platform-id <id>', "the person's number on the platform, such as 1001")
   }
   workspaceVerb(suppress, 'list', 'the whole list', (app, _, { workspace_id }) =>
     listSuppressions(app.db, workspace_id),

@@ -6,10 +6,10 @@ import { Refusal } from '../lib/errors.ts'
 import { type Demo, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
-import { print } from './output.ts'
+import { keyNote, Noted, print } from './output.ts'
 import { closePlatforms, openPlatforms, platformVariables } from './platforms.ts'
 import type { Parts } from './service.ts'
-import type { Shared } from './verbs.ts'
+import { closing, type Shared } from './verbs.ts'
 
 export function addDemoVerb(program: Command, { routes, operations, platforms, migrations }: Parts): void {
   program
@@ -27,11 +27,10 @@ export function addDemoVerb(program: Command, { routes, operations, platforms, m
       const log = makeLogger('silent')
       const data_dir = options.dataDir
       const app = await openApp({ config, data_dir, log, claim: 'service', operations, routes, migrations })
-      try {
-        await print({ ...(await makeAsked(app, platforms, data_dir)) }, options)
-      } finally {
-        await app.close()
-      }
+      await closing(
+        () => app.close(),
+        async () => print(new Noted(await makeAsked(app, platforms, data_dir), keyNote), options),
+      )
     })
 }
 

@@ -8,14 +8,14 @@ import { addColumn, type NewColumn } from '../capabilities/columns/columns.ts'
 import { markDemo, readDemo, setAllowed, setGates } from '../capabilities/gates/gates.ts'
 import { createKey } from '../capabilities/keys/keys.ts'
 import { addStages, type NewStage } from '../capabilities/pipeline/pipeline.ts'
-import { createUser, makeSetupToken } from '../capabilities/users/users.ts'
+import { createUser } from '../capabilities/users/users.ts'
 import { createWorkspace, listWorkspaces } from '../capabilities/workspaces/workspaces.ts'
 import { scopes } from '../contract.ts'
+import { exampleAccountId, exampleColumnId } from '../lib/examples.ts'
 import type { DemoPeople } from '../platform/module.ts'
 
 export interface Demo {
   readonly key: string
-  readonly setup_token: string
 }
 
 const peopleCount = 40
@@ -69,6 +69,8 @@ export async function makeDemo(
   const state = await readDemo(app.db)
   if (state === 'declined' && !asked) return undefined
   if (state !== 'begun' && (await listWorkspaces(app.db)).length > 0) return undefined
+  // After a start that was killed half-way the first one has taken the ids of the examples.
+  const fresh = state !== 'begun'
   await markDemo(app, 'begun')
   const workspace = await createWorkspace(app, 'system', { name: 'Demo' })
   const user = await createUser(app, 'system', {
@@ -78,7 +80,9 @@ export async function makeDemo(
   })
   await app.db.transaction(async (tx) => {
     await addStages(tx, workspace.id, stages)
-    for (const column of columns) await addColumn(tx, workspace.id, column)
+    for (const [at, column] of columns.entries()) {
+      await addColumn(tx, workspace.id, column, fresh && at === 0 ? exampleColumnId : undefined)
+    }
   })
   const people = demo.addPeople(peopleCount)
   for (const [at, name] of accountNames.entries()) {
@@ -86,6 +90,7 @@ export async function makeDemo(
       workspace_id: workspace.id,
       platform,
       name,
+      ...(fresh && at === 0 && { id: exampleAccountId }),
     })
     const theirs = people.filter((_, person) => person % accountNames.length === at)
     demo.addAccount({ account_id: account.id, name }, theirs)
@@ -98,9 +103,8 @@ export async function makeDemo(
   })
   await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })
   await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace.id, allowed: true })
-  const setup_token = await makeSetupToken(app, 'system', user.id)
   // Last: the API opens once everything behind it is there.
   await setGates(app, 'system', { names: ['all', 'extended'], enabled: true })
   await markDemo(app, 'done')
-  return { key, setup_token }
+  return { key }
 }

@@ -1,6 +1,8 @@
 /** The log: JSON lines, or short lines at a terminal. Never a secret, a text or a phone number. */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from '../config.ts'
+import { version } from '../lib/version.ts'
+import { writeLines } from './log-lines.ts'
 
 export function makeLogger(level: Config['log_level'], stream: DestinationStream = destination()): Logger {
   return pino(
@@ -15,13 +17,14 @@ export function makeLogger(level: Config['log_level'], stream: DestinationStream
   )
 }
 
-function destination(): DestinationStream {
-  return process.stdout.isTTY ? { write: (line) => void process.stdout.write(shorten(line)) } : writeLines(1)
+/** The first line of a log says what wrote it. At a terminal the person has just typed that. */
+export function tellVersion(log: Logger, role: string): void {
+  if (!process.stdout.isTTY) log.info({ version, node: process.versions.node, role }, 'starting')
 }
 
-/** Writes lines in batches, because a write for each line costs a switch of threads. The rest is written at exit. */
-export function writeLines(to: number | string): DestinationStream {
-  return pino.destination({ dest: to, minLength: 4_096, periodicFlush: 100 })
+function destination(): DestinationStream {
+  // Asking for `process.stdout` makes the descriptor of a pipe a non-blocking one.
+  return process.stdout.isTTY ? { write: (line) => void process.stdout.write(shorten(line)) } : writeLines(1)
 }
 
 /** Error classes of PostgreSQL whose messages quote what was stored. */

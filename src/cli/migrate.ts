@@ -6,7 +6,7 @@ import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
-import type { Shared } from './verbs.ts'
+import { closing, type Shared } from './verbs.ts'
 
 /** The one verb that migrates somebody else's database, because that is what it is asked to do. */
 export function addMigrateVerb(program: Command): void {
@@ -26,10 +26,9 @@ export function addMigrateVerb(program: Command): void {
         routes,
         migrate: true,
       })
-      try {
-        await print({ applied: app.applied }, options)
-      } finally {
-        await app.close()
-      }
+      await closing(
+        () => app.close(),
+        () => print({ applied: app.applied }, options),
+      )
     })
 }

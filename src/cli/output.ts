@@ -13,7 +13,21 @@ export class Plain {
   }
 }
 
-export type Result = Row | readonly Row[] | Plain
+/** Facts, and what a person has to know about them. The document is the facts alone. */
+export class Noted {
+  readonly facts: Row
+  readonly note: string
+
+  constructor(facts: object, note: string) {
+    this.facts = { ...facts }
+    this.note = note
+  }
+}
+
+/** Below every key that was just made. */
+export const keyNote = 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'
+
+export type Result = Row | readonly Row[] | Plain | Noted
 
 export async function print(result: Result, { json }: { json: boolean }): Promise<void> {
   // Whoever stops reading, such as `head`, has seen enough: no failure.
@@ -25,8 +39,14 @@ export async function print(result: Result, { json }: { json: boolean }): Promis
     }
     return
   }
-  const data = result instanceof Plain ? await result.data() : result
-  await put(`${json ? JSON.stringify(data, null, 2) : readable(data)}\n`)
+  const data = await dataOf(result)
+  if (json) return put(`${JSON.stringify(data, null, 2)}\n`)
+  await put(`${readable(data)}\n${result instanceof Noted ? `\n${result.note}\n` : ''}`)
+}
+
+function dataOf(result: Result): Row | readonly Row[] | Promise<Row> {
+  if (result instanceof Plain) return result.data()
+  return result instanceof Noted ? result.facts : result
 }
 
 /** Waits until all of it is written: a pipe takes it in pieces, and the process ends right after. */

@@ -2,24 +2,35 @@
 import { Command, CommanderError } from 'commander'
 import { ConfigError } from '../config.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
+import { version } from '../lib/version.ts'
+import { helpStyle } from './help.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
 
-type AddVerbs = (program: Command, parts: Parts) => void
+export type AddVerbs = (program: Command, parts: Parts) => void
 
-/** Runs the verb of the command line and ends the process with its exit code. */
-export async function runProgram(parts: Parts, verbs: readonly AddVerbs[]): Promise<never> {
+export function makeProgram(parts: Parts, verbs: readonly AddVerbs[]): Command {
   const program = new Command('parley')
     .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')
+    .version(version, '-V, --version', 'print which Parley this is')
+    .helpOption('-h, --help', 'explain a verb and its options')
     .option('--data-dir <dir>', 'where the embedded database lives', process.env.PARLEY_DATA_DIR || '.parley')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp(helpStyle)
     .helpCommand(false)
     .exitOverride()
     .showHelpAfterError('Add --help to see how it is used.')
     .addHelpText('after', firstSteps)
   for (const add of verbs) add(program, parts)
+  return program
+}
+
+/** Runs the verb of the command line and ends the process with its exit code. */
+export async function runProgram(parts: Parts, verbs: readonly AddVerbs[]): Promise<never> {
+  // Whoever reads what we write may have no room or be gone. That must not decide how a process ends.
+  process.stdout.on('error', () => {})
+  process.stderr.on('error', () => {})
   try {
-    await program.parseAsync()
+    await makeProgram(parts, verbs).parseAsync()
     return process.exit(0)
   } catch (error) {
     return process.exit(explain(error))

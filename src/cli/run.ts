@@ -1,13 +1,13 @@
 /** The long-running verbs: everything at once, HTTP only, or background only. */
 import { type Command, Option } from 'commander'
-import type { App } from '../app.ts'
 import { type Config, readConfig } from '../config.ts'
 import { Refusal } from '../lib/errors.ts'
-import { makeLogger } from './log.ts'
+import { makeLogger, tellVersion } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { type Begun, type Parts, type Role, Service } from './service.ts'
 import { port, type Shared } from './verbs.ts'
+import { welcome } from './welcome.ts'
 
 interface RunOptions extends Shared {
   readonly port: number
@@ -28,7 +28,11 @@ export function addRunVerbs(program: Command, parts: Parts): void {
     const command = program
       .command(role)
       .description(description)
-      .addOption(new Option('--port <port>', '0 picks a free one').default(8080).argParser(port))
+      .addOption(
+        new Option('--port <port>', 'where it listens, 0 to 65535; 0 picks a free one')
+          .default(8080)
+          .argParser(port),
+      )
       .addOption(new Option('--admin-port <port>', adminHelp(role)).argParser(port))
       .action((_, given: Command) => run(role, parts, given.optsWithGlobals<RunOptions>()))
     if (role === 'start') command.option('--no-demo', 'start empty, with every gate off')
@@ -37,7 +41,7 @@ export function addRunVerbs(program: Command, parts: Parts): void {
 
 function adminHelp(role: Role): string {
   const without = role === 'start' ? 'the port after --port unless named' : 'none unless named'
-  return `metrics and health, and in the demo the sandbox, for this machine only; ${without}`
+  return `metrics and health, and in the demo the sandbox, for this machine only; 0 to 65535; ${without}`
 }
 
 /** Undefined where the process has no admin port. */
@@ -51,59 +55,56 @@ function adminPortOf(role: Role, { port, adminPort }: RunOptions, config: Config
 async function run(role: Role, parts: Parts, options: RunOptions): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
+  // A person at a terminal is told how it went, not every step of it; what went wrong is told in any case.
+  if (process.stdout.isTTY && config.log_level === 'info') log.level = 'warn'
+  tellVersion(log, role)
   const { dataDir: data_dir, port, demo = true } = options
   const admin_port = adminPortOf(role, options, config)
   const service = await Service.open(parts, { role, config, log, data_dir, port, admin_port, demo })
   const stopped = stopOnSignal(service)
   try {
-    greet(service.app, await service.begin())
+    greet(service, await service.begin())
   } catch (error) {
-    await stop(service)
-    throw error
+    // Told to stop meanwhile, the work that was begun may fail in any way: that is no failure of the start.
+    if (!service.stopping) {
+      await stop(service)
+      throw error
+    }
   }
   const failure = await stopped
   if (failure) throw failure
 }
 
-function greet(app: App, { address, admin_address, demo }: Begun): void {
-  app.log.info({ address, admin_address }, 'ready')
-  if (!process.stdout.isTTY && !demo) return
-  const lines = ['', `  Parley is running at ${address}`, `  API reference        ${address}/docs`]
-  if (admin_address) lines.push(`  Admin port           ${admin_address}, for this machine only`)
-  if (demo) {
-    lines.push(
-      '',
-      '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
-      '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
-      '',
-      '  Both of these are shown this once:',
-      '',
-      `    set-up link of the operator   ${address}/dashboard/setup?token=${demo.setup_token}`,
-      `    API key with all scopes       ${demo.key}`,
-      '',
-      '  Try it:',
-      '',
-      `    curl ${address}/api/v1/me -H "Authorization: Bearer ${demo.key}"`,
-    )
-  }
-  write(lines.concat('').join('\n'))
+function greet(service: Service, begun: Begun): void {
+  const { stopping, app } = service
+  const { address, admin_address, demo } = begun
+  if (!stopping) app.log.info({ address, admin_address }, 'ready')
+  app.log.level = app.config.log_level
+  if (demo || (process.stdout.isTTY && !stopping)) write(welcome(begun, { stopping }))
 }
 
 /** Resolves once the service has stopped: with nothing after a signal, with an error after a failure. */
 function stopOnSignal(service: Service): Promise<Error | undefined> {
   return new Promise((resolve) => {
     let firstAt = 0
-    const end = async (failure?: Error) => {
-      if (service.stopping) return
-      firstAt = performance.now()
-      await stop(service)
+    let ending: Promise<void> | undefined
+    const end = async (failure?: Error, drain_seconds = 0) => {
+      if (service.stopping && !failure) return
+      firstAt ||= performance.now()
+      if (drain_seconds > 0) await service.drain(drain_seconds)
+      // A failure while it drains ends that too.
+      ending ??= stop(service)
+      await ending
       resolve(failure)
     }
     const onSignal = (signal: NodeJS.Signals) => {
       // npm and the terminal may both deliver the first signal. One that comes later means: stop at once.
       if (service.stopping && performance.now() - firstAt > 1_000) process.exit(130)
-      if (!service.stopping) service.app.log.info({ signal }, 'stopping')
-      void end()
+      const { config, log } = service.app
+      // Only a supervisor waits for a balancer; whoever presses Ctrl-C wants it to end.
+      const drain_seconds = signal === 'SIGTERM' ? config.drain_seconds : 0
+      if (!service.stopping) log.info({ signal, drain_seconds }, 'stopping')
+      void end(undefined, drain_seconds)
     }
     process.on('SIGINT', onSignal)
     process.on('SIGTERM', onSignal)

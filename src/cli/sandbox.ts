@@ -5,7 +5,7 @@ import { buildControlServer } from '../http/admin.ts'
 import { aloneControl } from '../platform/sandbox/module.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { serveLink } from '../platform/sandbox/serve-link.ts'
-import { makeLogger } from './log.ts'
+import { makeLogger, tellVersion } from './log.ts'
 import { platformVariables } from './platforms.ts'
 import { port, type Shared, whole } from './verbs.ts'
 
@@ -23,8 +23,17 @@ export function addSandboxVerb(program: Command): void {
     .description(
       `the sandbox platform alone, in --data-dir or ${ownDirectory}; name it in PARLEY_SANDBOX_URL`,
     )
-    .addOption(new Option('--port <port>', '0 picks a free one').default(8090).argParser(port))
-    .addOption(new Option('--seed <number>', 'what chance is drawn from').argParser(whole))
+    .addOption(
+      new Option('--port <port>', 'where it listens, 0 to 65535; 0 picks a free one')
+        .default(8090)
+        .argParser(port),
+    )
+    .addOption(
+      new Option(
+        '--seed <number>',
+        'what chance is drawn from: a whole number; the same one gives the same people',
+      ).argParser(whole),
+    )
     .action(async (_, command: Command) => {
       const given = program.getOptionValueSource('dataDir') === 'cli'
       const data_dir = given ? program.opts<Shared>().dataDir : ownDirectory
@@ -35,6 +44,7 @@ export function addSandboxVerb(program: Command): void {
 async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptions): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
+  tellVersion(log, 'sandbox')
   const manual = config.clock === 'manual'
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
   const sandbox = await openLocalSandbox({

@@ -2,13 +2,16 @@
  * The service: HTTP, background work and platforms, put together from the lists that `main` hands in. Nothing in here
  * knows which slices there are.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
 import { type Config, isLoopback } from '../config.ts'
+import { openDataDirectory } from '../db/data-directory.ts'
 import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
 import { documentOf } from '../http/control.ts'
 import type { Readiness } from '../http/health.ts'
+import { type Place, tryPorts } from '../http/ports.ts'
 import { buildServer } from '../http/server.ts'
 import { Refusal } from '../lib/errors.ts'
 import type { MakeLoops } from '../loop.ts'
@@ -16,7 +19,8 @@ import type { OperationKind } from '../operation.ts'
 import type { Control, PlatformModule } from '../platform/module.ts'
 import type { Route } from '../route.ts'
 import { advanceClock } from '../worker/clock.ts'
-import type { Running } from '../worker/run-loops.ts'
+import { type Running, runLoops } from '../worker/run-loops.ts'
+import { undrivenLoop } from '../worker/undriven.ts'
 import { assembleWorker, runWorker, type Worker } from '../worker/worker.ts'
 import { type Demo, isDemo, makeDemo } from './demo.ts'
 import { type OpenApp, openApp } from './open.ts'
@@ -64,6 +68,7 @@ export class Service {
   #worker: Worker | undefined
   #running: Running | undefined
   #talk: { stop(): void } | undefined
+  #beginning: Promise<Begun> | undefined
   #stopping = false
   #ready = false
 
@@ -75,8 +80,11 @@ export class Service {
 
   /** Opens the database. Nothing is answered and nothing runs before `begin`. */
   static async open(parts: Parts, options: ServiceOptions): Promise<Service> {
-    const { config, data_dir, log } = options
+    const { config, data_dir, log, role } = options
     const { routes, operations, migrations } = parts
+    await tryPorts(placesOf(options))
+    // Journals and the sandbox are kept there, whatever database it is.
+    if (role !== 'serve') await openDataDirectory(data_dir)
     const app = await openApp({ config, data_dir, log, claim: 'service', routes, operations, migrations })
     return new Service(app, parts, options)
   }
@@ -85,34 +93,60 @@ export class Service {
     return this.#stopping
   }
 
-  async begin(): Promise<Begun> {
+  /** Told to stop meanwhile, it fails or returns early, and `stop` closes what it had opened. */
+  begin(): Promise<Begun> {
+    this.#beginning = this.#begin()
+    return this.#beginning
+  }
+
+  async #begin(): Promise<Begun> {
     const { app } = this
-    const { role, port, data_dir } = this.#options
+    const { role, data_dir } = this.#options
     const { routes, platforms } = this.#parts
     if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
-    const readiness = { worker: () => this.#workerState(), stopping: () => this.#stopping }
+    const readiness = {
+      worker: () => this.#workerState(),
+      journal: () => (role === 'serve' ? 'elsewhere' : (this.#worker?.journal() ?? 'none')),
+      stopping: () => this.#stopping,
+    }
     const controls = (await this.#mayControl()) ? this.#listControls() : []
     const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
       readiness,
       sources: admin_address ? controls.map((control) => documentOf(control, admin_address)) : [],
     })
-    const address = await this.#server.listen({ host: app.config.host, port })
-    if (role !== 'serve') await this.#beginWork()
+    this.#requireGoing()
+    const [main] = placesOf(this.#options)
+    const address = await this.#server.listen(main)
+    if (role === 'serve') this.#running = runLoops(app, [undrivenLoop()])
+    else await this.#beginWork()
+    this.#requireGoing()
     const demo = await this.#beginDemo()
     this.#ready = true
     return { address: app.config.base_url ?? address, admin_address, demo }
   }
 
+  /** Says that it is about to stop, and goes on for a while: whoever spreads requests over processes asks `/readyz`. */
+  async drain(seconds: number): Promise<void> {
+    this.#stopping = true
+    await sleep(seconds * 1000)
+  }
+
   /** In-flight requests finish, then the background work, then the database. */
   async stop(): Promise<void> {
     this.#stopping = true
+    // What is just being opened would otherwise stay open behind us.
+    await this.#beginning?.catch(() => {})
     this.#talk?.stop()
     await this.#server?.close()
     await this.#admin?.close()
     await this.#running?.stop()
     await closePlatforms(this.#platforms)
     await this.app.close()
+  }
+
+  #requireGoing(): void {
+    if (this.#stopping) throw new Refusal('Stopped before it was ready.')
   }
 
   #workerState(): string {
@@ -130,12 +164,10 @@ export class Service {
 
   /** First of all, so that the reference page can name it. */
   async #beginAdmin(readiness: Readiness, controls: readonly Control[]): Promise<string | undefined> {
-    const { admin_port } = this.#options
-    if (admin_port === undefined) return undefined
-    const { app } = this
-    this.#admin = buildAdminServer(app, { readiness, controls })
-    const names = { host: 'PARLEY_ADMIN_HOST', port: '--admin-port' }
-    return this.#admin.listen({ host: app.config.admin_host, port: admin_port, names })
+    const [, admin] = placesOf(this.#options)
+    if (!admin) return undefined
+    this.#admin = buildAdminServer(this.app, { readiness, controls })
+    return this.#admin.listen(admin)
   }
 
   /** Made-up people may be acted on from this machine, in the demo or where it is asked for; next to real ones never. */
@@ -176,6 +208,14 @@ export class Service {
       this.#talk = stage.demo.keepTalking()
     return made
   }
+}
+
+/** Where it listens: the port of the API, and the admin port where it has one. */
+function placesOf({ config, port, admin_port }: ServiceOptions): [main: Place, ...admin: Place[]] {
+  const main = { host: config.host, port }
+  if (admin_port === undefined) return [main]
+  const names = { host: 'PARLEY_ADMIN_HOST', port: '--admin-port' }
+  return [main, { host: config.admin_host, port: admin_port, names }]
 }
 
 /** Two callers that move the clock take turns. */

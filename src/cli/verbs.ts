@@ -7,6 +7,7 @@ import { readConfig } from '../config.ts'
 import { parseTime } from '../lib/shapes.ts'
 import { operations } from '../operations.ts'
 import { routes } from '../routes.ts'
+import { describeArguments } from './help.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { print, type Result } from './output.ts'
@@ -24,8 +25,7 @@ export function verb<O extends object>(
   description: string,
   act: (app: App, actor: Actor, options: O, ...args: string[]) => Promise<object>,
 ): Command {
-  return parent
-    .command(usage)
+  return describeArguments(parent.command(usage))
     .description(description)
     .option('--json', 'print one JSON document', false)
     .action(async (...given: unknown[]) => {
@@ -102,6 +102,12 @@ export function port(value: string): number {
 export function whole(value: string): number {
   if (!/^\d{1,9}$/.test(value)) throw new InvalidArgumentError('A whole number, at most 999999999.')
   return Number(value)
+}
+
+export function within(value: string, max: number): number {
+  const number = whole(value)
+  if (number < 1 || number > max) throw new InvalidArgumentError(`A whole number from 1 to ${max}.`)
+  return number
 }
 
 /** A place in an order, from 1 on. */

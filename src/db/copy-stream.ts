@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import pg from 'pg'
 
 /** Takes the bytes of a row, which are good during the call. A promise holds the server back until it is settled. */
-export type Take = (row: Buffer) => Promise<void> | undefined
+type Take = (row: Buffer) => Promise<void> | undefined
 
 type Done = (error: Error | undefined, result: pg.QueryResult) => void
 

@@ -3,10 +3,11 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { chmod, chown, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
+import { openDataDirectory } from './data-directory.ts'
 import { keepSecret } from './secret-file.ts'
 import { openSocketDirectory } from './socket-directory.ts'
 
@@ -29,7 +30,7 @@ type Runner = 'ourselves' | 'nobody' | 'namespace'
 /** The folders and secrets of a data directory, with a cluster made on the first call. */
 export async function layOut(data_dir: string): Promise<Cluster> {
   const native = nativeDirectory()
-  await mkdir(data_dir, { recursive: true, mode: 0o700 })
+  await openDataDirectory(data_dir)
   const cluster = join(data_dir, 'postgres')
   const runner = await chooseRunner(data_dir, cluster, native)
   if (runner === 'nobody') await chmod(data_dir, 0o711)
@@ -45,7 +46,21 @@ export async function layOut(data_dir: string): Promise<Cluster> {
     runner,
   }
   if (!existsSync(cluster)) await initialise(place)
+  await removeDrafts(data_dir)
   return place
+}
+
+/** A cluster or a secret that is still being made. */
+const draftName = /^(postgres|postgres\.password|secret|socket\.path)\.[0-9a-f]{8}(\.password)?$/
+
+/**
+ * What a process leaves that was killed while it made a cluster, a password among it. Now that there is a cluster, no draft
+ * can become one any more: whoever is still at one, because two started at once, goes on with the cluster that won.
+ */
+async function removeDrafts(data_dir: string): Promise<void> {
+  const drafts = (await readdir(data_dir)).filter((name) => draftName.test(name))
+  // The program that fills it may still run, and make a file while the others are removed.
+  for (const name of drafts) await rm(join(data_dir, name), { recursive: true, force: true, maxRetries: 10 })
 }
 
 function nativeDirectory(): string {
@@ -83,17 +98,18 @@ async function othersMayEnter(path: string): Promise<boolean> {
 async function initialise(place: Cluster): Promise<void> {
   const draft = `${place.cluster}.${randomBytes(4).toString('hex')}`
   const password_file = `${draft}.password`
-  await mkdir(draft, { mode: 0o700 })
-  await writeFile(password_file, place.password, { mode: 0o600 })
-  if (place.runner === 'nobody') {
-    await chown(draft, nobody, nobody)
-    await chown(password_file, nobody, nobody)
-  }
   try {
+    await mkdir(draft, { mode: 0o700 })
+    await writeFile(password_file, place.password, { mode: 0o600 })
+    if (place.runner === 'nobody') {
+      await chown(draft, nobody, nobody)
+      await chown(password_file, nobody, nobody)
+    }
     await runInitdb(place, draft, password_file)
-    await rename(draft, place.cluster).catch((error) => {
-      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-    })
+    await rename(draft, place.cluster)
+  } catch (error) {
+    // Another first start was faster, and may have removed our draft.
+    if (!existsSync(place.cluster)) throw error
   } finally {
     await rm(password_file, { force: true })
     await rm(draft, { recursive: true, force: true })

@@ -31,6 +31,11 @@ interface EmbeddedOptions {
 
 const locks = { service: 7_346_001, use: 7_346_002 }
 const startMsMax = 60_000
+/** How long a server that does not start is left alone. */
+const reclaimMs = 1_000
+
+/** Somebody else has the data directory, so there is no use in trying again. */
+class ClaimTaken extends Refusal {}
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const place = await layOut(resolve(options.data_dir))
@@ -45,16 +50,25 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const { promise: lost, resolve: lose } = Promise.withResolvers<Error>()
   watch(claim)
 
-  /** A crashed server is started again; the claim is lost only if somebody else took it meanwhile. */
   function watch(client: pg.Client): void {
-    client.once('end', () => {
-      if (closing) return
-      takeClaim(place, connection, options).then((next) => {
-        claim = next
-        if (closing) void claim.end()
-        else watch(claim)
-      }, lose)
-    })
+    client.once('end', () => void reclaim())
+  }
+
+  /**
+   * A crashed server is started again, as often as it takes: on a full disk it does not start before there is room. The
+   * claim is lost only if somebody else took it meanwhile.
+   */
+  async function reclaim(): Promise<void> {
+    while (!closing) {
+      try {
+        claim = await takeClaim(place, connection, options)
+        if (closing) return void claim.end()
+        return watch(claim)
+      } catch (error) {
+        if (error instanceof ClaimTaken) return lose(error)
+        await sleep(reclaimMs)
+      }
+    }
   }
 
   return {
@@ -87,7 +101,7 @@ async function takeClaim(
     if (options.claim === 'service') {
       const { rows } = await client.query('select pg_try_advisory_lock($1) as mine', [locks.service])
       if (!rows[0].mine) {
-        throw new Refusal(
+        throw new ClaimTaken(
           `Another Parley service is running on ${place.data_dir}. Stop it, or give this one its own --data-dir.`,
         )
       }

@@ -15,6 +15,18 @@ export function isConnectionLost(error: unknown): boolean {
   return /^(08|57P)/.test(error.code ?? '')
 }
 
+/** True when the database did not answer, or not that it has committed: asked later it may. */
+export function isAway(error: unknown): boolean {
+  return error instanceof LostCommit || (error instanceof ApiError && error.code === 'store_unavailable')
+}
+
+/** What a line of the log calls a failure by. */
+export function codeOf(error: unknown): string {
+  if (error instanceof LostCommit) return 'lost_commit'
+  const { code } = error as { readonly code?: unknown }
+  return typeof code === 'string' ? code : 'internal'
+}
+
 /** True when an earlier failure has ended the transaction: the first error is the one that tells why. */
 export function isAborted(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '25P02'

@@ -15,7 +15,7 @@ import { transactionOn } from './pool.ts'
 import type { Database, Tx } from './sql.ts'
 
 /** The migrations of a backup, and those that came after it. */
-export interface Steps {
+interface Steps {
   readonly before: readonly Migration[]
   readonly after: readonly Migration[]
 }

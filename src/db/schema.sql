@@ -530,6 +530,13 @@ create table stages (
   PRIMARY KEY (workspace_id, key)
 );
 
+create table stored_bytes (
+  workspace_id uuid not null,
+  bytes bigint not null,
+  CHECK ((bytes >= 0)),
+  PRIMARY KEY (workspace_id)
+);
+
 create table suppressions (
   workspace_id uuid not null,
   kind text not null,
@@ -627,6 +634,7 @@ create table workers (
   stopped_at timestamp with time zone,
   owes boolean not null default false,
   drives boolean not null default true,
+  platforms text[] not null default '{}'::text[],
   PRIMARY KEY (id)
 );
 
@@ -727,11 +735,64 @@ alter table webhooks add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 
 -- functions
 
+CREATE OR REPLACE FUNCTION public.count_deleted_bytes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  deleted record;
+begin
+  for deleted in
+    select workspace_id, sum(octet_length(bytes)) as bytes from gone group by workspace_id order by workspace_id
+  loop
+    update stored_bytes s set bytes = s.bytes - deleted.bytes where s.workspace_id = deleted.workspace_id;
+  end loop;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.count_stored_bytes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  most bigint := nullif(current_setting('parley.stored_bytes_max', true), '')::bigint;
+  total bigint;
+begin
+  insert into stored_bytes as s (workspace_id, bytes) values (new.workspace_id, octet_length(new.bytes))
+    on conflict (workspace_id) do update set bytes = s.bytes + excluded.bytes
+    returning bytes into total;
+  if total > most then
+    raise exception 'the workspace has stored more than % bytes', most using errcode = 'PF429';
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.domain_now()
  RETURNS timestamp with time zone
  LANGUAGE sql
  STABLE
 RETURN COALESCE((SELECT manual_clock.at FROM manual_clock), statement_timestamp());
+CREATE OR REPLACE FUNCTION public.forbidden_by_suppression(workspace uuid, account text, person bigint)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  known_username text;
+  known_phone text;
+begin
+  if not pg_try_advisory_xact_lock_shared(suppressions_lock(workspace)) then
+    return 'busy';
+  end if;
+  -- In the one form that the list has: usernames in lower case, phone numbers as digits from the country's code on.
+  select lower(username), regexp_replace(regexp_replace(
+      regexp_replace(phone, '\(\s*0\s*\)', '', 'g'), '\D', '', 'g'), '^00', '')
+    into known_username, known_phone from contacts where account_id = account and provider_id = person;
+  if exists (select from suppressions where workspace_id = workspace and (
+      (kind = 'platform_id' and value = person::text)
+      or (kind = 'username' and value = known_username)
+      or (kind = 'phone' and value = known_phone))) then
+    return 'identity_suppressed';
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.guard_operations()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -820,6 +881,11 @@ AS $function$
 begin
   raise exception 'rows of % are never changed', tg_table_name;
 end $function$;
+CREATE OR REPLACE FUNCTION public.suppressions_lock(workspace uuid)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+RETURN hashtextextended(('suppressions '::text || (workspace)::text), (0)::bigint);
 CREATE OR REPLACE FUNCTION public.wire_time(at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
@@ -831,6 +897,8 @@ RETURN CASE WHEN (at > '-infinity'::timestamp with time zone) THEN to_char((at A
 CREATE TRIGGER accounts_version AFTER INSERT OR DELETE OR UPDATE OF status, name ON public.accounts FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.allowlists FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER file_chunks_deleted AFTER DELETE ON public.file_chunks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_deleted_bytes();
+CREATE TRIGGER file_chunks_stored AFTER INSERT ON public.file_chunks FOR EACH ROW EXECUTE FUNCTION count_stored_bytes();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();

@@ -1,7 +1,7 @@
 /** Secrets that are made once and kept in the data directory. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 
@@ -12,6 +12,14 @@ export async function keepSecret(file: string): Promise<string> {
 }
 
 async function readSecret(file: string): Promise<string> {
+  const { mode } = await stat(file)
+  // The group may read it: some container platforms open a volume's files to a group of their own.
+  if (mode & 0o007) {
+    throw new Refusal(
+      `Other users of this machine may read or change ${file}. Take that away with \`chmod o= ${file}\`; if others have seen it, ` +
+        'it is no secret any more.',
+    )
+  }
   const secret = (await readFile(file, 'utf8')).trim()
   if (secret.length < 32) throw new Refusal(`${file} does not hold a secret. Restore it from a backup.`)
   return secret
@@ -24,10 +32,18 @@ export async function findSecret(file: string): Promise<string | undefined> {
 /** Written whole, then linked: whoever sees the file sees all of it, and the first one stays. */
 export async function writeSecret(file: string, secret: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${randomBytes(4).toString('hex')}`
-  await writeFile(draft, secret, { mode: 0o600, flush: true })
-  await link(draft, file).catch((error) => {
-    if (error.code !== 'EEXIST') throw error
-  })
-  await rm(draft)
+  for (let linked = false; !linked; ) {
+    const draft = `${file}.${randomBytes(4).toString('hex')}`
+    await writeFile(draft, secret, { mode: 0o600, flush: true })
+    linked = await link(draft, file).then(
+      () => true,
+      (error) => {
+        if (error.code === 'EEXIST') return true
+        // Another process that starts may have taken our draft for one that a killed process left.
+        if (error.code === 'ENOENT') return false
+        throw error
+      },
+    )
+    await rm(draft, { force: true })
+  }
 }

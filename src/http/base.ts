@@ -11,11 +11,12 @@ import { keyPrefix } from '../access/keys.ts'
 import { makeLog } from '../access/limits.ts'
 import type { Window } from '../app.ts'
 import type { Caller } from '../contract.ts'
-import { ApiError, Refusal } from '../lib/errors.ts'
+import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { closePromptly } from './closing.ts'
 import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
+import { explainPort, type Place } from './ports.ts'
 import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
@@ -26,6 +27,8 @@ declare module 'fastify' {
     /** The name of the operation, for logs and metrics. */
     operation: string
     refusal: string | undefined
+    /** The row of the ledger that the answer is about. */
+    operation_id: string | undefined
     /** Why an answer that had begun could not be finished. */
     broken: unknown
   }
@@ -37,13 +40,6 @@ export interface Server {
   listen(at: Place): Promise<string>
   /** Takes no more requests and lets those in flight finish. */
   close(): Promise<void>
-}
-
-interface Place {
-  readonly host: string
-  readonly port: number
-  /** What the two are called where a person sets them. */
-  readonly names?: { readonly host: string; readonly port: string }
 }
 
 interface BaseOptions {
@@ -81,14 +77,20 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     routerOptions: { maxParamLength: 65_536 },
     frameworkErrors: (error, request, reply) => {
       meet(request, reply)
+      // No hook runs for these.
+      reply.raw.once('finish', () => tellAnswered(options, request, reply))
       const entered = options.enterFirst?.(request) ?? Promise.resolve()
       void entered.then(
         () => answerError(log, request, reply, error),
         (refused) => answerError(log, request, reply, refused),
       )
     },
-    clientErrorHandler: (error, socket) =>
-      answerBrokenRequest(error, socket, countAddress(socket.remoteAddress)),
+    clientErrorHandler: (error, socket) => {
+      const told = answerBrokenRequest(error, socket, countAddress(socket.remoteAddress))
+      if (!told) return
+      options.answered?.('none', told.status, 0)
+      log.info({ ...told, operation: 'none' }, 'request')
+    },
     serverFactory: (handle) => createBoundedServer(handle, timeouts, drop),
   })
   closePromptly(server)
@@ -115,6 +117,7 @@ function takeEveryRequest(server: FastifyInstance): void {
   server.decorateRequest('caller', undefined)
   server.decorateRequest('operation', 'none')
   server.decorateRequest('refusal', undefined)
+  server.decorateRequest('operation_id', undefined)
   server.decorateRequest('broken', undefined)
   // Every method is known, so that a wrong one is told apart from a wrong address; and bodies are left on the
   // wire until `perform` asks for them.
@@ -126,7 +129,8 @@ function takeEveryRequest(server: FastifyInstance): void {
 }
 
 /** Hooks without a wait use callbacks: a promise for each would cost as much as the hook's work. */
-function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOptions): void {
+function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): void {
+  const { log } = options
   server.addHook('onRequest', (request, reply, done) => {
     meet(request, reply)
     if (headerValues(request, 'host').length === 1) return done()
@@ -143,25 +147,44 @@ function addHooks(server: FastifyInstance, meet: Meet, { log, answered }: BaseOp
     done()
   })
   server.addHook('onResponse', (request, reply, done) => {
-    answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
-    log.info(factsOf(request, reply), 'request')
+    tellAnswered(options, request, reply)
     done()
   })
 }
 
+function tellAnswered({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {
+  answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
+  const facts = factsOf(request, reply)
+  // Somebody asks these every few seconds, for ever.
+  if (probes.has(request.operation) && !facts.code) log.debug(facts, 'request')
+  else log.info(facts, 'request')
+}
+
+const probes = new Set(['healthz', 'readyz', 'metrics'])
+
 function factsOf(request: FastifyRequest, reply: FastifyReply) {
-  const { operation, caller, refusal } = request
+  const { operation, caller, refusal, operation_id } = request
   return {
     request_id: request.id,
+    client_request_id: readClientId(request),
     method: request.method,
     path: hideSecrets(pathOf(request)),
     operation,
     status: reply.statusCode,
     code: refusal,
+    operation_id,
     ms: Math.round(reply.elapsedTime * 10) / 10,
     workspace_id: caller?.workspace_id,
     key: caller?.via.kind === 'key' ? caller.via.prefix : undefined,
   }
+}
+
+/** What the caller calls this request, so that its log and ours can be laid side by side. A key is never written down. */
+function readClientId(request: FastifyRequest): string | undefined {
+  if (request.headers['x-request-id'] === undefined) return undefined
+  const [id = '', ...others] = headerValues(request, 'x-request-id')
+  const sound = others.length === 0 && /^[\w.:-]{1,128}$/.test(id) && !id.includes(keyPrefix)
+  return sound ? id : undefined
 }
 
 /** Logs an answer that was cut off, with its cause, so that it can be found by its request id. */
@@ -177,21 +200,12 @@ export function toServer(server: FastifyInstance): Server {
   return { listen: (at) => listen(server, at), close: () => server.close() }
 }
 
-async function listen(
-  server: FastifyInstance,
-  { host, port, names = { host: 'PARLEY_HOST', port: '--port' } }: Place,
-): Promise<string> {
+async function listen(server: FastifyInstance, at: Place): Promise<string> {
+  const { host, port } = at
   try {
     await server.listen({ host, port })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') throw new Refusal(`Port ${port} is taken. Choose another with ${names.port}.`)
-    if (code === 'EACCES')
-      throw new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new Refusal(`${names.host} names no address of this machine: ${host}.`)
-    }
-    throw error
+    throw explainPort(error, at)
   }
   const bound = server.server.address()
   const number = typeof bound === 'object' && bound ? bound.port : port

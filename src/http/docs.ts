@@ -30,6 +30,10 @@ export async function mountDocs(server: FastifyInstance, given: readonly Source[
   })
   const headers = { 'content-security-policy': policy }
   const page = once(() => renderPage(sources))
+  server.get('/', async (request, reply) => {
+    request.operation = 'docs'
+    return reply.redirect('/docs/', 302)
+  })
   server.get('/docs', async (request, reply) => {
     request.operation = 'docs'
     return reply.headers(headers).redirect('/docs/', 301)

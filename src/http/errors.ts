@@ -54,31 +54,44 @@ function toApiError(thrown: FastifyError | ApiError): ApiError {
   return new ApiError('internal', { cause: thrown })
 }
 
-/** What is not even a request: answered on the bare socket, in the same form, and closed. */
+/** What is written down of a request that was none. */
+interface Told {
+  readonly request_id: string
+  readonly status: number
+  readonly code: string
+}
+
+/** What is not even a request: answered on the bare socket, in the same form, and closed. Undefined: nobody is there. */
 export function answerBrokenRequest(
   error: Error & { code?: string },
   socket: Socket,
   { limit, remaining, reset }: Window,
-): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+): Told | undefined {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return undefined
+  }
   const refusal =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new ApiError('headers_too_large')
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new ApiError('request_timeout')
         : new ApiError('invalid_request', { detail: 'This is not a well-formed HTTP request.' })
-  const body = JSON.stringify({ error: refusal.message, code: refusal.code })
+  const { status, code } = refusal
+  const request_id = newId()
+  const body = JSON.stringify({ error: refusal.message, code })
   const lines = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(Buffer.byteLength(body)),
-    'X-Request-Id': newId(),
+    'X-Request-Id': request_id,
     'X-RateLimit-Limit': String(limit),
     'X-RateLimit-Remaining': String(remaining),
     'X-RateLimit-Reset': String(reset),
     Connection: 'close',
   }
   const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}`)
-  socket.end(`HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}\r\n${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.end(`HTTP/1.1 ${status} ${reasons[status]}\r\n${head.join('\r\n')}\r\n\r\n${body}`)
+  return { request_id, status, code }
 }
 
 const reasons: Record<number, string> = {

@@ -2,15 +2,19 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
+import { readDispatch } from '../capabilities/gates/gates.ts'
 import { isMigrated, listMigrations } from '../db/migrate.ts'
 import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { sha256 } from '../lib/secrets.ts'
+import { together } from '../lib/together.ts'
 import { once } from './assets.ts'
 
 export interface Readiness {
   /** The background work of this process: `ok`, `elsewhere`, or what is wrong with it. */
   worker(): string
+  /** Its journal: `ok`, `unwritable`, `none`, or `elsewhere`. */
+  journal(): string
   /** True once the process has been told to stop. */
   stopping(): boolean
 }
@@ -24,6 +28,7 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
       if (!(await isMigrated(app.db, await migrations()))) throw new Error('behind')
     }),
   }))
+  const checkDispatch = together(() => readSwitch(app))
   server.get('/healthz', async (request) => {
     request.operation = 'healthz'
     return { status: 'ok' }
@@ -37,7 +42,11 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
       ...(readiness.stopping() && { process: 'stopping' }),
     }
     const ready = Object.values(checks).every((state) => state === 'ok' || state === 'elsewhere')
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ok' : 'unavailable', checks })
+    // Told, but no reason to take requests elsewhere: reads go on, and no other process could send either.
+    const told = { dispatch: await checkDispatch(), journal: readiness.journal() }
+    return reply
+      .code(ready ? 200 : 503)
+      .send({ status: ready ? 'ok' : 'unavailable', checks: { ...checks, ...told } })
   })
 }
 
@@ -48,6 +57,16 @@ export function mountMetrics(app: App, server: FastifyInstance): void {
     requireMetricsReader(app, request)
     return reply.type(app.metrics.contentType).send(await app.metrics.metrics())
   })
+}
+
+/** `owing`: a worker has not put back what its journals know, and nothing is sent before it has. */
+async function readSwitch({ db }: App): Promise<'on' | 'off' | 'owing' | 'unknown'> {
+  try {
+    const { dispatch, owing } = await readDispatch(db)
+    return !dispatch ? 'off' : owing.length > 0 ? 'owing' : 'on'
+  } catch {
+    return 'unknown'
+  }
 }
 
 async function check(work: () => Promise<unknown>): Promise<string> {
@@ -64,15 +83,4 @@ function requireMetricsReader(app: App, request: FastifyRequest): void {
   if (!token) return
   const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
   if (!timingSafeEqual(sha256(given), sha256(token))) throw new ApiError('not_found')
-}
-
-/** Whoever asks while the answer is being found gets the same one: many who ask cost as much as one. */
-function together<T>(work: () => Promise<T>): () => Promise<T> {
-  let asked: Promise<T> | undefined
-  return () => {
-    asked ??= work().finally(() => {
-      asked = undefined
-    })
-    return asked
-  }
 }

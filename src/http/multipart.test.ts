@@ -16,6 +16,8 @@ interface Seen {
   readonly error?: unknown
   readonly file: Buffer
   readonly chunks: { file_id: string; n: number; length: number }[]
+  /** The files of which nothing is to stay stored. */
+  readonly dropped: string[]
   /** Whatever still listens to the request when it has been read or refused. */
   readonly listeners: number
   readonly flowing: boolean
@@ -61,17 +63,28 @@ function note(reason: unknown): void {
 async function read(raw: IncomingMessage): Promise<Seen> {
   const bytes: Buffer[] = []
   const chunks: Seen['chunks'] = []
+  const dropped: string[] = []
   const before = countListeners(raw)
   const store: FormOptions['store'] = async (chunk) => {
     bytes.push(Buffer.from(chunk.bytes))
     chunks.push({ file_id: chunk.file_id, n: chunk.n, length: chunk.bytes.length })
   }
-  const outcome = await readForm(raw, { store, ...options }).then(
+  const drop: FormOptions['drop'] = async (file_id) => {
+    dropped.push(file_id)
+  }
+  const outcome = await readForm(raw, { store, drop, ...options }).then(
     (form) => ({ form }),
     (error: unknown) => ({ error }),
   )
   const listeners = countListeners(raw) - before
-  return { ...outcome, file: Buffer.concat(bytes), chunks, listeners, flowing: raw.readableFlowing === true }
+  return {
+    ...outcome,
+    file: Buffer.concat(bytes),
+    chunks,
+    dropped,
+    listeners,
+    flowing: raw.readableFlowing === true,
+  }
 }
 
 function countListeners(raw: IncomingMessage): number {
@@ -143,6 +156,8 @@ function refused(result: Seen, code: string, sentence: RegExp | string = ''): vo
   const { code: actual, message } = result.error as ApiError
   expect([actual, message]).toEqual([code, expect.stringMatching(sentence)])
   expect(result).toMatchObject({ listeners: 0, flowing: false })
+  // Whatever was stored of it before it was refused.
+  for (const { file_id } of result.chunks) expect(result.dropped).toContain(file_id)
 }
 
 async function sent(...parts: readonly Part[]): Promise<Form> {

@@ -24,14 +24,22 @@ interface Attached {
   readonly sha256: string
 }
 
+type Fields = Readonly<Record<string, string>>
+
 export interface Form {
-  readonly fields: Readonly<Record<string, string>>
+  readonly fields: Fields
   readonly attachment: Attached
+  /** Why the file was read and not stored. */
+  readonly refusal: ApiError | undefined
 }
 
 export interface FormOptions {
-  /** The chunk's bytes are valid until the promise resolves. */
+  /** Asked before the first byte of the file is stored, with the fields that came before it: why it is not to be. */
+  readonly refuse?: (fields: Fields) => Promise<ApiError | undefined>
+  /** The chunk's bytes are valid until the promise resolves. 429: there is no room for the file. */
   readonly store: (chunk: Chunk) => Promise<void>
+  /** Deletes what was stored of a file. */
+  readonly drop: (file_id: string) => Promise<void>
   readonly timeoutMs?: number
   /** Media types that are refused; `type/*` stands for all of a type. */
   readonly denied?: readonly string[]
@@ -43,7 +51,10 @@ export function isForm(raw: IncomingMessage): boolean {
 
 /**
  * A form with exactly one file in the field `attachments`, which is handed on in chunks while it arrives. When it is
- * refused the request is left paused, and chunks may have been stored that no operation refers to.
+ * refused the request is left paused, and nothing of the file stays stored.
+ *
+ * A file that is not to be stored is read to its end all the same: what is wrong with the form is told before what is
+ * wrong with its account, and whether it repeats an earlier one is known only when its bytes are.
  */
 export async function readForm(raw: IncomingMessage, options: FormOptions): Promise<Form> {
   const boundary = requireBoundary(raw)
@@ -70,23 +81,29 @@ function requireBoundary(raw: IncomingMessage): string {
 }
 
 type Reading = FormOptions & { readonly declared: number }
+type Kept = Pick<Form, 'attachment' | 'refusal'>
 
 async function readParts(bytes: FormBytes, reading: Reading): Promise<Form> {
   const fields: Record<string, string> = {}
-  let attachment: Attached | undefined
-  await bytes.begin()
-  for (let head = await bytes.nextHead(); head; head = await bytes.nextHead()) {
-    const part = parseHead(head)
-    if (isFile(part)) {
-      if (attachment) throw unsupported('Exactly one file is allowed, and attachments has more.')
-      attachment = await keepFile(bytes, part, reading)
-    } else {
-      requireExpected(part.name, fields)
-      fields[part.name] = await readField(bytes, part)
+  let kept: Kept | undefined
+  try {
+    await bytes.begin()
+    for (let head = await bytes.nextHead(); head; head = await bytes.nextHead()) {
+      const part = parseHead(head)
+      if (isFile(part)) {
+        if (kept) throw unsupported('Exactly one file is allowed, and attachments has more.')
+        kept = await keepFile(bytes, part, { ...reading, fields })
+      } else {
+        requireExpected(part.name, fields)
+        fields[part.name] = await readField(bytes, part)
+      }
     }
+    if (!kept) throw unsupported('A file is required in the field attachments.')
+    return { fields, ...kept }
+  } catch (error) {
+    if (kept) await reading.drop(kept.attachment.file_id)
+    throw error
   }
-  if (!attachment) throw unsupported('A file is required in the field attachments.')
-  return { fields, attachment }
 }
 
 /** A file has a name, or at least a type that no text field has. */
@@ -115,8 +132,8 @@ async function readField(bytes: FormBytes, { name, content_type }: Head): Promis
 async function keepFile(
   bytes: FormBytes,
   { file_name, content_type }: Head,
-  { store, denied = deniedTypes, declared }: Reading,
-): Promise<Attached> {
+  { denied = deniedTypes, declared, ...reading }: Reading & { readonly fields: Fields },
+): Promise<Kept> {
   const media_type = parseMediaType(content_type ?? 'application/octet-stream')
   if (denied.includes(media_type) || denied.includes(media_type.replace(/\/.*/, '/*'))) {
     throw unsupported(`Files of the media type ${media_type} are not accepted in attachments.`)
@@ -124,15 +141,38 @@ async function keepFile(
   // The declared length is too large already, so nothing is stored.
   if (declared > fileBytesMax + restBytesMax) throw new ApiError('attachment_too_large')
   const file_id = newId()
+  try {
+    const { size, sha256, refusal } = await storeFile(bytes, file_id, reading)
+    if (size === 0) throw unsupported('The file in attachments is empty.')
+    return { attachment: { file_id, file_name: file_name || 'file', media_type, size, sha256 }, refusal }
+  } catch (error) {
+    await reading.drop(file_id)
+    throw error
+  }
+}
+
+async function storeFile(
+  bytes: FormBytes,
+  file_id: string,
+  { refuse, store, drop, fields }: FormOptions & { readonly fields: Fields },
+): Promise<Pick<Attached, 'size' | 'sha256'> & Pick<Form, 'refusal'>> {
   const hash = createHash('sha256')
   let size = 0
+  let refusal = await refuse?.(fields)
   for await (const chunk of inChunks(bytes.stream())) {
     hash.update(chunk)
-    await store({ file_id, n: Math.floor(size / chunkBytes), bytes: chunk })
+    const n = Math.floor(size / chunkBytes)
     size += chunk.length
+    if (refusal) continue
+    refusal = await store({ file_id, n, bytes: chunk }).then(() => undefined, requireFull)
+    if (refusal) await drop(file_id)
   }
-  if (size === 0) throw unsupported('The file in attachments is empty.')
-  return { file_id, file_name: file_name || 'file', media_type, size, sha256: hash.digest('hex') }
+  return { size, sha256: hash.digest('hex'), refusal }
+}
+
+function requireFull(error: unknown): ApiError {
+  if (error instanceof ApiError && error.code === 'rate_limited') return error
+  throw error
 }
 
 /** Chunks of one size, the last one smaller, all in the same buffer: each is overwritten by the next. */

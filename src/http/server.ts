@@ -3,8 +3,8 @@ import { transcode } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Chunk, storeChunk } from '../access/ledger/files.ts'
-import { admit, perform } from '../access/perform.ts'
+import { type Chunk, dropFile, storeChunk } from '../access/ledger/files.ts'
+import { admit, perform, type Wanted } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import { apiPrefix, type Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -84,11 +84,16 @@ function mountRoutes(
   server: FastifyInstance,
   { routes, enter, bodyMs, drop }: Mounted & { readonly bodyMs: number; readonly drop: Drop },
 ): void {
-  async function read(raw: IncomingMessage, route: Route, { workspace_id }: Caller): Promise<unknown> {
+  async function read(
+    raw: IncomingMessage,
+    { workspace_id }: Caller,
+    { route, refuse }: Wanted,
+  ): Promise<unknown> {
     if (!route.form || !isForm(raw)) return readBody(raw, route, bodyMs)
     const store = (chunk: Chunk) => storeChunk(app.db, { ...chunk, workspace_id })
-    const { fields, attachment } = await readForm(raw, { store })
-    return new Form(fields, attachment)
+    const drop = (file_id: string) => dropFile(app, file_id)
+    const { fields, attachment, refusal } = await readForm(raw, { refuse, store, drop })
+    return new Form(fields, attachment, refusal)
   }
   for (const route of routes) {
     server.route({
@@ -105,7 +110,7 @@ function mountRoutes(
         const answer = await perform(app, route, caller, {
           params: request.params as Record<string, string>,
           query: request.query as Record<string, unknown>,
-          body: (wanted) => read(request.raw, wanted, caller),
+          body: (wanted) => read(request.raw, caller, wanted),
           idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
           channel: 'rest',
         })
@@ -158,6 +163,8 @@ function send(
   { status, headers = {}, body }: Reply,
 ): FastifyReply {
   reply.code(status).headers(headers)
+  request.operation_id = headers['X-Operation-Id']
+  if (status >= 400) request.refusal = (body as { readonly code?: string }).code
   if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
   if (!(body instanceof Stream)) return reply.send(body)
   // HEAD needs no body, so nothing is read.

@@ -27,7 +27,7 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
   const bytes = Buffer.from(cursor, 'base64url')
   const given = bytes.subarray(0, macBytes)
   const signed = bytes.subarray(macBytes)
-  // Other letters and padding bits than ours do not come out again as they went in.
+  // Base64 can spell the same bytes in several ways; only the one that we write is taken.
   if (given.length < macBytes || !isUtf8(signed) || bytes.toString('base64url') !== cursor) {
     throw new ApiError('invalid_cursor')
   }

@@ -101,7 +101,7 @@ const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])(\d\d):(\d\d))?)?$/
 
 /** A time as it was written: to the millisecond, and the digits below it. */
-export interface WrittenTime {
+interface WrittenTime {
   readonly at: Date
   readonly finer: string
 }

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { normalise, prefixTerms, type Term, termOf, tokenise, tokensMax, toTsquery } from './tokens.ts'
+import { normalise, type Phrase, phraseOf, prefixPhrases, tokenise, tokensMax, toTsquery } from './tokens.ts'
 
 const words = (text: string) => tokenise(text).map(({ word }) => word)
 
-/** What `phrase` means: the term's words stand one after another. */
-function finds(text: string, term: Term): boolean {
+/** What `phrase` means: the phrase's words stand one after another. */
+function finds(text: string, phrase: Phrase): boolean {
   const tokens = words(text)
   return tokens.some((_, at) =>
-    term.every(({ word, prefix }, next) => {
+    phrase.every(({ word, prefix }, next) => {
       const token = tokens[at + next]
       return prefix ? token?.startsWith(word) : token === word
     }),
@@ -85,35 +85,35 @@ describe('tokenise', () => {
   })
 })
 
-describe('termOf', () => {
+describe('phraseOf', () => {
   const script = fc.constantFrom(...'漢字東京都手机がカ한국ไท')
 
   test('finds every part of a text without spaces, and nothing that is not in it', () => {
     const run = fc.array(script, { minLength: 1, maxLength: 12 }).map((characters) => characters.join(''))
     fc.assert(
       fc.property(run, run, (text, part) => {
-        expect(finds(text, termOf(part, { prefix: false }))).toBe(normalise(text).includes(normalise(part)))
+        expect(finds(text, phraseOf(part, { prefix: false }))).toBe(normalise(text).includes(normalise(part)))
       }),
     )
     fc.assert(
       fc.property(run, fc.nat(11), fc.integer({ min: 1, max: 12 }), (text, from, length) => {
         const part = [...text].slice(from, from + length).join('')
-        if (part) expect(finds(text, termOf(part, { prefix: false }))).toBe(true)
+        if (part) expect(finds(text, phraseOf(part, { prefix: false }))).toBe(true)
       }),
     )
   })
 
   test('finds a phrase in its order, across scripts', () => {
-    expect(finds('buy 東京 tower now', termOf('京 tower', { prefix: false }))).toBe(true)
-    expect(finds('buy 東京都 tower', termOf('東京 tower', { prefix: false }))).toBe(false)
-    expect(finds('one two three', termOf('two three', { prefix: false }))).toBe(true)
-    expect(finds('one two three', termOf('one three', { prefix: false }))).toBe(false)
-    expect(finds('one two three', termOf('two thr', { prefix: false }))).toBe(false)
-    expect(finds('one two three', termOf('two thr', { prefix: true }))).toBe(true)
+    expect(finds('buy 東京 tower now', phraseOf('京 tower', { prefix: false }))).toBe(true)
+    expect(finds('buy 東京都 tower', phraseOf('東京 tower', { prefix: false }))).toBe(false)
+    expect(finds('one two three', phraseOf('two three', { prefix: false }))).toBe(true)
+    expect(finds('one two three', phraseOf('one three', { prefix: false }))).toBe(false)
+    expect(finds('one two three', phraseOf('two thr', { prefix: false }))).toBe(false)
+    expect(finds('one two three', phraseOf('two thr', { prefix: true }))).toBe(true)
   })
 })
 
-test('prefixTerms: every word is the beginning of one', () => {
-  expect(prefixTerms(' Anna  Lind ').map((term) => toTsquery(term))).toEqual(["'anna':*", "'lind':*"])
-  expect(prefixTerms('?!')).toEqual([])
+test('prefixPhrases: every word is the beginning of one', () => {
+  expect(prefixPhrases(' Anna  Lind ').map((phrase) => toTsquery(phrase))).toEqual(["'anna':*", "'lind':*"])
+  expect(prefixPhrases('?!')).toEqual([])
 })

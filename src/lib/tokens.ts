@@ -166,14 +166,14 @@ function quoteLexeme(lexeme: string): string {
   return `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
-/** A word, or words that stand one after another. */
-export type Term = readonly { readonly word: string; readonly prefix: boolean }[]
+/** A phrase: one word, or several that stand one after another. */
+export type Phrase = readonly { readonly word: string; readonly prefix: boolean }[]
 
 /**
  * What to look for to find this text. Its last word may go on if `prefix`; in a script without spaces the text may
  * stand anywhere in a longer run.
  */
-export function termOf(text: string, { prefix }: { prefix: boolean }): Term {
+export function phraseOf(text: string, { prefix }: { prefix: boolean }): Phrase {
   const tokens = tokenise(text)
   const last = tokens.at(-1)
   if (last?.part === 'after') tokens.pop()
@@ -181,27 +181,27 @@ export function termOf(text: string, { prefix }: { prefix: boolean }): Term {
   return tokens.map(({ word }, at) => ({ word, prefix: open && at === tokens.length - 1 }))
 }
 
-export function standsAt(tokens: readonly Token[], at: number, term: Term): boolean {
-  return term.every(({ word, prefix }, next) => {
+export function standsAt(tokens: readonly Token[], at: number, phrase: Phrase): boolean {
+  return phrase.every(({ word, prefix }, next) => {
     const token = tokens[at + next]?.word
     return prefix ? token?.startsWith(word) : token === word
   })
 }
 
-export function standsIn(tokens: readonly Token[], term: Term): boolean {
-  return tokens.some((_, at) => standsAt(tokens, at, term))
+export function standsIn(tokens: readonly Token[], phrase: Phrase): boolean {
+  return tokens.some((_, at) => standsAt(tokens, at, phrase))
 }
 
-/** The term in the syntax of `tsquery`. */
-export function toTsquery(term: Term): string {
-  const lexemes = term.map(({ word, prefix }) => `${quoteLexeme(word)}${prefix ? ':*' : ''}`)
+/** The phrase in the syntax of `tsquery`. */
+export function toTsquery(phrase: Phrase): string {
+  const lexemes = phrase.map(({ word, prefix }) => `${quoteLexeme(word)}${prefix ? ':*' : ''}`)
   return lexemes.length === 1 ? lexemes.join('') : `(${lexemes.join(' <-> ')})`
 }
 
 /** Every word of the text as the beginning of a word, in any order. */
-export function prefixTerms(text: string): Term[] {
+export function prefixPhrases(text: string): Phrase[] {
   return text
     .split(/\s+/u)
-    .map((word) => termOf(word, { prefix: true }))
-    .filter((term) => term.length > 0)
+    .map((word) => phraseOf(word, { prefix: true }))
+    .filter((phrase) => phrase.length > 0)
 }

@@ -1,7 +1,7 @@
-/** Which version of Parley this is. */
+/** Which Parley this is, from the one place that says so. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const file = join(import.meta.dirname, '..', '..', 'package.json')
+const manifest = join(import.meta.dirname, '..', '..', 'package.json')
 
-export const version: string = JSON.parse(readFileSync(file, 'utf8')).version
+export const version: string = JSON.parse(readFileSync(manifest, 'utf8')).version

@@ -34,7 +34,7 @@ export const columnValueOut = z
   .array(z.string())
   .meta({ description: 'What the chat has in the column: one text, for several options one each.' })
 
-export const attachmentOut = z
+const attachmentOut = z
   .object({
     file_name: said('The name it was sent with.'),
     media_type: said('Such as image/jpeg.'),

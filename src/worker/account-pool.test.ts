@@ -32,7 +32,7 @@ test('a database that is away for longer than a lease: the sessions end here', a
   })
   const far = { ...app, db, metrics: new Registry() }
   const worker_id = newId()
-  await noteHeartbeat(app.db, worker_id)
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   const pool = new AccountPool(far, {
     worker_id,
     platforms: new Map([['sandbox', place.sandbox.platform]]),
@@ -73,7 +73,7 @@ test('accounts are taken, and given up while the journal cannot be written', asy
     )
     return lease_owner
   }
-  await noteHeartbeat(app.db, worker_id)
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   await step()
   expect(await owner()).toBe(worker_id)
   writable = false

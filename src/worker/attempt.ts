@@ -60,9 +60,11 @@ export async function attempt(
   const startedAt = app.sources.now() // guard: clock starts before the boundary
   // crash point 3a: it is prepared, the boundary is not crossed
   const crossed = await ways.boundary.cross(operation, held, attemptSeconds[size])
-  const { token, status, proof } = crossed
+  const { token, status, proof, forbidden } = crossed
   if (status === 'lost') return takeBack(app, ways, operation, token)
   if (proof) return concludeProven(app, ways, operation, { token, proof })
+  if (forbidden)
+    return settleQueued(app, operation, { to: 'released', reason: 'forbidden', detail: forbidden })
   if (status !== 'crossed') return leave(app, operation, held)
   // crash point 5: the boundary is committed, the journal is not written
   const intended = await intend(app, ways, operation, token) // guard: journal before call
@@ -83,13 +85,15 @@ export async function attempt(
   if (!outcome) void concludeLate(app, ways, operation, { token, answer })
 }
 
-/** What asks the platform before the boundary must be ours to ask and welcome there, too. */
+/** Before its preparation asks the platform: the lease must be ours, sending on, and no flood wait, as at the boundary. */
 async function mayAsk(app: App, operation: QueuedOperation, held: Held): Promise<boolean> {
   if (await settleUncrossed(app, held, operation)) return false
   if (await holdsLease(app.db, held.worker_id, held)) return true
   await app.sources.sleep(uncrossedMs)
   return false
 }
+
+const preparationFailed = 'preparation_failed'
 
 /** What fails here has cost nothing; the caller may try again. */
 async function prepare(
@@ -102,7 +106,7 @@ async function prepare(
     return await kind.prepare({ db, account: held, session }, operation)
   } catch (err) {
     log.error({ err, operation_id: operation.id }, 'an operation could not be prepared')
-    return { kind: 'not_written', reason: 'preparation failed' }
+    return { kind: 'not_written', reason: preparationFailed }
   }
 }
 
@@ -129,8 +133,15 @@ async function settleUnprepared(
     const { id: operation_id, account_id } = operation
     app.log.warn({ account_id, operation_id, seconds }, 'the platform asks to slow down')
   }
-  const detail = outcome?.kind === 'forbidden' ? outcome.detail : (outcome?.kind ?? 'timeout')
-  await settleQueued(app, operation, released(detail))
+  await settleQueued(app, operation, released(detailOf(outcome)))
+}
+
+function detailOf(outcome: Exclude<Prepared, { kind: 'accepted' | 'refused' }> | undefined): string {
+  if (!outcome) return 'timeout'
+  if (outcome.kind === 'forbidden') return outcome.detail
+  return outcome.kind === 'not_written' && outcome.reason === preparationFailed
+    ? preparationFailed
+    : outcome.kind
 }
 
 async function leave(app: App, operation: QueuedOperation, held: Held): Promise<void> {
@@ -139,9 +150,9 @@ async function leave(app: App, operation: QueuedOperation, held: Held): Promise<
 
 /** The answer to COMMIT is lost, so the row may be `submitting`. Nothing is sent, and that is said until it is heard. */
 async function takeBack(app: App, { recorder }: Ways, { id }: QueuedOperation, token: string): Promise<void> {
-  app.log.warn({ operation_id: id }, 'the boundary gave no answer; nothing is sent')
+  app.log.warn({ code: 'lost_commit', operation_id: id }, 'the boundary gave no answer; nothing is sent')
   // crash point 4: the answer to COMMIT is lost, its worker has not said that nothing is sent
-  await recorder.retryUntilStored(() => releaseNeverSent(app, { id, token })) // guard: lost commit is released
+  await recorder.retryUntilStored(id, () => releaseNeverSent(app, { id, token })) // guard: lost commit is released
 }
 
 async function intend(

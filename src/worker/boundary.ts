@@ -23,6 +23,8 @@ export interface Answer {
   readonly status: Crossed | 'lost'
   /** It was accepted before; this is the message. */
   readonly proof?: Sent
+  /** Why the re-check of its kind says no. */
+  readonly forbidden?: string
 }
 
 export interface BoundaryOptions {
@@ -62,7 +64,7 @@ export class Boundary {
     const instance = this.#options.instance()
     if (!instance) return crossings.map(({ token }) => ({ token, status: 'no' }))
     try {
-      const answers = await cross(this.#app.db, instance, crossings)
+      const answers = await cross(this.#app, instance, crossings)
       const byId = new Map(answers.map((answer) => [answer.id, answer]))
       return crossings.map((crossing) => answerOf(crossing, byId.get(crossing.id)))
     } catch (err) {
@@ -78,7 +80,7 @@ export class Boundary {
     for (const crossing of crossings) {
       const alone = { ...crossing, token: this.#app.sources.newToken() }
       answers.push(
-        await cross(this.#app.db, instance, [alone]).then(
+        await cross(this.#app, instance, [alone]).then(
           ([answer]) => answerOf(alone, answer),
           (err): Answer => ({ token: alone.token, status: isConnectionLost(err) ? 'lost' : 'no' }),
         ),
@@ -90,8 +92,9 @@ export class Boundary {
 
 function answerOf({ token, held }: Crossing, answer: CrossingAnswer | undefined): Answer {
   if (!answer) return { token, status: 'no' }
-  const { status, writes, message_id, sent_at } = answer
+  const { status, writes, message_id, sent_at, forbidden } = answer
   if (writes !== null) noteWrites(held, writes)
+  if (status === 'forbidden') return { token, status, forbidden: forbidden ?? status }
   if (status !== 'proven' || message_id === null) return { token, status }
   return { token, status, proof: { message_id, at: (sent_at ?? new Date(0)).toISOString() } }
 }

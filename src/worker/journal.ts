@@ -32,6 +32,8 @@ export interface Journal {
   conclude(entry: Omit<Known, 'entry' | 'at'>): Promise<void>
   /** Whether it can be written. Asks the disk where the last write failed. */
   isWritable(): Promise<boolean>
+  /** Whether the last write failed. */
+  isFailing(): boolean
   close(): Promise<void>
 }
 
@@ -46,6 +48,7 @@ export async function openJournal(directory: string, worker_id: string): Promise
     intend: (entry) => writer.append({ entry: 'intent', at: now(), ...entry }, true),
     conclude: (entry) => writer.append({ entry: 'outcome', at: now(), ...entry }, false),
     isWritable: () => writer.isWritable(),
+    isFailing: () => writer.failed,
     close: () => writer.close(),
   }
 }
@@ -125,6 +128,10 @@ class Writer {
     await this.open()
     this.#size = 0
     await full?.close()
+  }
+
+  get failed(): boolean {
+    return this.#failed
   }
 
   async isWritable(): Promise<boolean> {

@@ -2,9 +2,11 @@
 import { enqueued } from '../access/ledger/enqueue.ts'
 import { listQueued, type QueuedOperation } from '../access/ledger/queue.ts'
 import type { App } from '../app.ts'
+import { codeOf, isAway } from '../db/errors.ts'
 import type { Loop } from '../loop.ts'
 import { attempt, type Driven, type Ways } from './attempt.ts'
 import { Lanes } from './lanes.ts'
+import { NotStored } from './recording.ts'
 import { within } from './within.ts'
 
 /** A process that stops waits this long for what it has submitted. */
@@ -66,10 +68,9 @@ export class Ledger {
   #start(operation: QueuedOperation, account: Driven): void {
     const release = this.#lanes.take(operation)
     if (!release) return
-    const { id, account_id } = operation
     const { log } = this.#app
     const work = attempt(this.#app, this.#ways, operation, account)
-      .catch((err) => log.error({ err, operation_id: id, account_id }, 'an operation failed'))
+      .catch((err) => this.#tellFailed(operation, err))
       .finally(() => {
         release()
         this.#running.delete(work)
@@ -77,5 +78,16 @@ export class Ledger {
       })
     this.#running.add(work)
     account.awaits(work)
+  }
+
+  #tellFailed({ id: operation_id, account_id }: QueuedOperation, err: unknown): void {
+    const cause = err instanceof NotStored ? err.cause : err
+    const line = { err, code: codeOf(cause), operation_id, account_id }
+    const { log } = this.#app
+    if (err instanceof NotStored) log.error(line, 'what became of an operation could not be stored')
+    // Everything that asks the database otherwise comes before the boundary, or says that it was not crossed.
+    else if (isAway(err))
+      log.warn(line, 'the database did not answer; the operation was not sent, and its row is read again')
+    else log.error(line, 'an operation failed')
   }
 }

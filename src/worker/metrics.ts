@@ -3,6 +3,7 @@ import { Counter, Gauge } from 'prom-client'
 import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
 import type { AccountSession } from './account-session.ts'
+import type { Journal } from './journal.ts'
 
 export function countAccounts(app: App, sessions: () => Iterable<AccountSession>): void {
   new Gauge({
@@ -25,9 +26,23 @@ export function countSync(app: App): void {
     labelNames: ['state'],
     registers: [app.metrics],
     async collect() {
-      const { total, synced } = await readSyncProgress(app.db)
-      this.set({ state: 'listed' }, total)
-      this.set({ state: 'synced' }, synced)
+      const progress = await readSyncProgress(app.db).catch(() => undefined)
+      this.reset()
+      if (!progress) return
+      this.set({ state: 'listed' }, progress.total)
+      this.set({ state: 'synced' }, progress.synced)
+    },
+  })
+}
+
+/** A process that cannot write its journal gives its accounts up. */
+export function showJournal(app: App, journal: Journal): void {
+  new Gauge({
+    name: 'parley_journal_writable',
+    help: 'Whether this process can write its journal, without which it submits nothing: 1 or 0.',
+    registers: [app.metrics],
+    collect() {
+      this.set(journal.isFailing() ? 0 : 1)
     },
   })
 }

@@ -14,9 +14,8 @@ import {
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import type { AccountKey } from '../contract.ts'
-import { LostCommit } from '../db/errors.ts'
+import { codeOf, isAway } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
-import { ApiError } from '../lib/errors.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Outcome } from '../platform/port.ts'
@@ -39,6 +38,15 @@ export interface Learnt {
   readonly at?: string | undefined
 }
 
+/** What became of an attempt is known here and could not be stored. A journal may tell it, or the sweep calls it unknown. */
+export class NotStored extends Error {
+  override readonly name = 'NotStored'
+
+  constructor(cause: unknown) {
+    super('What became of an operation could not be stored.', { cause })
+  }
+}
+
 /** Whether it is stored; an error says why not. */
 type Result = { readonly error?: unknown }
 
@@ -56,7 +64,7 @@ export class Recorder {
 
   /** Resolves when it is committed. */
   async record(learnt: Learnt): Promise<void> {
-    await this.retryUntilStored(async () => {
+    await this.retryUntilStored(learnt.operation.id, async () => {
       const { error } = await this.#gatherer.add(learnt)
       if (error !== undefined) throw error
     })
@@ -65,13 +73,15 @@ export class Recorder {
   }
 
   /** What is known must not be lost because the database is away. The journal keeps it if the process ends first. */
-  async retryUntilStored<T>(work: () => Promise<T>): Promise<T> {
+  async retryUntilStored<T>(operation_id: string, work: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         return await work()
       } catch (err) {
-        this.#app.log.error({ err, tries }, 'the ledger could not be written')
-        if (this.#stopping || (!isAway(err) && tries >= triesMax)) throw err // guard: tried until stored
+        if (this.#stopping || (!isAway(err) && tries >= triesMax)) throw new NotStored(err) // guard: tried until stored
+        const away = isAway(err)
+        const line = { err, code: codeOf(err), operation_id, tries }
+        this.#app.log[away ? 'warn' : 'error'](line, 'the ledger could not be written; it is tried again')
         await sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
       }
     }
@@ -165,7 +175,7 @@ export async function noteFloodWait(
   await noteStrike(tx, { account_id, workspace_id }, { kind: 'flood_wait', seconds, operation_id: id })
 }
 
-/** Undefined: it was accepted, which is more than an ending. */
+/** Undefined where it was accepted: then `complete` stores more than an ending. */
 function endingOf(outcome: Outcome<unknown>): Ending | undefined {
   switch (outcome.kind) {
     case 'accepted':
@@ -182,8 +192,4 @@ function endingOf(outcome: Outcome<unknown>): Ending | undefined {
       return { to: 'ambiguous', reason, detail: outcome.reason }
     }
   }
-}
-
-function isAway(error: unknown): boolean {
-  return error instanceof LostCommit || (error instanceof ApiError && error.code === 'store_unavailable')
 }

@@ -150,7 +150,7 @@ describe('journals of others', () => {
     const worker_id = newId()
     const journal = await openJournal(directory, worker_id)
     await journal.close()
-    if (living) await noteHeartbeat(rows.db, worker_id)
+    if (living) await noteHeartbeat(rows.db, { worker_id, platforms: ['sandbox'] })
     const recorder = new Recorder(rows.app, { count: () => {} })
     const loop = replayLoop({ directory, worker_id: newId(), recorder })
     await loop.step(rows.app, new AbortController().signal)

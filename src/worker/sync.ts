@@ -26,6 +26,7 @@ import { within } from './within.ts'
 
 const chatsPage = 100
 const contactsPage = 500
+/** Of each chat. Older ones are fetched when somebody asks, so an account with longer chats seldom has its whole history. */
 const recentMessages = 50
 const olderMessages = 100
 const retryMs = 5_000

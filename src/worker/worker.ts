@@ -9,11 +9,12 @@ import { Boundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { Ledger } from './ledger.ts'
-import { countOperations } from './metrics.ts'
+import { countOperations, showJournal } from './metrics.ts'
 import { Recorder } from './recording.ts'
 import { observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
 import { RestoreGuard } from './restore-guard.ts'
 import { type Running, runLoops } from './run-loops.ts'
+import { undrivenLoop } from './undriven.ts'
 
 const heartbeatMs = 2_000
 const forgetMs = 60_000
@@ -28,6 +29,8 @@ export interface WorkerParts {
 /** A worker whose loops are not running: whoever has it takes their steps. */
 export interface Worker {
   readonly loops: readonly Loop[]
+  /** Of this process's journal: `ok`, `unwritable`, or `none` where there is no platform to submit anything to. */
+  journal(): string
   /** Lets what was submitted be answered, closes sessions, gives accounts back. After the last step. */
   end(): Promise<void>
 }
@@ -37,12 +40,13 @@ export async function assembleWorker(
   { platforms, directory, loops }: WorkerParts,
 ): Promise<Worker> {
   const id = app.sources.newId()
-  const always = [...loops.flatMap((make) => make(app)), sweepLoop(), forgetLoop]
+  const always = [...loops.flatMap((make) => make(app)), sweepLoop(), forgetLoop, undrivenLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting =
     platforms.size > 0 ? await act(app, { id, directory: join(directory, 'ledger'), platforms }) : undefined
   return {
     loops: [...always, ...(acting?.loops ?? [])],
+    journal: () => acting?.journal() ?? 'none',
     async end() {
       await acting?.stop()
       // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
@@ -77,6 +81,7 @@ async function act(app: App, { id, directory, platforms }: Acting) {
   const replay = () => replayAll(app, { directory, recorder })
   const guard = await RestoreGuard.open(app, { worker_id: id, directory, replay })
   const journal = await openJournal(directory, id)
+  showJournal(app, journal)
   const echoes = new Echoes(app)
   const behind = () => {
     pool.restart()
@@ -93,12 +98,13 @@ async function act(app: App, { id, directory, platforms }: Acting) {
   const ledger = new Ledger(app, { boundary, journal, recorder, echoes }, () => pool.driven())
   return {
     loops: [
-      heartbeat(id, guard),
+      heartbeat({ worker_id: id, platforms: [...platforms.keys()] }, guard),
       ledger.loop,
       observeLoop(app, () => pool.driven()),
       replayLoop({ directory, worker_id: id, recorder }),
       ...pool.loops,
     ],
+    journal: () => (journal.isFailing() ? 'unwritable' : 'ok'),
     async stop() {
       await ledger.stop()
       await pool.stop()
@@ -108,13 +114,16 @@ async function act(app: App, { id, directory, platforms }: Acting) {
 }
 
 /** Says that this process lives. A process that was declared dead by mistake comes back with it. */
-function heartbeat(id: string, guard: RestoreGuard): Loop {
+function heartbeat(
+  worker: { readonly worker_id: string; readonly platforms: readonly string[] },
+  guard: RestoreGuard,
+): Loop {
   return {
     name: 'heartbeat',
     restMs: heartbeatMs,
     async step({ db }) {
       await guard.raise()
-      await noteHeartbeat(db, id)
+      await noteHeartbeat(db, worker)
       return false
     },
   }

@@ -48,12 +48,12 @@ describe('1: the API dies before the operation is committed', () => {
 })
 
 describe('2: the API dies after the operation is committed', () => {
-  const afterWish = dieAt('crash point 2')
+  const afterEnqueue = dieAt('crash point 2')
 
   test('it waits for a worker: the repeat is told so, and later the success', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
-    await plant.serve(0).restart([afterWish])
+    await plant.serve(0).restart([afterEnqueue])
     expect(told(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
@@ -66,7 +66,7 @@ describe('2: the API dies after the operation is committed', () => {
   test('or nobody takes it in time: it is over, and the repeat runs', async () => {
     const wanted = scene.send()
     await plant.work(0).kill()
-    await plant.serve(0).restart([afterWish])
+    await plant.serve(0).restart([afterEnqueue])
     expect(told(await scene.ask(wanted))).toEqual([null])
     await plant.serve(0).restart()
     await plant.db.run(sql`
@@ -129,7 +129,7 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
   test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
     const wanted = scene.send()
     fate = 'after'
-    expect(told(await scene.ask(wanted))).toEqual([503, 'session_unavailable'])
+    expect(told(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'never_written', accepted: 0 })
     expect(plant.lossy?.boundaries).toEqual({ before: 0, after: 1 })
     expect(told(await scene.ask(wanted))).toEqual([200])

@@ -48,7 +48,7 @@ describe('a connection is cut at a COMMIT', () => {
       'after',
       {
         row: 'released never_written lost_commit',
-        first: '503 session_unavailable',
+        first: '503 store_unavailable',
         repeat: '200',
         accepted: 1,
       },

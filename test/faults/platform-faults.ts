@@ -3,14 +3,14 @@ import type { FaultKind, NewFault } from '../../src/platform/sandbox/faults.ts'
 import type { Kind } from './oracle.ts'
 import type { Random } from './random.ts'
 
-/** Every kind of outcome, with the quick ones more often: a timeout costs twenty seconds of an account's time. */
+/** Every kind of outcome, with the quick ones more often: a timeout costs seconds of an account's time. */
 const onCalls: readonly (readonly [FaultKind, number])[] = [
   ['refuse', 3],
   ['flood_wait', 4],
   ['unavailable', 4],
   ['slow', 5],
-  ['timeout_before', 1],
-  ['timeout_after', 2],
+  ['timeout_before', 2],
+  ['timeout_after', 4],
   ['drop_after', 5],
   ['freeze', 1],
 ]

@@ -16,8 +16,8 @@ describe('rare states', () => {
   })
   const boundary = change('submitting', { from: 'queued' })
   test.each<[string, Transition[]]>([
-    ['ambiguous_by_timeout', [boundary, change('ambiguous', { at: 20_000 })]],
-    ['ambiguous_by_answer', [boundary, change('ambiguous', { at: 300 })]],
+    ['ambiguous_by_timeout', [boundary, change('ambiguous', { at: 4_000, reason: 'timeout' })]],
+    ['ambiguous_by_answer', [boundary, change('ambiguous', { at: 4_000, reason: 'unknown' })]],
     ['ambiguous_by_lease', [boundary, change('ambiguous', { at: 61_000, by: 'work-1.1' })]],
     ['late_upgrade', [boundary, change('completed', { from: 'ambiguous' })]],
     ['never_written', [boundary, change('released', { reason: 'never_written' })]],

@@ -34,8 +34,6 @@ export interface Cuts {
   readonly after: number
 }
 
-/** Shorter than the limit of a platform call, much longer than any answer. */
-const timeoutMsMin = 15_000
 /** Shorter than the lease of an operation, longer than any limit of a call. */
 const leaseMsMin = 50_000
 
@@ -71,7 +69,8 @@ function nameOf(change: Transition, boundary: Transition | undefined): keyof Rar
   if (to === 'ambiguous') {
     const ms = change.at - (boundary?.at ?? change.at)
     if (!boundary || change.by !== boundary.by || ms >= leaseMsMin) return 'ambiguous_by_lease'
-    return ms >= timeoutMsMin ? 'ambiguous_by_timeout' : 'ambiguous_by_answer'
+    // The row says which it was: how long a worker waits for an answer is another time in a storm than elsewhere.
+    return reason === 'timeout' ? 'ambiguous_by_timeout' : 'ambiguous_by_answer'
   }
   if (from === 'ambiguous' && to === 'completed') return 'late_upgrade'
   if (to === 'released' && reason === 'never_written') return 'never_written'

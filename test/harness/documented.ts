@@ -40,9 +40,6 @@ export interface Answered {
   readonly body: { readonly code?: unknown }
 }
 
-/** Tests put events into the outbox that say nothing. */
-const withMadeUpData = ['list_events']
-
 /** What the document does not name; undefined where it names everything, or the address is none of the contract's. */
 export function findUndocumented(method: string, path: string, answer: Answered): string | undefined {
   const operation = operationAt(method, path)
@@ -65,12 +62,22 @@ export function findUndocumented(method: string, path: string, answer: Answered)
 
 /** A property that the schema does not know is not in what it has parsed. */
 function shapeProblem(route: Route | undefined, what: string, body: unknown): string | undefined {
-  if (!route || withMadeUpData.includes(route.name)) return undefined
-  const parsed = route.response.safeParse(body)
+  if (!route) return undefined
+  const told = route.name === 'list_events' ? withoutMadeUp(body as EventPage) : body
+  const parsed = route.response.safeParse(told)
   if (!parsed.success) return `${what} in a shape that the document does not have: ${parsed.error.message}`
-  return isDeepStrictEqual(parsed.data, body)
+  return isDeepStrictEqual(parsed.data, told)
     ? undefined
     : `${what} with a property that the document does not name.`
+}
+
+interface EventPage {
+  readonly events: readonly { readonly data: object }[]
+}
+
+/** Tests put events into the outbox that say nothing. Those of the service name an account, all of them. */
+function withoutMadeUp(page: EventPage): EventPage {
+  return { ...page, events: page.events.filter(({ data }) => 'account_id' in data) }
 }
 
 /** A method that the address does not answer is refused as any operation there would refuse it. */

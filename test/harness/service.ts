@@ -204,7 +204,7 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     operations,
     routes: listed,
   })
-  const readiness = { worker: () => 'elsewhere', stopping: () => false }
+  const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
   const server = await buildServer(app, listed, { readiness, ...options })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   const close = async () => {

@@ -25,6 +25,11 @@ export const briefSessions: readonly Patch[] = [
   },
 ]
 
+/** So that a few files are too many. */
+export const smallStore: readonly Patch[] = [
+  { marker: 'limit: stored bytes of a workspace', replace: 'const storedBytesMax = sql`1000000`' },
+]
+
 export function withPatches(patches: readonly Patch[]): Plugin {
   const placed = placePatches(readSources(), patches)
   if (typeof placed === 'string') throw new Error(placed)

@@ -18,6 +18,12 @@ const crossing = {
   still: 'a queued row of an account that may act crosses',
 }
 
+const rechecking = {
+  file: 'src/access/ledger/recheck.test.ts',
+  still:
+    'somebody on the list is not written to first but others are, and an answer in a chat is no first message',
+}
+
 const ledger = (name: string) => `src/access/ledger/${name}.test.ts`
 const worker = (name: string) => `src/worker/${name}.test.ts`
 
@@ -388,9 +394,14 @@ export const mutants: readonly Mutant[] = [
     `${value('randomIdOf(app, caller.workspace_id, kind, id)')}::bigint,`,
   ),
   mutant(
-    { file: ledger('enqueue') },
+    { file: 'src/capabilities/messages/send.test.ts' },
     'guard: suppression in the second half',
-    'the second part of a start is not sent to somebody who was suppressed since the first',
-    'const suppressed = known === undefined',
+    'POST /chats/start 409 for a first text that met a flood wait, once the person has asked to be left alone',
+  ),
+  mutant(rechecking, 'guard: recheck', 'somebody on the list is not written to first by their id'),
+  mutant(
+    rechecking,
+    'guard: entries wait for crossings',
+    'in one order with whoever adds to the list an operator waits for a crossing under way',
   ),
 ]

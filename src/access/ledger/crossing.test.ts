@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => rows.close())
 
 async function crossOne(crossing: Crossing, more: Partial<Instance> = {}): Promise<Crossed | undefined> {
-  const [answer] = await cross(rows.db, { ...(await rows.instance()), ...more }, [crossing])
+  const [answer] = await cross(rows.app, { ...(await rows.instance()), ...more }, [crossing])
   return answer?.status
 }
 
@@ -127,7 +127,7 @@ test('a stored message that carries the random id proves it: nobody may submit i
   const held = await rows.account()
   const crossing = await rows.crossing(held)
   await rows.message(held, crossing.id, '77')
-  const [answer] = await cross(rows.db, await rows.instance(), [crossing])
+  const [answer] = await cross(rows.app, await rows.instance(), [crossing])
   expect(answer).toMatchObject({ status: 'proven', message_id: '77', sent_at: expect.any(Date) })
   expect(await rows.row(crossing.id)).toMatchObject({ state: 'submitting', attempt_token: crossing.token })
 })
@@ -160,7 +160,7 @@ describe('many at once', () => {
     await rows.host(at(17), sql`flood_until = domain_now() + interval '1 minute'`)
     at(18).writes.seen = '4'
     await rows.host(at(19), sql`lease_owner = ${newId()}`)
-    const answers = await cross(rows.db, await rows.instance(), crossings)
+    const answers = await cross(rows.app, await rows.instance(), crossings)
     const statuses = new Map(answers.map(({ id, status }) => [id, status]))
     expect(crossings.map(({ id }) => statuses.get(id))).toEqual(expected)
     const states = await Promise.all(crossings.map(async ({ id }) => (await rows.row(id)).state))
@@ -180,7 +180,7 @@ describe('many at once', () => {
       )
       const other = one.map((crossing) => ({ ...crossing, token: newId() })).toReversed()
       const instance = await rows.instance()
-      const batches = await Promise.all([cross(rows.db, instance, one), cross(rows.db, instance, other)])
+      const batches = await Promise.all([cross(rows.app, instance, one), cross(rows.app, instance, other)])
       const crossed = batches.flat().filter(({ status }) => status === 'crossed')
       expect(crossed.map(({ id }) => id).toSorted()).toEqual(one.map(({ id }) => id).toSorted())
       for (const { id } of one) expect(await rows.row(id)).toMatchObject({ attempt_no: 1 })
@@ -223,7 +223,7 @@ describe('a crossing whose answer was lost', () => {
     const crossing = await rows.crossing(await rows.account())
     let released: Promise<void> | undefined
     await rows.db.transaction(async (tx) => {
-      const [answer] = await cross(tx, await rows.instance(), [crossing])
+      const [answer] = await cross({ ...rows.app, db: tx }, await rows.instance(), [crossing])
       expect(answer?.status).toBe('crossed')
       released = releaseNeverSent(rows.app, crossing)
       await waitForLock()

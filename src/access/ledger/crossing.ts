@@ -4,6 +4,7 @@
  */
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
+import type { OperationKinds } from '../../operation.ts'
 import type { Held } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { settle } from './settle.ts'
@@ -24,9 +25,9 @@ export interface Crossing {
 /**
  * `proven`: the boundary is crossed, and a stored message of the account carries the random id, so it was accepted
  * before and must not be submitted. `busy`: another transaction holds the account, ask again. `behind`: the database
- * has forgotten what this process saw committed.
+ * has forgotten what this process saw committed. `forbidden`: the re-check of its kind says no.
  */
-export type Crossed = 'crossed' | 'proven' | 'busy' | 'behind' | 'no'
+export type Crossed = 'crossed' | 'proven' | 'busy' | 'behind' | 'forbidden' | 'no'
 
 export interface CrossingAnswer {
   readonly id: string
@@ -36,6 +37,8 @@ export interface CrossingAnswer {
   /** The message that proves it. */
   readonly message_id: string | null
   readonly sent_at: Date | null
+  /** Why the re-check of its kind says no. */
+  readonly forbidden: string | null
 }
 
 /** What every crossing of this process requires of the database besides. */
@@ -45,11 +48,19 @@ export interface Instance {
   readonly generation: string
 }
 
-export function cross(db: Db, instance: Instance, crossings: readonly Crossing[]): Promise<CrossingAnswer[]> {
-  return db.rows<CrossingAnswer>(crossStatement(instance, crossings))
+export function cross(
+  { db, operations }: { readonly db: Db; readonly operations: OperationKinds },
+  instance: Instance,
+  crossings: readonly Crossing[],
+): Promise<CrossingAnswer[]> {
+  return db.rows<CrossingAnswer>(crossStatement(operations, instance, crossings))
 }
 
-export function crossStatement(instance: Instance, crossings: readonly Crossing[]): Sql {
+export function crossStatement(
+  kinds: OperationKinds,
+  instance: Instance,
+  crossings: readonly Crossing[],
+): Sql {
   const ordered = crossings.toSorted((one, other) => (one.id < other.id ? -1 : 1))
   const { worker_id, restore_counter, generation } = instance
   return sql`
@@ -80,10 +91,10 @@ export function crossStatement(instance: Instance, crossings: readonly Crossing[
         and h.writes >= g.writes -- guard: writes
         for no key update of h skip locked) h),
     taken as materialized (
-      select g.id, g.token, g.seconds, g.account_id, m.id as message_id, m.sent_at
+      select g.id, g.token, g.seconds, g.account_id, o.workspace_id, o.kind, o.chat_id, m.id as message_id, m.sent_at
       from given g join held on held.account_id = g.account_id
       cross join lateral (
-        select o.random_id from operations o where o.id = g.id
+        select o.random_id, o.workspace_id, o.kind, o.chat_id from operations o where o.id = g.id
           and o.state = 'queued' -- guard: queued
           and o.expires_at > real_now() -- guard: expires_at
           and o.attempt_token is not distinct from g.seen_token -- guard: seen token
@@ -91,24 +102,40 @@ export function crossStatement(instance: Instance, crossings: readonly Crossing[
       left join lateral (
         select m.id, m.sent_at from messages m where m.account_id = g.account_id and m.random_id = o.random_id
         limit 1) m on true),
+    -- What was sent before is not asked again whether it may be.
+    rechecked as materialized (
+      select o.*, case when o.message_id is null then ${recheckOf(kinds)} end as forbidden from taken o),
     crossed as (
       update operations o set state = 'submitting', attempt_no = attempt_no + 1, attempt_token = t.token,
         owner = ${worker_id}, crossed_at = domain_now(), lease_until = real_now() + make_interval(secs => t.seconds),
         proof_message_id = coalesce(o.proof_message_id, t.message_id), proof_at = coalesce(o.proof_at, t.sent_at)
-      from taken t where o.id = t.id
+      from rechecked t where o.id = t.id
+        and t.forbidden is null -- guard: recheck
       returning o.id, t.account_id, o.proof_message_id, o.proof_at),
     raised as (
       update account_hosts h set writes = h.writes + 1
       where h.account_id in (select account_id from crossed)
       returning h.account_id, h.writes)
-    select g.id, raised.writes::text, crossed.proof_message_id::text as message_id, crossed.proof_at as sent_at, case
+    select g.id, raised.writes::text, crossed.proof_message_id::text as message_id, crossed.proof_at as sent_at,
+      r.forbidden, case
         when crossed.proof_message_id is not null then 'proven' -- guard: proven is not sent
         when crossed.id is not null then 'crossed'
         when not fit.current then 'behind'
-        when fit.account_id is not null and held.account_id is null then 'busy'
+        when fit.account_id is not null and held.account_id is null or r.forbidden = 'busy' then 'busy'
+        when r.forbidden is not null then 'forbidden'
         else 'no' end as status
     from given g left join crossed on crossed.id = g.id left join fit on fit.account_id = g.account_id
-      left join held on held.account_id = g.account_id left join raised on raised.account_id = g.account_id`
+      left join held on held.account_id = g.account_id left join raised on raised.account_id = g.account_id
+      left join rechecked r on r.id = g.id`
+}
+
+/** The re-checks that kinds bring, over the row `o`. */
+function recheckOf(kinds: OperationKinds): Sql {
+  let whole = sql`null`
+  for (const { kind, recheck } of kinds.values()) {
+    if (recheck) whole = sql`case when o.kind = ${kind} then ${recheck} else ${whole} end`
+  }
+  return whole
 }
 
 /** The account may act: it is ours, READY and live, and the platform does not ask to wait. */

@@ -1,12 +1,10 @@
 /** The key of an operation belongs to its workspace, whoever of it asks. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../../test/harness/ledger-rows.ts'
-import { startChatText } from '../../capabilities/messages/send.ts'
-import { addSuppression } from '../../capabilities/suppressions/suppressions.ts'
+import { sendMessage } from '../../capabilities/messages/send.ts'
 import type { Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import type { Session } from '../../platform/port.ts'
 import { enqueue, findOperation } from './enqueue.ts'
 import type { Held } from './leases.ts'
 
@@ -19,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => rows.close())
 
 const asked = (key: string) => ({
-  operation: { ...startChatText, kind: 'send_message' },
+  operation: sendMessage,
   key,
   fingerprint: Buffer.alloc(32),
 })
@@ -79,19 +77,5 @@ test('in a transaction of its caller it commits with that, or not at all', async
   await rows.db.transaction(async (tx) => void (await queue(by, key, tx)))
   expect(await findOperation(rows.db, rows.tenant.workspace_id, asked(key))).toMatchObject({
     state: 'queued',
-  })
-})
-
-test('the second part of a start is not sent to somebody who was suppressed since the first', async () => {
-  const { workspace_id } = rows.tenant
-  await rows.service.chat({ ...held, id: '4242', name: 'Noa' })
-  const id = await rows.operation(held, { kind: 'start_chat_text', chat_id: '4242' })
-  const target = { db: rows.db, account: held, session: {} as Session }
-  const operation = await rows.queued(id)
-  expect(await startChatText.prepare(target, operation)).toMatchObject({ kind: 'accepted' })
-  await addSuppression(rows.app, 'system', { workspace_id, username: 'person_4242' })
-  expect(await startChatText.prepare(target, operation)).toEqual({
-    kind: 'forbidden',
-    detail: 'identity_suppressed',
   })
 })

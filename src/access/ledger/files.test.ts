@@ -2,9 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../../../test/harness/database.ts'
+import type { App } from '../../app.ts'
 import { openDatabase } from '../../db/pool.ts'
 import { type Database, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
+import { loops } from '../loops.ts'
 import { chunkBytes, forgetFiles, readChunks, storeChunk } from './files.ts'
 
 const workspace_id = newId()
@@ -191,5 +193,37 @@ describe('forgetFiles', () => {
     let rest = 25 - both.reduce((sum, files) => sum + files)
     while (rest > 0) rest -= await forgetFiles(db)
     expect(await stored()).toEqual([])
+  })
+
+  test('the loop goes on while there is something to forget', async () => {
+    for (let at = 0; at < 31; at++) await storeFile({ minutes: 61 + at })
+    const loop = loops().find(({ name }) => name === 'forget-files')
+    const step = () => loop?.step({ db } as App, AbortSignal.timeout(60_000))
+    while (await step());
+    expect(await stored()).toEqual([])
+  })
+})
+
+describe('what a workspace has stored', () => {
+  const count = () =>
+    db.maybe(sql`select bytes::int from stored_bytes where workspace_id = ${workspace_id} and bytes > 0`)
+
+  test('is counted in and out, also where files of several workspaces go together', async () => {
+    const other = newId()
+    const bytes = randomBytes(1_000)
+    for (const n of [0, 1]) await storeChunk(db, { file_id: newId(), workspace_id, n, bytes })
+    await storeChunk(db, { file_id: newId(), workspace_id: other, n: 0, bytes })
+    expect(await db.rows(sql`select sum(bytes)::int as bytes from stored_bytes`)).toEqual([{ bytes: 3_000 }])
+    expect(await count()).toEqual({ bytes: 2_000 })
+    await db.run(sql`delete from file_chunks`)
+    expect(await count()).toBeUndefined()
+    expect(await db.rows(sql`select sum(bytes)::int as bytes from stored_bytes`)).toEqual([{ bytes: 0 }])
+  })
+
+  test('a chunk that was not stored is not counted', async () => {
+    const chunk = { file_id: newId(), workspace_id, n: 0, bytes: Buffer.from('12345') }
+    await storeChunk(db, chunk)
+    await expect(storeChunk(db, chunk)).rejects.toMatchObject({ code: '23505' })
+    expect(await count()).toEqual({ bytes: 5 })
   })
 })

@@ -1,10 +1,18 @@
 /** Attachments: stored in chunks while they arrive, deleted once their operation no longer needs them. */
+import type { App } from '../../app.ts'
 import { type Database, type Db, sql } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
 import { freeBuffer } from '../../lib/free-buffer.ts'
 
 export const chunkBytes = 256 * 1024
 /** How many files one call deletes: their thousand chunks take well below a statement's time limit. */
 const forgottenMax = 10
+/** What one workspace may have stored of files that are not sent yet: 1 GiB. */
+const storedBytesMax = sql`1073741824` // limit: stored bytes of a workspace
+/** The code of the trigger that counts them. */
+const tooMuchStored = 'PF429'
+/** Files go as they are sent, and those that nobody sends are looked for every minute. */
+const fullSeconds = 60
 
 export interface Chunk {
   readonly file_id: string
@@ -12,12 +20,25 @@ export interface Chunk {
   readonly bytes: Buffer
 }
 
-/** Its commit is not flushed to disk: nothing refers to the chunk before the operation's own commit, which is. */
+/**
+ * Its commit is not flushed to disk: nothing refers to the chunk before the operation's own commit, which is. Refused with
+ * 429 where its workspace has stored as much as it may.
+ */
 export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: string }): Promise<void> {
   const statement = sql`
     set local synchronous_commit = off;
+    set local parley.stored_bytes_max = ${storedBytesMax};
     copy file_chunks (file_id, n, workspace_id, bytes) from stdin (format binary)`
-  await oneOf(storingMax, () => db.copyIn(statement, [copyHead, rowOf(chunk), chunk.bytes, copyTail]))
+  const copy = () => db.copyIn(statement, [copyHead, rowOf(chunk), chunk.bytes, copyTail])
+  await oneOf(storingMax, copy).catch((cause) => {
+    if ((cause as { code?: unknown }).code !== tooMuchStored) throw cause
+    throw new ApiError('rate_limited', {
+      detail:
+        'The files of this workspace that wait to be sent take as much room as they may. Wait until some of them are sent.',
+      retry_after: fullSeconds,
+      cause,
+    })
+  })
 }
 
 /** The header of PostgreSQL's binary COPY: signature, flags, no extension. */
@@ -79,6 +100,15 @@ export async function* readChunks(db: Database, file_id: string): AsyncGenerator
     freeBuffer(copied)
   }
 }
+
+/** Deletes the file now, unless an operation may still need it. What cannot be deleted now is forgotten later. */
+export async function dropFile({ db, log }: Pick<App, 'db' | 'log'>, file_id: string): Promise<void> {
+  const dropped = db.run(sql`
+    delete from file_chunks where file_id = ${file_id} and not exists (
+      select from operations where file_id = ${file_id} and state in ('queued', 'submitting', 'ambiguous'))`)
+  await dropped.catch((err) => log.warn({ err, file_id }, 'a file that nobody needs could not be deleted'))
+}
+
 /**
  * Forgets files that nobody linked within an hour, and those whose operation needs them no more: it is final, or it
  * has been released or ambiguous for an hour. (What runs again brings its file again.) Returns how many files.

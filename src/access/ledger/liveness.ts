@@ -3,6 +3,7 @@ import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { Held } from './leases.ts'
+import { countWorkers } from './workers.ts'
 
 /** A session that answered or delivered something this recently is live. */
 export const liveSeconds = 90 // limit: live session
@@ -31,6 +32,17 @@ export async function requireReachable(app: App, account_id: string, flood: 429 
     from account_hosts h where account_id = ${account_id}`)
   if (!session?.live) throw new ApiError('session_unavailable')
   if (session.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: session.wait })
+}
+
+/**
+ * Whether anything can reach a platform at all: sending is not switched off, no worker owes a restored database anything, and
+ * not every worker is without its journal. An instance whose workers are starting counts as one that can.
+ */
+export async function canSend({ db, settings }: App): Promise<boolean> {
+  const { dispatch } = await settings.current()
+  if (!dispatch) return false
+  const workers = await countWorkers(db).catch(() => undefined)
+  return workers?.owing === 0 && (workers.driving > 0 || workers.without_journal === 0)
 }
 
 /** The session of the account is over or not yet caught up: what needs the platform is refused at once. */

@@ -51,7 +51,7 @@ async function listScanned({ text, values }: Sql): Promise<string[]> {
 }
 
 test('a batch that crosses looks operations and messages up by their keys', async () => {
-  expect(await listScanned(crossStatement(await rows.instance(), crossings))).toEqual([])
+  expect(await listScanned(crossStatement(rows.app.operations, await rows.instance(), crossings))).toEqual([])
 })
 
 test('a batch that settles looks operations up by their keys', async () => {

@@ -9,7 +9,7 @@ import { type Ending, settle } from './settle.ts'
 
 export interface QueuedOperation extends Operation {
   readonly queued_no: number
-  /** Whoever takes back what may have crossed changes it, so that a crossing that is still on its way does nothing. */
+  /** As it was read. `releaseNeverSent` changes it, so that a crossing whose answer was lost finds another if it comes late. */
   readonly attempt_token: string | null
 }
 

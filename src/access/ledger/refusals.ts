@@ -18,3 +18,8 @@ const refusalCodes: Record<PlatformRefusal, ErrorCode> = {
   needs_login: 'account_unavailable',
   restricted: 'account_unavailable',
 }
+
+/** The code of a refusal by its name, where it is one. */
+export function findRefusal(name: string): ErrorCode | undefined {
+  return Object.hasOwn(refusalCodes, name) ? refusalCodes[name as PlatformRefusal] : undefined
+}

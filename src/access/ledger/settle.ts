@@ -128,8 +128,8 @@ export interface Accepted {
 }
 
 /**
- * Completes, stores and counts. What is stored may be stored again without harm, so it also is where the row knew
- * already; what is counted is counted for the rows that changed only.
+ * Completes, stores and counts. `store` runs for every row, also for one that was completed before, because storing
+ * twice changes nothing. `count` runs only for the rows that changed.
  */
 export async function complete(
   tx: Tx,

@@ -6,7 +6,7 @@ import { ApiError } from '../../lib/errors.ts'
 import type { NewOperation } from '../../operation.ts'
 import type { Reply } from '../../route.ts'
 import { type Asked, enqueue, enqueued, findById, findOperation, waits, withdraw } from './enqueue.ts'
-import { findFloodWait } from './floods.ts'
+import { releasedError } from './released.ts'
 
 /** What differs between operations when the answer is no. */
 export interface StatusOverrides {
@@ -63,7 +63,7 @@ async function claim(
   } catch (cause) {
     // Two callers of one key in the same instant: the index of random ids may be the first to notice.
     if (isTaken(cause)) return undefined
-    // The row may be there, and a host may take it.
+    // The row may be there, and a worker may take it.
     if (isLost(cause)) throw new ApiError('outcome_ambiguous', { cause })
     throw cause
   }
@@ -82,7 +82,8 @@ async function giveUp(app: App, queued: Queued): Promise<Settled> {
   try {
     await withdraw(app, queued)
     const row = await findById(app.db, queued.id)
-    // The database crashed before it was flushed: what was never flushed was never submitted.
+    // The database crashed before it was flushed: what was never flushed was never submitted. Thrown without a cause, which
+    // tells it below from a database that did not answer.
     if (!row) throw new ApiError('store_unavailable')
     return row
   } catch (cause) {
@@ -100,7 +101,7 @@ async function first(app: App, row: Settled, overrides: StatusOverrides): Promis
     case 'refused':
       return { status: row.reply_status ?? 500, body: row.reply_body, headers }
     case 'released':
-      return refuse(await releasedError(app, row, overrides), headers)
+      return refuse(await releasedError(app, row, overrides.flood ?? 429), headers)
     case 'queued':
     case 'submitting':
     case 'ambiguous':
@@ -127,33 +128,4 @@ function repeat(row: Settled): Reply {
 function refuse({ status, code, message, retry_after }: ApiError, headers: Record<string, string>): Reply {
   const wait = retry_after === undefined ? {} : { 'Retry-After': String(retry_after) }
   return { status, body: { error: message, code }, headers: { ...headers, ...wait } }
-}
-
-/** Provably nothing happened; why, decides what the caller had better do. */
-async function releasedError(app: App, row: Settled, { flood = 429 }: StatusOverrides): Promise<ApiError> {
-  switch (row.detail ?? row.reason) {
-    case 'flood_wait': {
-      const retry_after = (await findFloodWait(app.db, row.account_id)) ?? 1
-      return new ApiError('flood_wait', { status: flood, retry_after })
-    }
-    case 'identity_suppressed':
-      return new ApiError('identity_suppressed')
-    case 'needs_login':
-    case 'restricted':
-      return new ApiError('account_unavailable', {
-        detail: 'The platform no longer lets this account in: it has to be connected again.',
-      })
-    case 'dispatch_off':
-      return new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
-    case 'withdrawn':
-    case 'expired':
-      return new ApiError('provider_unavailable', {
-        detail: 'The account did not get to it in time. Nothing was sent; the same key may be used again.',
-      })
-    default:
-      return new ApiError('session_unavailable', {
-        detail:
-          "The account's session is not live right now. Nothing was sent; the same key may be used again.",
-      })
-  }
 }

@@ -1,4 +1,4 @@
-/** What nobody speaks for any more: attempts whose worker is gone or silent, and operations that nobody took in time. */
+/** Ends what nobody works on any more: attempts whose worker is gone or silent, and operations that nobody took in time. */
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { attemptSeconds } from './crossing.ts'

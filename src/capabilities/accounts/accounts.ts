@@ -3,6 +3,7 @@
 import { type AccountUsage, listAccountUsage } from '../../access/ledger/account-usage.ts'
 import { accountsChanged, revokeLease } from '../../access/ledger/leases.ts'
 import { isLive } from '../../access/ledger/liveness.ts'
+import { hasWorker } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { newAccountId } from '../../lib/ids.ts'
@@ -28,18 +29,21 @@ interface NewAccount {
   readonly workspace_id: string
   readonly platform: string
   readonly name: string
+  /** For the demo, which has the account of the examples. */
+  readonly id?: string
 }
 
 const fields = sql`id, workspace_id, platform, name, status, status_reason, created_at`
 
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
-  const { workspace_id, platform, name } = wanted
+  const { workspace_id, platform, name, id = newAccountId() } = wanted
   requireName('An account has a name', name)
   await requireWorkspace(app.db, workspace_id)
   const account = await app.db.transaction(async (tx) => {
     const made = await tx.one<AccountRow>(sql`
-      insert into accounts (id, workspace_id, platform, name)
-      values (${newAccountId()}, ${workspace_id}, ${platform}, ${name}) returning ${fields}`)
+      insert into accounts (id, workspace_id, platform, name, status_reason)
+      select ${id}, ${workspace_id}::uuid, a.platform, ${name}, case when not ${hasWorker} then ${noWorker} end
+      from (select ${platform}::text as platform) a returning ${fields}`)
     await record(app, tx, actor, {
       action: 'account.created',
       target: made.id,
@@ -50,6 +54,45 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   })
   app.wake.signal(accountsChanged)
   return account
+}
+
+/** What an account is told to wait for while nobody could connect it. */
+export const noWorker = 'No worker that could drive it is running.'
+
+export interface Undriven {
+  readonly platform: string
+  readonly accounts: number
+}
+
+/**
+ * Writes down which accounts no worker could drive, and no longer which ones a worker could. Returns what is news: how many
+ * of each platform have lost theirs, and how many have one again.
+ */
+export async function noteUndriven(db: Db): Promise<{ lost: readonly Undriven[]; found: number }> {
+  const found = await db.run(sql`
+    update accounts a set status_reason = null
+    where status_reason = ${noWorker} and (status not in ('CONNECTING', 'READY') or ${hasWorker})`)
+  const lost = await db.rows<Undriven>(sql`
+    with lost as (
+      update accounts a set status_reason = ${noWorker}
+      where status in ('CONNECTING', 'READY') and status_reason is null and not ${hasWorker} returning platform)
+    select platform, count(*)::int as accounts from lost group by platform order by platform`)
+  return { lost, found }
+}
+
+export interface AccountCounts {
+  readonly status: Status
+  readonly accounts: number
+  /** Those of them that no worker could drive. */
+  readonly undriven: number
+}
+
+/** Of the whole instance, every status that an account has. */
+export function countAccounts(db: Db): Promise<AccountCounts[]> {
+  return db.rows<AccountCounts>(sql`
+    select status, count(*)::int as accounts,
+      (count(*) filter (where status in ('CONNECTING', 'READY') and not ${hasWorker}))::int as undriven
+    from accounts a group by status`)
 }
 
 interface AccountState extends AccountRow {

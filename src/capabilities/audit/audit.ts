@@ -70,6 +70,21 @@ function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffe
   )
 }
 
+interface Listed extends Omit<Row, 'hash' | 'detail'> {
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+/** The newest first. Without a workspace: of all of them, and of the instance. */
+export function listAudit(
+  db: Db,
+  { workspace_id, limit }: { workspace_id?: string | undefined; limit: number },
+): Promise<Listed[]> {
+  const own = workspace_id === undefined ? sql`true` : sql`workspace_id = ${workspace_id}`
+  return db.rows<Listed>(sql`
+    select seq, at, actor, action, target, workspace_id, detail::jsonb as detail from audit
+    where ${own} order by seq desc limit ${limit}`)
+}
+
 interface Verdict {
   readonly ok: boolean
   readonly rows: number

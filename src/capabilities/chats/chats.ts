@@ -200,7 +200,7 @@ export function emptyStage(
     order by last_message_at desc, chosen.chat_id desc`)
 }
 
-export interface LastMessage extends AccountKey {
+interface LastMessage extends AccountKey {
   readonly chat_id: ChatNumber
   readonly id: string
   readonly text: string

@@ -85,8 +85,12 @@ async function requireValue(
 }
 
 /** Adds a column at the end, with its options in this order. */
-export async function addColumn(tx: Tx, workspace_id: string, column: NewColumn): Promise<string> {
-  const id = newId()
+export async function addColumn(
+  tx: Tx,
+  workspace_id: string,
+  column: NewColumn,
+  id: string = newId(),
+): Promise<string> {
   const { name, type, options = [] } = column
   await tx.run(sql`
     insert into columns (id, workspace_id, name, type, position)

@@ -4,7 +4,7 @@ import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { pageText, type Row } from '../../lib/page.ts'
-import { prefixTerms, toTsquery } from '../../lib/tokens.ts'
+import { prefixPhrases, toTsquery } from '../../lib/tokens.ts'
 
 interface ContactQuery {
   readonly account_id?: string | undefined
@@ -41,7 +41,7 @@ export function contactPage(
   { after = start, limit, q }: { after?: Position | undefined; limit: number; q?: string | undefined },
 ): Sql {
   const [name, provider_id, account_id] = after
-  const words = q === undefined ? [] : prefixTerms(q).map((term) => toTsquery(term))
+  const words = q === undefined ? [] : prefixPhrases(q).map((phrase) => toTsquery(phrase))
   const matching = q === undefined ? sql`` : sql`and c.name_tokens @@ ${words.join(' & ')}::tsquery`
   return sql`
     select row_to_json(item)::text as item, p.sort_name, p.provider_id, p.account_id

@@ -31,17 +31,6 @@ export async function withKnownPhone(db: Db, { account_id }: AccountKey, person:
   return { ...person, phone: known?.phone ?? null }
 }
 
-/** What is known of the person of a private chat, for the suppression list. */
-export async function findIdentity(
-  db: Db,
-  { account_id }: AccountKey,
-  id: string,
-): Promise<{ id: string; username: string | null; phone: string | null }> {
-  const known = await db.maybe<{ username: string | null; phone: string | null }>(sql`
-    select username, phone from contacts where account_id = ${account_id} and provider_id = ${id}`)
-  return { id, username: known?.username ?? null, phone: known?.phone ?? null }
-}
-
 /** Throws 503 where the table is missing: what ends with a contact is not begun without it. */
 export async function requireContacts(db: Db): Promise<void> {
   await db.run(sql`select from contacts limit 0`)

@@ -75,7 +75,7 @@ function event<T extends EventType, D extends z.ZodType>(
     .meta({ id, description })
 }
 
-/** Every type of event, and only those. */
+/** Every type of event, and only those. The rest of this file follows from it. */
 const events = {
   'message.received': event('MessageReceivedEvent', 'message.received', {
     data: aboutMessage,
@@ -99,27 +99,17 @@ const events = {
   }),
 } satisfies Record<EventType, z.ZodType>
 
-const names = {
-  'message.received': 'MessageReceivedEvent',
-  'message.edited': 'MessageEditedEvent',
-  'message.deleted': 'MessageDeletedEvent',
-  'pipeline.moved': 'PipelineMovedEvent',
-  'campaign.replied': 'CampaignRepliedEvent',
-} as const satisfies Record<EventType, string>
+type EventShape = (typeof events)[EventType]
 
 export const eventOut = z
-  .discriminatedUnion('type', [
-    events['message.received'],
-    events['message.edited'],
-    events['message.deleted'],
-    events['pipeline.moved'],
-    events['campaign.replied'],
-  ])
+  .discriminatedUnion('type', eventTypes.map((type) => events[type]) as [EventShape, ...EventShape[]])
   .meta({
     id: 'Event',
     description: 'Something that happened in the workspace. `type` says what, and so what `data` is.',
     discriminator: {
       propertyName: 'type',
-      mapping: Object.fromEntries(eventTypes.map((type) => [type, `#/components/schemas/${names[type]}`])),
+      mapping: Object.fromEntries(
+        eventTypes.map((type) => [type, `#/components/schemas/${events[type].meta()?.id}`]),
+      ),
     },
   })

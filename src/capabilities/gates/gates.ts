@@ -101,7 +101,7 @@ export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: bo
     await record(app, tx, actor, { action: on ? 'dispatch.on' : 'dispatch.off', target: 'instance' })
 }
 
-export interface DispatchStatus {
+interface DispatchStatus {
   readonly dispatch: boolean
   /** Workers that found the database restored and have not put back what their journals know. Nothing is sent meanwhile. */
   readonly owing: readonly { readonly id: string; readonly beat_at: Date }[]

@@ -143,7 +143,10 @@ interface Completeness {
   readonly newest_at: Date | null
 }
 
-/** Whether the store holds everything the platform ever had for these accounts, and since when it holds something. */
+/**
+ * Whether the store has everything that the platform ever had for these accounts, and the times of its oldest and newest
+ * message. Usually it has not: only recent history is fetched by itself (`worker/sync.ts`), older pages when asked for.
+ */
 export function listCompleteness(db: Db, account_ids: readonly string[]): Promise<Completeness[]> {
   return db.rows<Completeness>(sql`
     select a.id as account_id, coalesce(s.phase = 'done', false)

@@ -1,5 +1,6 @@
 /** Who a key is, and what it can do right now. */
 import { listEligibleAccounts } from '../../access/accounts.ts'
+import { canSend } from '../../access/ledger/liveness.ts'
 import { isCapable } from '../../access/perform.ts'
 import type { App } from '../../app.ts'
 import { type Caller, contractVersion, type Scope } from '../../contract.ts'
@@ -15,8 +16,9 @@ interface Me {
 }
 
 export async function describeCaller(app: App, caller: Caller): Promise<Me> {
-  const [settings, accounts, workspace] = await Promise.all([
+  const [settings, sending, accounts, workspace] = await Promise.all([
     app.settings.current(),
+    canSend(app),
     listEligibleAccounts(app, caller),
     app.db.one<Me['workspace']>(sql`select id, name from workspaces where id = ${caller.workspace_id}`),
   ])
@@ -27,7 +29,10 @@ export async function describeCaller(app: App, caller: Caller): Promise<Me> {
     key: { name, prefix, scopes: caller.scopes },
     accounts,
     capabilities: Object.fromEntries(
-      app.routes.map((route) => [route.name, isCapable(settings, caller, route)]),
+      app.routes.map((route) => {
+        const possible = route.effect !== 'platform' || sending
+        return [route.name, possible && isCapable(settings, caller, route)]
+      }),
     ),
     contract_version: contractVersion,
   }

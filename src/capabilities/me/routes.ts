@@ -43,7 +43,8 @@ export const routes: readonly Route[] = [
     summary: 'Who this key is',
     description:
       'The workspace, the key with its scopes, the accounts it may use, and for every operation whether ' +
-      'gates, scopes and allowlists let this key perform it right now.',
+      'gates, scopes and allowlists let this key perform it right now. What acts on a platform is false while ' +
+      'nothing can be sent: sending is switched off, or no worker may write down what it sends.',
     scopes: ['read'],
     effect: 'read',
     response: me,

@@ -342,4 +342,22 @@ describe('POST /chats/start', () => {
     })
     expect(accepted('Nice to meet you')).toHaveLength(1)
   })
+
+  test('409 for a first text that met a flood wait, once the person has asked to be left alone', async () => {
+    const { person_id } = workplace.sandbox.world.addPerson({ name: 'Rui', username: 'rui_left_alone' })
+    await workplace.service.open('extended')
+    const again = () => start('rui_left_alone', { text: 'May I write to you?' }, 'rui')
+    fault('send', 'flood_wait', { seconds: 1 })
+    expect(await again()).toMatchObject({ status: 429, body: { code: 'flood_wait' } })
+    await workplace.db.run(sql`
+      insert into suppressions (workspace_id, kind, value, source)
+      values (${tenant.workspace_id}, 'platform_id', ${String(person_id)}, 'opt_out')`)
+    const told = await until('the flood is over', 30_000, async () => {
+      const reply = await again()
+      return reply.status !== 429 && reply
+    })
+    expect(told).toMatchObject({ status: 409, body: { code: 'identity_suppressed' } })
+    expect(await again()).toMatchObject({ status: 409, body: { code: 'identity_suppressed' } })
+    expect(accepted('May I write to you?')).toEqual([])
+  })
 })

@@ -4,23 +4,20 @@ import { countSent } from '../../access/ledger/account-usage.ts'
 import { readChunks } from '../../access/ledger/files.ts'
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
-import type { Tx } from '../../db/sql.ts'
+import type { Sql, Tx } from '../../db/sql.ts'
 import { type ChatId, chatIdOf, chatNumber } from '../../lib/shapes.ts'
 import {
   type Completion,
-  type Forbidden,
   type NewOperation,
   type Operation,
   type OperationKind,
   operationKind,
   requireChatOf,
-  type Target,
 } from '../../operation.ts'
 import type { Sent, UploadedFile } from '../../platform/port.ts'
 import type { FormFile } from '../../route.ts'
 import { noteLastMessages, requireChat } from '../chats/chats.ts'
-import { findIdentity } from '../contacts/contacts.ts'
-import { findSuppressed } from '../suppressions/suppressions.ts'
+import { forbiddenBySuppression } from '../suppressions/suppressions.ts'
 import { type SentRow, storeSentMessages } from './sent-messages.ts'
 
 const file = z.object({ file_name: z.string(), media_type: z.string(), size: z.number() })
@@ -50,22 +47,19 @@ export function wantText(account_id: string, chat_id: ChatId, text: string): New
   return { account_id, chat_id: chatNumber(chat_id), payload: stored }
 }
 
-/** `check` says no before the boundary, each time it is about to be sent. */
-function sendKind(kind: string, check?: Check): OperationKind {
+function sendKind(kind: string, more: { readonly recheck?: Sql } = {}): OperationKind {
   return operationKind<Payload, UploadedFile | null, Sent>({
+    ...more,
     kind,
     found_in_history: true,
     forgettable: false,
     payload,
     answer: z.object({ message_id: z.string(), at: z.string() }),
     asks: ({ file_id }) => file_id !== null,
-    async prepare(target, operation) {
+    async prepare({ db, session }, operation) {
       const { file_id } = operation
       const { file } = operation.payload
-      const forbidden = await check?.(target, operation)
-      if (forbidden) return forbidden
       if (file_id === null || !file) return { kind: 'accepted', value: null }
-      const { db, session } = target
       return session.upload({ ...file, chunks: requireWhole(readChunks(db, file_id), file.size) })
     },
     submit: (session, operation, uploaded) => {
@@ -88,8 +82,10 @@ function sendKind(kind: string, check?: Check): OperationKind {
 }
 
 export const sendMessage = sendKind('send_message')
-/** The first message of a chat that was just opened. The person may have been suppressed since. */
-export const startChatText = sendKind('start_chat_text', requireUnsuppressed)
+/** The first message of a chat that was just opened. The person may have been suppressed since, also much later. */
+export const startChatText = sendKind('start_chat_text', {
+  recheck: forbiddenBySuppression, // guard: suppression in the second half
+})
 export const operations: readonly OperationKind[] = [sendMessage, startChatText]
 
 /** Throws if chunks are missing, so that no partial file is sent. */
@@ -115,19 +111,7 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
   }
 }
 
-type Check = (target: Target, operation: Operation<Payload>) => Promise<Forbidden | undefined>
-
-/** What opening the chat has checked holds for its first message, too, also where it is sent much later. */
-async function requireUnsuppressed(
-  { db, account }: Target,
-  operation: Operation<Payload>,
-): Promise<Forbidden | undefined> {
-  const known = await findIdentity(db, account, requireChatOf(operation))
-  const suppressed = await findSuppressed(db, account.workspace_id, known) // guard: suppression in the second half
-  return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : undefined
-}
-
-/** The messages as they are, whoever tells of them: the answer, or later the platform's own update. */
+/** Stores what was sent. The platform's own update about it may come before this or after. */
 async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
   const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
     const { account_id, workspace_id, random_id, payload } = operation

@@ -133,6 +133,6 @@ function unknownBecause(reason: string | null): string {
     case 'restored':
       return 'The database was restored from an older copy, and a journal knows that it may have been submitted.'
     default:
-      return 'The connection to the platform broke before its answer came.'
+      return 'The connection broke before the answer came, or what the platform answered does not tell whether it was accepted.'
   }
 }

@@ -1,17 +1,17 @@
 /** The part of a text around what was looked for, as it was written. Pure. */
-import { standsAt, type Term, type Token, tokenise } from '../../lib/tokens.ts'
+import { type Phrase, standsAt, type Token, tokenise } from '../../lib/tokens.ts'
 
 /** Characters, the marks where it was cut included. */
 export const excerptMax = 200
 export const contextMax = 4000
-/** So much of the text before the match is shown. */
+/** How many characters before the match are shown. */
 const lead = 60
 
-export function excerptOf(text: string, terms: readonly Term[]): string {
+export function excerptOf(text: string, phrases: readonly Phrase[]): string {
   const whole = text.normalize('NFC')
   const characters = [...whole]
   if (characters.length <= excerptMax) return text
-  const match = firstMatch(tokenise(whole), terms)
+  const match = firstMatch(tokenise(whole), phrases)
   const at = match === undefined ? 0 : [...whole.slice(0, match)].length
   const room = excerptMax - 2
   // At the end of the text there is more room before the match.
@@ -21,9 +21,9 @@ export function excerptOf(text: string, terms: readonly Term[]): string {
   return `${start > 0 ? '…' : ''}${shown}${end < characters.length ? '…' : ''}`
 }
 
-/** Where the first of the terms begins. */
-function firstMatch(tokens: readonly Token[], terms: readonly Term[]): number | undefined {
-  return tokens.find((_, at) => terms.some((term) => standsAt(tokens, at, term)))?.start
+/** Where the first of the phrases begins. */
+function firstMatch(tokens: readonly Token[], phrases: readonly Phrase[]): number | undefined {
+  return tokens.find((_, at) => phrases.some((phrase) => standsAt(tokens, at, phrase)))?.start
 }
 
 const space = /\s/u
@@ -50,7 +50,7 @@ function whole(characters: readonly string[], from: number): number {
   return at
 }
 
-export interface Line {
+interface Line {
   readonly chat_name: string
   readonly is_sender: boolean
   readonly timestamp: string

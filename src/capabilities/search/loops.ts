@@ -32,7 +32,9 @@ function countLag(app: App): void {
     help: 'Messages that are not in the search index yet. No more than 100,000 are counted.',
     registers: [app.metrics],
     async collect() {
-      this.set(await countPending(app.db, 100_000))
+      this.remove()
+      const pending = await countPending(app.db, 100_000).catch(() => undefined)
+      if (pending !== undefined) this.set(pending)
     },
   })
 }

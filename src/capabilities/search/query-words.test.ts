@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Term, tokenise, toTsquery, toTsvector } from '../../lib/tokens.ts'
+import { type Phrase, tokenise, toTsquery, toTsvector } from '../../lib/tokens.ts'
 import { parseQuery } from './query-words.ts'
 
 describe('parseQuery', () => {
   const spelled = (text: string) => {
-    const spell = (term: Term) => term.map(({ word, prefix }) => word + (prefix ? '*' : '')).join(' ')
+    const spell = (phrase: Phrase) => phrase.map(({ word, prefix }) => word + (prefix ? '*' : '')).join(' ')
     const { all, none } = parseQuery(text)
     return [all.map(spell), none.map(spell)]
   }
@@ -30,8 +30,8 @@ describe('parseQuery', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, more) => {
         const { all, none } = parseQuery(`${text} ${more}`)
-        for (const term of [...all, ...none]) {
-          expect(toTsquery(term)).toMatch(/^\(?'[^'\\]+'(:\*)?( <-> '[^'\\]+'(:\*)?)*\)?$/)
+        for (const phrase of [...all, ...none]) {
+          expect(toTsquery(phrase)).toMatch(/^\(?'[^'\\]+'(:\*)?( <-> '[^'\\]+'(:\*)?)*\)?$/)
         }
         expect(toTsvector(tokenise(text))).toMatch(/^('[^'\\]+':[\d,]+( |$))*$/)
       }),

@@ -1,7 +1,7 @@
 /** The language of `query`, `keywords` and `people`: all words, "a phrase", -not, and the last word as the beginning of one. */
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
-import { prefixTerms, type Term, termOf, toTsquery } from '../../lib/tokens.ts'
+import { type Phrase, phraseOf, prefixPhrases, toTsquery } from '../../lib/tokens.ts'
 import type { Words } from './index/search-index.ts'
 
 /** Words, or pairs of characters in scripts without spaces, that one search may have. */
@@ -19,9 +19,9 @@ export function readWords({
     throw refusal('query must have a word to look for: it has only exclusions or punctuation.')
   }
   const any = keywords.map((keyword) => {
-    const terms = parseQuery(keyword.replaceAll(/["“”„«»-]/gu, ' ')).all
-    if (terms.length === 0) throw refusal(`keywords has no word in ${quote(keyword)}.`)
-    return terms
+    const phrases = parseQuery(keyword.replaceAll(/["“”„«»-]/gu, ' ')).all
+    if (phrases.length === 0) throw refusal(`keywords has no word in ${quote(keyword)}.`)
+    return phrases
   })
   if ([...all, ...none, ...any.flat()].flat().length > wordsMax) {
     throw refusal(`query and keywords must have at most ${wordsMax} words together.`)
@@ -32,9 +32,9 @@ export function readWords({
 /** Any of the names, all words of each as beginnings of words, in the syntax of `tsquery`. */
 export function readNames(people: readonly string[]): string {
   const names = people.map((name) => {
-    const terms = prefixTerms(name)
-    if (terms.length === 0) throw refusal(`people has no word in ${quote(name)}.`)
-    return `(${terms.map((term) => toTsquery(term)).join(' & ')})`
+    const phrases = prefixPhrases(name)
+    if (phrases.length === 0) throw refusal(`people has no word in ${quote(name)}.`)
+    return `(${phrases.map((phrase) => toTsquery(phrase)).join(' & ')})`
   })
   return names.join(' | ')
 }
@@ -43,9 +43,9 @@ function refusal(detail: string): ApiError {
   return new ApiError('invalid_request', { detail })
 }
 
-export interface Query {
-  readonly all: readonly Term[]
-  readonly none: readonly Term[]
+interface Query {
+  readonly all: readonly Phrase[]
+  readonly none: readonly Phrase[]
 }
 
 interface Piece {
@@ -58,16 +58,17 @@ interface Piece {
 export function parseQuery(text: string): Query {
   const pieces = split(text)
   const last = pieces.findLastIndex(
-    ({ text: word, quoted, excluded }) => !quoted && !excluded && termOf(word, { prefix: false }).length > 0,
+    ({ text: word, quoted, excluded }) =>
+      !quoted && !excluded && phraseOf(word, { prefix: false }).length > 0,
   )
-  const terms = pieces.map(({ text: words, excluded }, at) => ({
-    term: termOf(words, { prefix: at === last }),
+  const phrases = pieces.map(({ text: words, excluded }, at) => ({
+    phrase: phraseOf(words, { prefix: at === last }),
     excluded,
   }))
-  const some = terms.filter(({ term }) => term.length > 0)
+  const some = phrases.filter(({ phrase }) => phrase.length > 0)
   return {
-    all: some.filter(({ excluded }) => !excluded).map(({ term }) => term),
-    none: some.filter(({ excluded }) => excluded).map(({ term }) => term),
+    all: some.filter(({ excluded }) => !excluded).map(({ phrase }) => phrase),
+    none: some.filter(({ excluded }) => excluded).map(({ phrase }) => phrase),
   }
 }
 

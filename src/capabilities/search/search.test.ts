@@ -542,14 +542,14 @@ describe('excerpts', () => {
   open()
 
   const filler = 'lorem ipsum dolor sit amet '.repeat(30)
-  const term = (word: string) => [[{ word, prefix: false }]]
+  const phrases = (word: string) => [[{ word, prefix: false }]]
 
   test('a short text is shown whole, as it was written', () => {
-    expect(excerptOf('Ça va ?\n Très BIEN', term('va'))).toBe('Ça va ?\n Très BIEN')
+    expect(excerptOf('Ça va ?\n Très BIEN', phrases('va'))).toBe('Ça va ?\n Très BIEN')
   })
 
   test('around the first match, in whole words, with its accents', () => {
-    const excerpt = excerptOf(`${filler}the CRÈME brûlée ${filler}`, term('creme'))
+    const excerpt = excerptOf(`${filler}the CRÈME brûlée ${filler}`, phrases('creme'))
     expect(excerpt).toMatch(/^….*the CRÈME brûlée.*…$/)
     expect([...excerpt].length).toBeLessThanOrEqual(excerptMax)
     expect(
@@ -562,8 +562,8 @@ describe('excerpts', () => {
   })
 
   test('at the beginning and at the end', () => {
-    expect(excerptOf(`needle ${filler}`, term('needle'))).toMatch(/^needle .*[a-z]…$/)
-    const last = excerptOf(`${filler}needle`, term('needle'))
+    expect(excerptOf(`needle ${filler}`, phrases('needle'))).toMatch(/^needle .*[a-z]…$/)
+    const last = excerptOf(`${filler}needle`, phrases('needle'))
     expect(last).toMatch(/^….* needle$/)
     expect([...last].length).toBeGreaterThan(excerptMax - 20)
   })
@@ -576,7 +576,7 @@ describe('excerpts', () => {
         fc.array(piece, { maxLength: 300 }),
         (before, after) => {
           const text = `${before.join('')} needle ${after.join('')}`
-          const excerpt = excerptOf(text, term('needle'))
+          const excerpt = excerptOf(text, phrases('needle'))
           expect([...excerpt].length).toBeLessThanOrEqual(excerptMax)
           expect(excerpt).toContain('needle')
           expect(excerpt.isWellFormed()).toBe(true)

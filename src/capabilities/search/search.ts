@@ -18,7 +18,7 @@ import {
 import { readNames, readWords } from './query-words.ts'
 import { findNamed, type Message, type Place, readMessages, readTimeRange } from './stored-messages.ts'
 
-export interface SearchRequest {
+interface SearchRequest {
   readonly query?: string | undefined
   readonly chat_id?: ChatId | undefined
   readonly limit: number
@@ -32,13 +32,13 @@ export interface SearchRequest {
 
 /** Matches are counted up to this; one more tells that there are more. */
 const countMax = 1000
-/** People with a name whose messages are searched, in each account: the most recently active. */
+/** People of an account that have one of the names: with more, the most recently active are searched, which is not complete. */
 const peopleMax = 200
 /** Where no times are given. */
 const always = { from: Date.UTC(0, 0), until: Date.UTC(9999, 11, 31) }
 
 /** What of a request can be refused without looking at any account. */
-export interface CheckedSearch {
+interface CheckedSearch {
   readonly words: Words
   readonly names: string | undefined
   readonly after: After | undefined
@@ -162,7 +162,7 @@ function keyOf({ account_id, chat_id, id, sent_at }: Message): MessageKey {
   return { account_id, chat_id, id, at: sent_at.getTime() }
 }
 
-/** No account of ours is a mailbox. */
+/** The accounts to search. None of them is a mailbox, so `email` leaves none. */
 async function accountsOf(
   app: App,
   accounts: readonly Account[],
@@ -192,12 +192,12 @@ async function findPeople(app: App, { account_ids }: Place, query: string): Prom
 }
 
 function answer(page: readonly Message[], accounts: readonly Account[], words: Words) {
-  const terms = [...words.all, ...words.any.flat()]
+  const phrases = [...words.all, ...words.any.flat()]
   const shown = page.map((message) => ({
     account_id: message.account_id,
     chat_id: `${chatPrefix}${message.chat_id}`,
     message_id: message.id,
-    excerpt: excerptOf(message.text, terms),
+    excerpt: excerptOf(message.text, phrases),
     is_sender: message.is_sender,
     timestamp: message.sent_at.toISOString(),
     chat_name: message.chat_name,

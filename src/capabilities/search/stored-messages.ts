@@ -34,7 +34,7 @@ export function readMessages(db: Db, keys: readonly MessageKey[]): Promise<Messa
         and m.deleted_at is null offset 0) m`)
 }
 
-export interface TimeRange {
+interface TimeRange {
   /** From `from` until before `until`, in milliseconds since 1970. */
   readonly from: number
   readonly until: number

@@ -1,7 +1,7 @@
 /** Whom a workspace never writes to first. */
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
-import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
@@ -36,6 +36,18 @@ export async function findSuppressed(
   } catch (cause) {
     throw new ApiError('suppression_unavailable', { cause })
   }
+}
+
+/**
+ * The re-check at the boundary for an operation in a private chat, whose row is `o`. Whoever adds to the list waits for
+ * crossings under way, and crossings that come meanwhile ask again: after an entry has committed, nothing crosses to
+ * that person.
+ */
+export const forbiddenBySuppression: Sql = sql`forbidden_by_suppression(o.workspace_id, o.account_id, o.chat_id)`
+
+/** The last thing before the commit, so that crossings wait for no more than that. */
+function lockList(tx: Tx, workspace_id: string): void {
+  tx.atCommit(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`) // guard: entries wait for crossings
 }
 
 interface Suppression extends Entry {
@@ -120,6 +132,7 @@ async function insert(
   entries: readonly (Entry & { readonly evidence: object })[],
   source: Suppression['source'],
 ): Promise<number> {
+  lockList(tx, workspace_id)
   return tx.run(sql`
     insert into suppressions (workspace_id, kind, value, source, evidence)
     select ${workspace_id}, kind, value, ${source}, evidence
@@ -280,4 +293,5 @@ export function noteOptOuts(
       ${evidence}::jsonb[]) with ordinality as entry (value, evidence, place)
     order by value, place
     on conflict do nothing`)
+  lockList(tx, workspace_id)
 }

@@ -3,6 +3,7 @@
  * list. Moving the clock is not among them; it belongs to whoever owns the clock.
  */
 import { z } from 'zod'
+import { exampleAccountId, examplePerson } from '../../lib/examples.ts'
 import { time } from '../../lib/shapes.ts'
 import { lengthOf } from '../../lib/text.ts'
 import { type ControlOperation, operation } from '../control-operation.ts'
@@ -35,7 +36,8 @@ const journalEntry = z.strictObject({
   at: z.iso.datetime(),
 })
 
-const account = 'acc_7Kq2mPz9Lx4TnB1cWd8e'
+const account = exampleAccountId
+const person = examplePerson.person_id
 const at = '2026-11-02T09:30:00.000Z'
 
 export const controlOperations: readonly ControlOperation<World>[] = [
@@ -65,7 +67,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     response: z.strictObject({ person_id }),
     example: {
       request: { username: 'mara_lind', name: 'Mara Lind', behaviour: 'replies', delay_seconds: 5 },
-      response: { person_id: 1002 },
+      response: { person_id: 1042 },
     },
     handle: (world, { body }) => ({ person_id: world.addPerson(body).person_id }),
   }),
@@ -86,7 +88,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
     example: {
-      request: { account_id: account, person_id: 1002, text: 'Is this still available?' },
+      request: { account_id: account, person_id: person, text: 'Is this still available?' },
       response: { message_id: 17 },
     },
     handle: (world, { body: { at: when, ...writing } }) => ({
@@ -108,7 +110,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     query: null,
     response: z.strictObject({ chat_id: z.int().negative() }),
     example: {
-      request: { account_id: account, name: 'Founders breakfast', members: [1002] },
+      request: { account_id: account, name: 'Founders breakfast', members: [person] },
       response: { chat_id: -1 },
     },
     handle: (world, { body }) => ({ chat_id: world.addGroup(body) }),
@@ -123,7 +125,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     query: null,
     response: z.strictObject({ up_to_message_id: z.int().nonnegative() }),
     example: {
-      request: { account_id: account, person_id: 1002 },
+      request: { account_id: account, person_id: person },
       response: { up_to_message_id: 16 },
     },
     handle: (world, { body: { up_to_message_id: last, ...by } }) => {
@@ -141,7 +143,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
     example: {
-      request: { account_id: account, person_id: 1002, message_id: 17, text: 'Is it still available?' },
+      request: { account_id: account, person_id: person, message_id: 17, text: 'Is it still available?' },
       response: { message_id: 17 },
     },
     handle: (world, { body }) => {
@@ -160,7 +162,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     query: null,
     response: z.strictObject({ message_id: z.int().positive() }),
     example: {
-      request: { account_id: account, person_id: 1002, message_id: 17 },
+      request: { account_id: account, person_id: person, message_id: 17 },
       response: { message_id: 17 },
     },
     handle: (world, { body }) => {

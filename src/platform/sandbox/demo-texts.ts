@@ -107,6 +107,13 @@ export const conversations: readonly (readonly Line[])[] = [
   ],
 ]
 
+/** What the examples of the reference read, search and answer. */
+export const exampleConversation: readonly Line[] = [
+  { text: 'Hello! I saw two lamps in your window yesterday, a green one and a blue one.' },
+  { ours: true, text: 'Good eye, they came in on Monday. Which of them do you like better?' },
+  { text: 'Is the blue one still available?' },
+]
+
 export const news: readonly string[] = [
   'Quick question: does the price include onboarding?',
   'We talked about it internally and we like it. What are the next steps?',

@@ -1,6 +1,7 @@
 /** The people of the demo: who they are, what they said in the past, and who goes on writing. */
+import { examplePerson } from '../../lib/examples.ts'
 import type { DemoPeople } from '../module.ts'
-import { conversations, firstNames, lastNames, news } from './demo-texts.ts'
+import { conversations, exampleConversation, firstNames, lastNames, news } from './demo-texts.ts'
 import { type Behaviour, draw } from './people.ts'
 import { writeMessage } from './person-acts.ts'
 import type { World } from './world.ts'
@@ -18,7 +19,8 @@ const behaviours: readonly Behaviour[] = [
 
 export function demoPeople(world: World): DemoPeople {
   return {
-    addPeople: (count) => Array.from({ length: count }, (_, at) => addPerson(world, at)),
+    addPeople: (count) =>
+      Array.from({ length: count }, (_, at) => (at === 0 && addExample(world)) || addPerson(world, at)),
     addAccount({ account_id, name }, people) {
       world.addAccount({ account_id, name: `${name} at Demo` })
       for (const person_id of people) converse(world, account_id, person_id)
@@ -26,6 +28,13 @@ export function demoPeople(world: World): DemoPeople {
     },
     keepTalking: () => keepTalking(world),
   }
+}
+
+/** Undefined where an earlier attempt has made them, which was killed before the demo was complete. */
+function addExample(world: World): number | undefined {
+  const { person_id, ...named } = examplePerson
+  if (world.state.people.has(person_id)) return undefined
+  return world.addPerson({ ...named, behaviour: 'replies', delay_seconds: 4 }, person_id).person_id
 }
 
 function addPerson(world: World, at: number): number {
@@ -50,7 +59,8 @@ function addPerson(world: World, at: number): number {
 function converse(world: World, account_id: string, person_id: number): void {
   const random = (n: number) => draw(world.seed + person_id, n)
   const lines = conversations[Math.floor(random(0) * conversations.length)] ?? []
-  const said = lines.slice(0, 2 + Math.floor(random(1) * (lines.length - 1)))
+  const some = lines.slice(0, 2 + Math.floor(random(1) * (lines.length - 1)))
+  const said = person_id === examplePerson.person_id ? exampleConversation : some
   const ended = world.clock.now().getTime() - Math.floor(random(2) ** 3 * 60 * 86_400_000) - 60_000
   const gapMs = 20 * 60_000 + Math.floor(random(3) * 8 * 3_600_000)
   for (const [at, { ours, text }] of said.entries()) {

@@ -1,4 +1,4 @@
-/** Everything that can happen in the world, as it is logged. `state.ts` says what each entry changes. */
+/** Everything that can happen in the world, as it is logged. `apply.ts` says what each entry changes. */
 import type { Attachment } from '../port.ts'
 import type { Fault } from './faults.ts'
 import type { WorldPerson } from './people.ts'

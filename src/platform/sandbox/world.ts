@@ -109,9 +109,9 @@ export class World {
     return this.clock.now().toISOString()
   }
 
-  addPerson(given: NewPerson): WorldPerson {
+  addPerson(given: NewPerson, person_id = this.state.last_person_id + 1): WorldPerson {
     if (given.username !== undefined) this.#requireFreeUsername(given.username)
-    const person = makePerson(this.state.last_person_id + 1, given)
+    const person = makePerson(person_id, given)
     this.commit({ entry: 'person', person })
     return person
   }

@@ -1,11 +1,11 @@
-/** What a message has to be. Decided by the message itself where no segment has it yet. */
-import { standsIn, type Term, tokenise } from '../../../lib/tokens.ts'
+/** What a search asks of a message. Pending messages, which no segment has, are checked against it one by one. */
+import { type Phrase, standsIn, tokenise } from '../../../lib/tokens.ts'
 
 export interface Words {
-  readonly all: readonly Term[]
-  readonly none: readonly Term[]
-  /** Any of these, each with all its terms. */
-  readonly any: readonly (readonly Term[])[]
+  readonly all: readonly Phrase[]
+  readonly none: readonly Phrase[]
+  /** At least one of these keywords, each with all its phrases. */
+  readonly any: readonly (readonly Phrase[])[]
 }
 
 export interface Condition {
@@ -19,7 +19,7 @@ export interface Condition {
   readonly until: number
 }
 
-/** As much of a message as decides. */
+/** What of a message the condition is about. */
 export interface Candidate {
   readonly account_id: string
   readonly chat_id: string
@@ -39,11 +39,11 @@ export function isMatch({ words, people, chat_id, from, until }: Condition, mess
     return false
   }
   const tokens = tokenise(message.text)
-  const has = (term: Term) => standsIn(tokens, term)
+  const has = (phrase: Phrase) => standsIn(tokens, phrase)
   return (
     words.all.every(has) &&
     !words.none.some(has) &&
-    (words.any.length === 0 || words.any.some((terms) => terms.every(has)))
+    (words.any.length === 0 || words.any.some((phrases) => phrases.every(has)))
   )
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { evaluate, type ListsRead, type StoredList } from './evaluate.ts'
 import { encodeList, stride } from './posting-lists.ts'
-import { type IndexQuery, nameOfRange, type Phrase } from './terms.ts'
+import { type IndexQuery, nameOfRange, type TermPhrase } from './terms.ts'
 
 const encodeDocIds = (docIds: ArrayLike<number>) => encodeList(docIds, { positions: false })
 const encodeOccurrences = (occurrences: ArrayLike<number>) => encodeList(occurrences, { positions: true })
@@ -22,7 +22,7 @@ function cut({ bytes, length }: StoredList, read: number): StoredList {
 }
 
 const range = (term: string) => ({ low: term, high: term })
-const phrase = (...terms: string[]): Phrase => terms.map(range)
+const phrase = (...terms: string[]): TermPhrase => terms.map(range)
 
 function listsOf(lists: Readonly<Record<string, readonly StoredList[]>>): ListsRead {
   return new Map(Object.entries(lists).map(([term, some]) => [nameOfRange(range(term)), some]))

@@ -11,7 +11,7 @@ import {
   select,
   unite,
 } from './posting-lists.ts'
-import { type IndexQuery, nameOfRange, type Phrase } from './terms.ts'
+import { type IndexQuery, nameOfRange, type TermPhrase } from './terms.ts'
 
 /** A posting list as it was read: whole, or its beginning. */
 export interface StoredList {
@@ -23,7 +23,7 @@ export interface StoredList {
 /** By the name of a range the lists of its terms. */
 export type ListsRead = ReadonlyMap<string, readonly StoredList[]>
 
-export interface Evaluated {
+interface Evaluated {
   readonly docIds: DocIds
   /** Every match below this docId is known. Infinity: every match. */
   readonly horizon: number
@@ -31,9 +31,10 @@ export interface Evaluated {
 
 export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluated {
   let horizon = Infinity
-  const match = (phrase: Phrase): DocIds => {
-    const places = phrase.map((range) => lists.get(nameOfRange(range)) ?? [])
-    const matched = places.length === 1 ? matchTerms(places.flat()) : matchPhrase(places.map(unitePlaces))
+  const match = (phrase: TermPhrase): DocIds => {
+    const ofTerms = phrase.map((range) => lists.get(nameOfRange(range)) ?? [])
+    const matched =
+      ofTerms.length === 1 ? matchTerms(ofTerms.flat()) : matchPhrase(ofTerms.map(uniteOccurrences))
     horizon = Math.min(horizon, matched.horizon)
     return matched.docIds
   }
@@ -82,7 +83,7 @@ function matchPhrase(lists: readonly StoredList[]): Evaluated {
 }
 
 /** The lists of terms that begin alike as one, as far as all of them are known. */
-function unitePlaces(lists: readonly StoredList[]): StoredList {
+function uniteOccurrences(lists: readonly StoredList[]): StoredList {
   const [first = { bytes: new Uint8Array(), length: 0 }] = lists
   if (lists.length <= 1) return first
   const decoded = lists.map(({ bytes }) => decodeOccurrences(bytes))

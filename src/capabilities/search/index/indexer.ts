@@ -11,7 +11,7 @@ export interface Document extends DocKey {
   readonly text: string
 }
 
-/** Four times the longest message. */
+/** Characters of a message that are indexed: four times as many as a caller can send. */
 const textMax = 16_384
 
 /** By term: docIds, or occurrences where the term has positions. */

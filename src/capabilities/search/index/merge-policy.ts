@@ -1,9 +1,9 @@
 /** Which segments of an account are worth a merge. Pure. */
 import type { Segment } from './segment-writer.ts'
 
-/** This many segments of about the same size become one: of the same power of it in messages. */
+/** This many segments of one tier become one. A tier has segments of 1 to 3 messages, of 4 to 15, of 16 to 63, and so on. */
 const tierSize = 4
-/** No more are merged at once from one tier, however many have come together. */
+/** At most this many segments of a tier are merged at once, however many there are. */
 const tierMergeMax = 16
 /** Merge everything once 1,000 entries, and one in a hundred, are tombstones: below that, leaving them out costs less. */
 const tombstonesLeast = 1000
@@ -12,7 +12,7 @@ const tombstonesOneIn = 100
 const quietSegments = 3
 const quietOneIn = 8
 
-export interface MergeState {
+interface MergeState {
   readonly tombstones: number
   /** Nothing is pending in the account. */
   readonly isQuiet: boolean

@@ -34,7 +34,7 @@ export async function findMergeable(
   return undefined
 }
 
-export interface MergeOptions {
+interface MergeOptions {
   /** Everything, whether it is worth it or not. */
   readonly force?: boolean
   /** A large account takes minutes: at the signal the merge is given up, and nothing has changed. */

@@ -38,7 +38,7 @@ export async function countPending(db: Db, most: number): Promise<number> {
   return count
 }
 
-export type PendingMessage = Candidate & { readonly id: string }
+type PendingMessage = Candidate & { readonly id: string }
 
 /** The newest pending messages of each account, at most `each`. */
 export function readPending(db: Db, account_ids: readonly string[], each: number): Promise<PendingMessage[]> {

@@ -7,7 +7,7 @@
 /** In order, each once. */
 export type DocIds = Uint32Array<ArrayBuffer>
 /** In order, each as `docId * stride + position`: words of a phrase are then one apart. Positions stay below 4,096. */
-export type Occurrences = Float64Array<ArrayBuffer>
+type Occurrences = Float64Array<ArrayBuffer>
 export const stride = 8192
 
 export function docIdOf(occurrence: number): number {
@@ -39,7 +39,7 @@ export function encodeList(entries: ArrayLike<number>, { positions }: { position
 /** What was cut off in the middle of a number is left out. */
 function decodeNumbers(bytes: Uint8Array): DocIds {
   let count = 0
-  // Without a branch: it would go either way at random.
+  // Without a branch, because the processor could not predict it.
   for (let at = 0; at < bytes.length; at++) count += ((bytes[at] as number) >> 7) ^ 1
   const numbers = new Uint32Array(count)
   let at = 0
@@ -118,7 +118,7 @@ export class OccurrenceReader {
   }
 }
 
-/** Of several lists in order one in order, in time that hardly grows with how many they are. */
+/** Merges sorted lists into one, in pairs, so that the time hardly grows with their number. */
 export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
   if (lists.length <= 1) return lists[0] ?? new Float64Array()
   const half = lists.length >>> 1

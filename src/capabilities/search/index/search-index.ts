@@ -26,7 +26,7 @@ export interface Wanted {
   readonly count: number
 }
 
-export interface Matches {
+interface Matches {
   /** The newest, in order. */
   readonly page: readonly MessageKey[]
   /** How many there are, exact up to the count that was wanted. */
@@ -35,7 +35,7 @@ export interface Matches {
   readonly complete: boolean
 }
 
-/** Pending messages of each account that a search reads, one by one. */
+/** Pending messages of each account that a search checks, one by one. Where more are pending, it is not complete. */
 const pendingMax = 500
 
 /** In a snapshot every message is either pending or in one segment, and no segment is merged away meanwhile. */
@@ -73,7 +73,7 @@ function countDocs(found: readonly SegmentMatches[]): number {
   return found.reduce((sum, { docIds }) => sum + docIds.length, 0)
 }
 
-/** No search reads more parts of a posting list: 8 MB of each. */
+/** No search reads more parts of a posting list, 8 MB of each. Where that is not enough, it is not complete. */
 const partsMax = 4096
 
 /** Reads so much of the posting lists that the newest matches are known, and how many there are. */
@@ -117,7 +117,7 @@ async function findIndexed(
   }
 }
 
-/** How much of each list should do if what is searched for is common. */
+/** How many parts of each list are read at first. Where what is searched for is common, that should be enough. */
 function firstParts(queries: ReadonlyMap<string, IndexQuery>): number {
   const [{ must, mustNot } = { must: [], mustNot: [] }] = queries.values()
   const phrases = [...must.flat(2), ...mustNot]

@@ -13,7 +13,7 @@ import type { ListsRead, StoredList } from './evaluate.ts'
 import { format, partBytes } from './segment-writer.ts'
 import { nameOfRange, type TermRange } from './terms.ts'
 
-export interface Times {
+interface Times {
   /** From `from` until before `until`, in milliseconds since 1970. */
   readonly from: number
   readonly until: number
@@ -29,7 +29,7 @@ export interface SegmentRead {
   readonly lists: ListsRead
 }
 
-export type AccountRange = TermRange & { readonly account_id: string }
+type AccountRange = TermRange & { readonly account_id: string }
 
 interface Row extends Omit<SegmentRead, 'lists'> {
   readonly place: number
@@ -92,7 +92,7 @@ export async function readTombstones(
   return new Map([...accounts].map(([id, versions]) => [id, new Set(versions.map(nameOfVersion))]))
 }
 
-export interface DocRange {
+interface DocRange {
   readonly from: number
   /** Not included. */
   readonly until: number
@@ -121,7 +121,7 @@ async function countSince(db: Db, segment_id: string, at: number): Promise<numbe
   return row.part * keysInPart + count
 }
 
-export interface DocPlace {
+interface DocPlace {
   readonly segment_id: string
   readonly docId: number
 }

@@ -1,5 +1,5 @@
 /** The terms that posting lists are stored under, and the query that a condition becomes. */
-import type { Term as Words } from '../../../lib/tokens.ts'
+import type { Phrase } from '../../../lib/tokens.ts'
 import type { Condition } from './condition.ts'
 
 /**
@@ -37,30 +37,30 @@ export function nameOfRange({ low, high }: TermRange): string {
   return `${low} ${high}`
 }
 
-/** Terms that stand one after another. A single one is looked up without positions. */
-export type Phrase = readonly TermRange[]
+/** A phrase as it is looked up: its terms, one after another. A single one is looked up without positions. */
+export type TermPhrase = readonly TermRange[]
 
 export interface IndexQuery {
   /** A document must match each of these: all phrases of one of the alternatives. */
-  readonly must: readonly (readonly (readonly Phrase[])[])[]
-  readonly mustNot: readonly Phrase[]
+  readonly must: readonly (readonly (readonly TermPhrase[])[])[]
+  readonly mustNot: readonly TermPhrase[]
 }
 
 export function toIndexQuery(account_id: string, { words, people, chat_id }: Condition): IndexQuery {
   return {
     must: [
-      ...words.all.map((term) => [[phraseOf(term)]]),
-      ...(words.any.length > 0 ? [words.any.map((terms) => terms.map(phraseOf))] : []),
+      ...words.all.map((phrase) => [[toTerms(phrase)]]),
+      ...(words.any.length > 0 ? [words.any.map((phrases) => phrases.map(toTerms))] : []),
       ...(people ? [[...(people.get(account_id) ?? [])].flatMap(phrasesOfPerson)] : []),
       ...(chat_id === undefined ? [] : [[[[exactly(chatTerm(chat_id))]]]]),
     ],
-    mustNot: words.none.map(phraseOf),
+    mustNot: words.none.map(toTerms),
   }
 }
 
-function phraseOf(words: Words): Phrase {
-  return words.map(({ word, prefix }) => {
-    const term = words.length === 1 ? word : positionTerm(word)
+function toTerms(phrase: Phrase): TermPhrase {
+  return phrase.map(({ word, prefix }) => {
+    const term = phrase.length === 1 ? word : positionTerm(word)
     return prefix ? { low: term, high: term + lastTerm } : exactly(term)
   })
 }
@@ -70,7 +70,7 @@ function exactly(term: string): TermRange {
 }
 
 /** A person's private chat has the person's number. A chat may write as well: a channel in its group. */
-function phrasesOfPerson(id: string): Phrase[][] {
+function phrasesOfPerson(id: string): TermPhrase[][] {
   return [[[exactly(chatTerm(id))]], [[exactly(senderTerm(id))]]]
 }
 

@@ -1,0 +1,75 @@
+/**
+ * What can be said against a form before its file has come, so that no byte of a file is stored that nobody may send. The
+ * usual checks run afterwards, in their order, and decide what the caller is told.
+ */
+import type { z } from 'zod'
+import type { App } from '../app.ts'
+import type { Caller, Needs } from '../contract.ts'
+import { ApiError } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import { parse } from '../lib/parse.ts'
+import type { Call, FormFile, Route } from '../route.ts'
+import { listEligibleAccounts, requireAccount } from './accounts.ts'
+import { readIdempotencyKey } from './idempotency.ts'
+import { findOperation } from './ledger/enqueue.ts'
+import { requireReachable } from './ledger/liveness.ts'
+
+interface Begun {
+  readonly params: never
+  readonly query: never
+  /** Those that came before the file. */
+  readonly fields: object
+  readonly idempotency_keys: readonly string[]
+}
+
+/** Why the file that follows is not to be stored; undefined where nothing is known against it. */
+export async function refuseEarly(
+  app: App,
+  route: Route,
+  caller: Caller,
+  begun: Begun,
+): Promise<ApiError | undefined> {
+  try {
+    await requireSendable(app, route, caller, begun)
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+}
+
+async function requireSendable(app: App, route: Route, caller: Caller, begun: Begun): Promise<void> {
+  if (route.effect !== 'platform') return
+  const { params, query, fields, idempotency_keys } = begun
+  const form = route.form as unknown as z.ZodObject
+  const body = parse(form.partial(), fields) as never
+  const { account_id } = body as { account_id?: string }
+  const needs: Needs = route.variant?.({ query, body }) ?? route
+  const key = readIdempotencyKey(idempotency_keys)
+  // Without an account so far the key may turn out to be optional.
+  if (account_id !== undefined && needs.idempotency === 'required' && key === undefined) {
+    throw new ApiError('idempotency_key_required')
+  }
+  const asked = { operation: route.operation, key, fingerprint: Buffer.alloc(0) }
+  const known = await findOperation(app.db, caller.workspace_id, asked)
+  // A repeat is answered from its row, another payload is refused: neither needs the file, only its hash.
+  if (known && known.state !== 'released') throw new ApiError('operation_in_progress')
+  if (account_id === undefined) return
+  const accounts = [requireAccount(await listEligibleAccounts(app, caller), account_id)]
+  const whole = form.safeParse({ ...fields, attachment: unread })
+  // A field that is required is still to come.
+  if (!whole.success) return
+  const call: Call<never, never, never, never> = {
+    caller,
+    params,
+    query,
+    body: whole.data as never,
+    checked: undefined as never,
+    accounts,
+  }
+  const wanted = await route.handle(app, call)
+  await requireReachable(app, wanted.account_id, route.flood)
+}
+
+/** Stands for the file while nothing is known of it. */
+const unread: FormFile = { file_id: newId(), file_name: 'file', media_type: '', size: 0, sha256: '' }

@@ -1,0 +1,55 @@
+/** What a first start leaves in the data directory when it is killed, and when two come at once. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { endProcesses, spawnParley, until } from '../../test/harness/process.ts'
+import { layOut } from './embedded-cluster.ts'
+
+const directories: string[] = []
+afterAll(async () => {
+  await endProcesses()
+  for (const directory of directories) await rm(directory, { recursive: true, force: true, maxRetries: 10 })
+})
+
+async function makeDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'parley-cluster-'))
+  directories.push(directory)
+  return directory
+}
+
+/** Drafts of clusters and of secrets. */
+async function drafts(directory: string): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => /\.[0-9a-f]{8}(\.|$)/.test(name))
+}
+
+test('what a kill during initdb leaves, a password among it, is removed at the next start', async () => {
+  const directory = await makeDirectory()
+  const killed = spawnParley(['gate', 'list', '--data-dir', directory])
+  const left = await until('the password is written for initdb', 30_000, async () =>
+    (await drafts(directory)).find((name) => name.endsWith('.password')),
+  )
+  killed.signal('SIGKILL')
+  await killed.exit()
+  const password = await readFile(join(directory, 'postgres.password'), 'utf8')
+  expect(await readFile(join(directory, left), 'utf8')).toBe(password)
+  // Killed a moment earlier it leaves the draft of a secret, and of a cluster that nothing fills any more.
+  await writeFile(join(directory, 'postgres.password.0123abcd'), password)
+  await writeFile(join(directory, 'secret.0123abcd'), 'a secret')
+  await mkdir(join(directory, 'postgres.0123abcd', 'base'), { recursive: true })
+  await writeFile(join(directory, 'postgres.conf.mine'), 'not ours')
+
+  await layOut(directory)
+  expect(await drafts(directory)).toEqual([])
+  expect(await readdir(directory)).toEqual(
+    expect.arrayContaining(['postgres', 'postgres.password', 'postgres.conf.mine']),
+  )
+})
+
+test('of two first starts at once both go on with the cluster that won', async () => {
+  const directory = await makeDirectory()
+  const [one, other] = await Promise.all([layOut(directory), layOut(directory)])
+  expect(one).toEqual(other)
+  expect(await drafts(directory)).toEqual([])
+  expect(await readFile(join(directory, 'postgres', 'PG_VERSION'), 'utf8')).toMatch(/^\d+/)
+})

@@ -1,0 +1,115 @@
+/**
+ * Figures of the whole instance, which every process tells alike: what an operator wants to be woken for. They are read from
+ * the database when somebody asks, and left out while it does not answer.
+ */
+import { Gauge } from 'prom-client'
+import {
+  ages,
+  type FileFigures,
+  type LedgerFigures,
+  readFileFigures,
+  readLedgerFigures,
+} from '../access/ledger/figures.ts'
+import { countWorkers, type WorkerCounts } from '../access/ledger/workers.ts'
+import type { App } from '../app.ts'
+import { type AccountCounts, countAccounts, statuses } from '../capabilities/accounts/accounts.ts'
+import { together } from '../lib/together.ts'
+
+interface Figures {
+  readonly dispatch: boolean
+  readonly ledger: LedgerFigures
+  readonly files: FileFigures
+  readonly accounts: readonly AccountCounts[]
+  readonly workers: WorkerCounts
+}
+
+type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
+
+interface Shown {
+  readonly name: string
+  readonly help: string
+  readonly labelNames?: readonly string[]
+  readonly samples: (figures: Figures) => Samples
+}
+
+const shown: readonly Shown[] = [
+  {
+    name: 'parley_dispatch_enabled',
+    help: 'Whether anything may be sent: 1, or 0 after `parley dispatch off`. Of the whole instance.',
+    samples: ({ dispatch }) => [[{}, dispatch ? 1 : 0]],
+  },
+  {
+    name: 'parley_operations_ambiguous',
+    help: 'Operations whose outcome nobody knows or has noted, by age: below an hour, a day, a week, older. At most 10,000 are counted. Of the whole instance.',
+    labelNames: ['age'],
+    samples: ({ ledger }) => ages.map((age) => [{ age }, ledger.ambiguous[age]]),
+  },
+  {
+    name: 'parley_operations_queued',
+    help: 'Operations that wait for a worker. Of the whole instance.',
+    samples: ({ ledger }) => [[{}, ledger.queued]],
+  },
+  {
+    name: 'parley_operations_queued_oldest_seconds',
+    help: 'How long the oldest operation has waited for a worker; 0 when none waits. Of the whole instance.',
+    samples: ({ ledger }) => [[{}, ledger.queued_seconds ?? 0]],
+  },
+  {
+    name: 'parley_files_waiting',
+    help: 'Attachments whose bytes are stored, because they are not sent or not forgotten yet. At most 10,000 are counted. Of the whole instance.',
+    samples: ({ files }) => [[{}, files.files]],
+  },
+  {
+    name: 'parley_files_waiting_oldest_seconds',
+    help: 'How long the oldest of these attachments has been stored; 0 when there is none. Of the whole instance.',
+    samples: ({ files }) => [[{}, files.seconds ?? 0]],
+  },
+  {
+    name: 'parley_account_status',
+    help: 'Accounts by their status. Of the whole instance.',
+    labelNames: ['status'],
+    samples: ({ accounts }) =>
+      statuses.map((status) => [{ status }, accounts.find((row) => row.status === status)?.accounts ?? 0]),
+  },
+  {
+    name: 'parley_accounts_without_worker',
+    help: 'Accounts that no worker could drive: none reaches their platform, or none there can write its journal. Of the whole instance.',
+    samples: ({ accounts }) => [[{}, accounts.reduce((sum, { undriven }) => sum + undriven, 0)]],
+  },
+  {
+    name: 'parley_workers',
+    help: 'Workers: driving, alive without a journal to write to, or owing a restored database what their journals know (nothing is sent meanwhile). Of the whole instance.',
+    labelNames: ['state'],
+    samples: ({ workers }) => Object.entries(workers).map(([state, count]) => [{ state }, count]),
+  },
+]
+
+export function showInstance(app: App): void {
+  const read = together(() => readFigures(app).catch(() => undefined))
+  for (const { name, help, labelNames = [], samples } of shown) {
+    new Gauge({
+      name,
+      help,
+      labelNames: [...labelNames],
+      registers: [app.metrics],
+      async collect() {
+        const figures = await read()
+        this.reset()
+        // Without labels `reset` leaves a zero behind, which would look like a figure.
+        if (!figures && labelNames.length === 0) this.remove()
+        for (const [labels, value] of figures ? samples(figures) : []) this.set(labels, value)
+      },
+    })
+  }
+}
+
+async function readFigures({ db, settings }: App): Promise<Figures> {
+  const [{ dispatch }, ledger, files, accounts, workers] = await Promise.all([
+    settings.current(),
+    readLedgerFigures(db),
+    readFileFigures(db),
+    countAccounts(db),
+    countWorkers(db),
+  ])
+  return { dispatch, ledger, files, accounts, workers }
+}

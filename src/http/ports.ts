@@ -1,0 +1,47 @@
+/** The ports of a process: what a person is told about one that cannot be had, and trying them before anything is made. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import { Refusal } from '../lib/errors.ts'
+
+export interface Place {
+  readonly host: string
+  readonly port: number
+  /** What the two are called where a person sets them. */
+  readonly names?: { readonly host: string; readonly port: string }
+}
+
+const ownNames = { host: 'PARLEY_HOST', port: '--port' }
+
+/** Takes all of them and lets them go again: a port that is taken is told at once, not after a database was set up. */
+export async function tryPorts(places: readonly Place[]): Promise<void> {
+  const held: Server[] = []
+  try {
+    for (const place of places) held.push(await hold(place))
+  } finally {
+    await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))))
+  }
+}
+
+async function hold(place: Place): Promise<Server> {
+  const server = createServer((socket) => socket.destroy())
+  try {
+    server.listen({ host: place.host, port: place.port })
+    await once(server, 'listening')
+    return server
+  } catch (error) {
+    throw explainPort(error, place)
+  }
+}
+
+/** The sentence for a port that cannot be had; any other error stays what it is. */
+export function explainPort(error: unknown, { host, port, names = ownNames }: Place): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') return new Refusal(`Port ${port} is taken. Choose another with ${names.port}.`)
+  if (code === 'EACCES') {
+    return new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return new Refusal(`${names.host} names no address of this machine: ${host}.`)
+  }
+  return error
+}

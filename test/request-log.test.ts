@@ -1,0 +1,153 @@
+/** One line of the log for every request, which says enough to find out what happened to whom, and no secret. */
+import { randomUUID } from 'node:crypto'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { probes } from './harness/probes.ts'
+import { until } from './harness/process.ts'
+import type { Tenant } from './harness/service.ts'
+import { openWorkplace, type Workplace } from './harness/worker.ts'
+
+let workplace: Workplace
+let tenant: Tenant
+beforeAll(async () => {
+  workplace = await openWorkplace({ routes: probes })
+  tenant = await workplace.service.tenant()
+})
+afterAll(() => workplace.close())
+
+interface Line {
+  readonly level: string
+  readonly msg: string
+  readonly request_id?: string
+  readonly client_request_id?: string
+  readonly operation?: string
+  readonly status?: number
+  readonly code?: string
+  readonly operation_id?: string
+}
+
+const lines = (): Line[] => workplace.service.log.map((line) => JSON.parse(line))
+
+/** The line of one request, which is written once its answer is sent. */
+function lineOf(request_id: string | null): Promise<Line> {
+  return until(`the request ${request_id} is written down`, 10_000, () =>
+    lines().find((line) => line.msg === 'request' && line.request_id === request_id),
+  )
+}
+
+function send(body: unknown, idempotency_key: string, headers: Readonly<Record<string, string>> = {}) {
+  return workplace.service.post('/messages', {
+    key: tenant.key,
+    body,
+    headers: { 'idempotency-key': idempotency_key, ...headers },
+  })
+}
+
+describe('a request that was refused', () => {
+  test.each([
+    ['a wrong key', '/me', { authorization: 'Bearer nothing' }, 401, 'invalid_key'],
+    ['an unknown address', '/nothing', {}, 404, 'not_found'],
+    ['a query that is not known', '/me?x=1', {}, 400, 'invalid_request'],
+    ['a malformed address', '/chats/%zz', {}, 400, 'invalid_request'],
+  ])('names the code of %s', async (_, path, headers, status, code) => {
+    const given = { authorization: `Bearer ${tenant.key}`, ...headers }
+    const response = await fetch(`${workplace.service.url}/api/v1${path}`, { headers: given })
+    await response.text()
+    expect(response.status).toBe(status)
+    expect(await lineOf(response.headers.get('x-request-id'))).toMatchObject({ level: 'info', status, code })
+  })
+
+  test('names the code of a body that is too large, while it is still being sent', async () => {
+    const { status, headers } = await send({ text: 'x'.repeat(3 << 20) }, randomUUID())
+    expect(status).toBe(413)
+    expect(await lineOf(headers.get('x-request-id'))).toMatchObject({ status, code: 'payload_too_large' })
+  })
+
+  test('names the code of what is not even HTTP', async () => {
+    const { hostname, port } = new URL(workplace.service.url)
+    const answer = await new Promise<string>((resolve) => {
+      let heard = ''
+      const socket = connect(Number(port), hostname, () => socket.write('NOT HTTP AT ALL\r\n\r\n'))
+      socket.on('data', (bytes) => {
+        heard += bytes
+      })
+      socket.on('close', () => resolve(heard))
+    })
+    const [, request_id = ''] = /x-request-id: (\S+)/i.exec(answer) ?? []
+    expect(await lineOf(request_id)).toMatchObject({ status: 400, code: 'invalid_request' })
+  })
+})
+
+describe('a request about an operation', () => {
+  let account_id: string
+  let chat_id: string
+  beforeAll(async () => {
+    await workplace.work()
+    account_id = await workplace.connected(tenant)
+    const person = workplace.person()
+    workplace.write(account_id, person, 'hello')
+    await workplace.untilStored(account_id, 1)
+    chat_id = `platform:chat:${person}`
+  })
+
+  test('names it, and the code where it was refused', async () => {
+    const text = 'Good morning'
+    const sent = await send({ account_id, chat_id, text }, 'first')
+    const operation_id = sent.headers.get('x-operation-id')
+    expect(operation_id).toBe(sent.body.operation_id)
+    const line = await lineOf(sent.headers.get('x-request-id'))
+    expect(line).toMatchObject({ status: 200, operation: 'send_message', operation_id })
+    expect(line.code).toBeUndefined()
+
+    workplace.fault({ on: 'send', fault: 'flood_wait', seconds: 60, times: 1, account_id })
+    const flooded = await send({ account_id, chat_id, text }, 'second')
+    expect(flooded).toMatchObject({ status: 503, body: { code: 'flood_wait' } })
+    expect(await lineOf(flooded.headers.get('x-request-id'))).toMatchObject({
+      status: 503,
+      code: 'flood_wait',
+      operation_id: flooded.headers.get('x-operation-id'),
+    })
+  })
+})
+
+describe('X-Request-Id of the caller', () => {
+  const ask = async (id: string) => {
+    const { headers } = await workplace.service.get('/me', {
+      key: tenant.key,
+      headers: { 'x-request-id': id },
+    })
+    return { answered: headers.get('x-request-id'), line: await lineOf(headers.get('x-request-id')) }
+  }
+
+  test.each(['0199a1f0-0000-7000-8000-000000000001', 'trace.7:span-12_a', 'x'.repeat(128)])(
+    'is written down beside ours: %s',
+    async (id) => {
+      const { answered, line } = await ask(id)
+      expect(answered).not.toBe(id)
+      expect(line.client_request_id).toBe(id)
+    },
+  )
+
+  test.each(['has a space', '{"a":1}', 'x'.repeat(129), '+49 170 1234567', 'ünïcode', 'a,b'])(
+    'is left out where it has another form: %s',
+    async (id) => {
+      expect((await ask(Buffer.from(id).toString('latin1'))).line.client_request_id).toBeUndefined()
+    },
+  )
+
+  test('is left out where it holds a key', async () => {
+    expect((await ask(tenant.key)).line.client_request_id).toBeUndefined()
+    expect(workplace.service.log.join()).not.toContain(tenant.key)
+  })
+})
+
+describe('a probe', () => {
+  test('is not written down at the usual level', async () => {
+    const { url, log } = workplace.service
+    for (const path of ['/healthz', '/readyz', '/nothing']) await (await fetch(url + path)).text()
+    await until('the last of them is written down', 10_000, () =>
+      log.some((line) => line.includes('"/nothing"')),
+    )
+    expect(log.filter((line) => line.includes('"/healthz"') || line.includes('"/readyz"'))).toEqual([])
+  })
+})

@@ -1,0 +1,165 @@
+/** README's several processes, typed as they stand there, and what a supervisor and a balancer see of one. */
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { noWorker } from '../src/capabilities/accounts/accounts.ts'
+import { version } from '../src/lib/version.ts'
+import { copyDatabase, type TestDatabase } from './harness/database.ts'
+import { endProcesses, type Parley, runParley, spawnParley, until } from './harness/process.ts'
+import { testSecret } from './harness/worker.ts'
+
+let directory: string
+let database: TestDatabase
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'parley-several-'))
+  database = await copyDatabase()
+})
+afterAll(async () => {
+  await endProcesses()
+  await database.drop()
+  await rm(directory, { recursive: true, force: true })
+})
+
+/** The commands of a section's blocks, each on one line. */
+async function commandsOf(heading: string): Promise<string[]> {
+  const readme = await readFile(join(import.meta.dirname, '..', 'README.md'), 'utf8')
+  const [, section = ''] = readme.split(`\n## ${heading}\n`)
+  const [own = ''] = section.split('\n## ')
+  const blocks = [...own.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+  return blocks.flatMap((block) =>
+    block
+      .replaceAll(/\\\n\s*/g, '')
+      .trim()
+      .split('\n'),
+  )
+}
+
+/** As a shell splits it; the command itself is not run. */
+function wordsOf(command: string): string[] {
+  const { stdout } = spawnSync('sh', ['-c', `printf '%s\\0' ${command}`], { encoding: 'utf8' })
+  return stdout.split('\0').slice(0, -1)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** What a curl line would ask for. */
+function ask([, ...words]: readonly string[]): Promise<Response> {
+  const url = words.find((word) => word.startsWith('http')) ?? ''
+  const after = (flag: string) => words.filter((_, at) => words[at - 1] === flag)
+  const headers = after('-H').map((header) => header.split(/: (.*)/s).slice(0, 2) as [string, string])
+  const [body] = after('-d')
+  return fetch(url, { headers, ...(body !== undefined && { method: 'POST', body }) })
+}
+
+test('README: several processes send after its own lines', async () => {
+  const commands = await commandsOf('Your own PostgreSQL, several processes')
+  const env: Record<string, string> = {}
+  const meant = new Map<string, string>()
+  for (const port of ['8080', '8081', '8082', '8090']) meant.set(port, String(await freePort()))
+  const fill = (text: string) =>
+    text.replaceAll(/\b(80[89]\d|[A-Z]+_(?:ID|KEY))\b/g, (word) => meant.get(word) ?? word)
+  const flags = (args: readonly string[]) => [
+    ...args,
+    '--data-dir',
+    join(directory, args[0] === 'sandbox' ? 'sandbox' : 'data'),
+  ]
+  let sent: unknown
+  for (const command of commands) {
+    const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? []
+    const words = wordsOf(fill(command.replace(/ &$/, '')))
+    if (name) env[name] = name === 'DATABASE_URL' ? database.url : fill(value ?? '')
+    else if (command.endsWith(' &')) await spawnParley(flags(words.slice(2)), env).ready()
+    else if (words[0] === 'npx') await note(words)
+    else if (words[0] === 'curl') sent = await accepted(words)
+    else throw new Error(`This test does not know what to do with ${command}.`)
+  }
+  expect(commands.length).toBeGreaterThan(12)
+  expect(sent).toMatchObject({ ok: true, message_id: expect.any(String) })
+
+  /** Runs a verb, and keeps the id or key that it prints for the lines below. */
+  async function note(words: readonly string[]): Promise<void> {
+    const { code, stdout, stderr } = await runParley(flags(words.slice(2)), env)
+    expect([words, code, stderr]).toEqual([words, 0, ''])
+    const [, id] = /^id +(\S+)$/m.exec(stdout) ?? []
+    const [, key] = /^key +(\S+)$/m.exec(stdout) ?? []
+    if (id) meant.set(`${words[2]?.toUpperCase()}_ID`, id)
+    if (key) meant.set('API_KEY', key)
+    if (words[2] === 'account') expect(stdout).not.toContain(noWorker)
+  }
+
+  /** The account is connected within moments, as README says. */
+  async function accepted(words: readonly string[]): Promise<unknown> {
+    const body = await until(`${words.join(' ')} succeeds`, 30_000, async () => {
+      const response = await ask(words)
+      const text = await response.text()
+      if (response.status !== 200 && response.status !== 403 && response.status !== 503) throw new Error(text)
+      return response.status === 200 && JSON.parse(text)
+    })
+    if (body.chat) meant.set('CHAT_ID', body.chat.id)
+    return body
+  }
+}, 120_000)
+
+describe('a process', () => {
+  let own: TestDatabase
+  beforeAll(async () => {
+    own = await copyDatabase()
+  })
+  afterAll(async () => {
+    await endProcesses()
+    await own.drop()
+  })
+  const env = () => ({ DATABASE_URL: own.url, PARLEY_SECRET: testSecret })
+  const run = (role: string, more: Readonly<Record<string, string>> = {}): Parley =>
+    spawnParley([role, '--port', '0', '--data-dir', join(directory, 'own')], { ...env(), ...more })
+
+  test('names the version in the first line of its log', async () => {
+    const parley = run('serve')
+    await parley.ready()
+    const [first = ''] = parley.stdout().split('\n')
+    expect(JSON.parse(first)).toMatchObject({ msg: 'starting', version, role: 'serve' })
+    parley.signal('SIGINT')
+    expect(await parley.exit()).toMatchObject({ code: 0 })
+  })
+
+  test('503 from /readyz for as long as it drains, while requests are answered', async () => {
+    const parley = run('serve', { PARLEY_DRAIN_SECONDS: '5' })
+    const url = await parley.ready()
+    expect((await fetch(`${url}/readyz`)).status).toBe(200)
+    parley.signal('SIGTERM')
+    const ready = await until('it says that it is about to stop', 30_000, async () => {
+      const response = await fetch(`${url}/readyz`)
+      return response.status === 503 && response.json()
+    })
+    expect(ready).toMatchObject({ checks: { process: 'stopping', database: 'ok' } })
+    // On a connection of its own, as a balancer that has not noticed yet would make one.
+    const me = await fetch(`${url}/api/v1/me`, { headers: { connection: 'close' } })
+    expect(me.status).toBe(503)
+    expect(await me.json()).toMatchObject({ code: 'rest_disabled' })
+    expect(await parley.exit()).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"drain_seconds":5'),
+    })
+  })
+
+  test('an account that no worker could drive says so when it is made', async () => {
+    const made = async (...args: string[]) => {
+      const { stdout } = await runParley([...args, '--json'], env())
+      return JSON.parse(stdout)
+    }
+    const { id } = await made('workspace', 'create', 'Lonely')
+    expect(await made('account', 'create', '--workspace', id, '--name', 'Sales')).toMatchObject({
+      status: 'CONNECTING',
+      status_reason: noWorker,
+    })
+  })
+})
