@@ -314,6 +314,7 @@ test('a receiver that hangs, drips, floods, lies or redirects costs its own time
   for (const { what, expected, outcome } of outcomes) {
     expect(note(what, outcome), what).toBe(expected)
     if (expected === 'timeout') expect(outcome?.ms).toBeGreaterThanOrEqual(3_900)
+    expect(outcome?.ms).toBeLessThan(4_500)
     expect(outcome?.response?.length ?? 0).toBeLessThanOrEqual(2_048)
     expect(outcome?.response ?? '').not.toMatch(/\p{Cc}/u)
   }
@@ -323,6 +324,19 @@ test('a receiver that hangs, drips, floods, lies or redirects costs its own time
   expect(of('endless body after 500')?.response).toHaveLength(2_048)
   expect(of('500')?.response).toBe('no��[31m�')
   expect(followed).toBe(0)
+})
+
+test('a call that is cut off ends at once, also while it connects, and nobody knows what came of it', async () => {
+  const open = caller(['127.0.0.1'])
+  const silent = await raw(() => {})
+  for (const url of [silent, silent.replace('http:', 'https:')]) {
+    const cut = new AbortController()
+    const begun = performance.now()
+    const outcome = open.post({ url, headers: {}, body: '{}' }, cut.signal)
+    setTimeout(() => cut.abort(), 50)
+    expect(await outcome).toBeUndefined()
+    expect(performance.now() - begun).toBeLessThan(3_000)
+  }
 })
 
 function drip(socket: Socket, first: string, each = 'x'): void {

@@ -96,7 +96,7 @@ export class HttpCaller {
       const target = readTarget(call.url, this.#allow)
       // A literal address is not looked up, so the hook below would never see it.
       if (typeof target === 'string') throw new CallProblem('blocked_address') // guard: url checked at every call
-      const answer = await this.#request(target.url, call, signal)
+      const answer = await Promise.race([this.#request(target.url, call, signal), rejectionOf(signal)])
       status = answer.statusCode
       const response = await readBeginning(answer.body)
       const ms = msSince(startedAt)
@@ -132,6 +132,16 @@ export class HttpCaller {
       signal,
     })
   }
+}
+
+/** A request that waits for its connection does not hear the signal itself. It is aborted once it is connected. */
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  aborted.catch(() => {})
+  return aborted
 }
 
 export function isSuccess(status: number | null): boolean {
