@@ -8,6 +8,7 @@ import { addMigrateVerb } from './migrate.ts'
 import type { AddVerbs } from './program.ts'
 import { addRunVerbs } from './run.ts'
 import { addSandboxVerb } from './sandbox.ts'
+import { addWebhookVerbs } from './webhooks.ts'
 
 export const verbs: readonly AddVerbs[] = [
   addRunVerbs,
@@ -17,5 +18,6 @@ export const verbs: readonly AddVerbs[] = [
   addBackupVerbs,
   addAdminVerbs,
   addCrmVerbs,
+  addWebhookVerbs,
   addGenerateVerb,
 ]

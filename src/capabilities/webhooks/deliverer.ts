@@ -1,6 +1,7 @@
 /** Delivers: attempts run beside the loop, each endpoint by itself, and none of them holds a database connection. */
 import type { App } from '../../app.ts'
 import { Gatherer } from '../../lib/gatherer.ts'
+import { openSecret, signatureHeaders } from '../../lib/webhook-signatures.ts'
 import { type CallOutcome, type HttpCaller, isSuccess } from './call.ts'
 import { bodyOf } from './deliveries.ts'
 import {
@@ -15,7 +16,6 @@ import {
   renewLeases,
 } from './endpoints.ts'
 import { breakerFailures, nextDelay } from './schedule.ts'
-import { openSecret, signatureHeaders } from './signatures.ts'
 
 /** How many attempts of one endpoint run at once, and how many deliveries are loaded for the next ones. */
 const concurrency = 8

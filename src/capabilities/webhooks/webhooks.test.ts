@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
+import { openSecret } from '../../lib/webhook-signatures.ts'
 import { verifyAudit } from '../audit/audit.ts'
-import { openSecret } from './signatures.ts'
 import { blockedPorts } from './url-rules.ts'
 
 let service: Service

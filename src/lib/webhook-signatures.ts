@@ -1,6 +1,6 @@
 /** The secrets of endpoints, and the headers that sign a delivery with them. */
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Secrets } from '../../lib/secrets.ts'
+import type { Secrets } from './secrets.ts'
 
 const prefix = 'whsec_'
 
