@@ -26,7 +26,7 @@ const recordMax = 500
 /** How often it looks for more when nothing tells it to. */
 const lookMs = 250
 const renewMs = (leaseSeconds * 1_000) / 3
-const stopMsMax = 5_000 // limit: stop of webhooks
+const stopMsMax = 5_000
 const retryMs = { first: 100, most: 2_000 } as const
 
 export type Ending = 'delivered' | 'failed' | 'cut_off'
@@ -143,7 +143,7 @@ export class Deliverer {
     endpoint.ready.push(...due)
     if (!state.active) endpoint.ready = endpoint.ready.filter(isTest)
     // Loaded before the breaker opened: it is loaded again when its time comes.
-    if (isOpen(endpoint) && !current) endpoint.ready = [] // guard: nothing loaded before the breaker
+    if (isOpen(endpoint) && !current) endpoint.ready = []
     this.#begin(endpoint)
   }
 

@@ -239,6 +239,24 @@ describe('a failing endpoint', () => {
   })
 })
 
+describe('an attempt that takes long', () => {
+  test('keeps its endpoint: the lease is renewed meanwhile', async () => {
+    const { id } = await place.endpoint(tenant, receiver.url)
+    let answer: () => void = () => {}
+    receiver.answer = (response) => {
+      answer = () => void response.end()
+    }
+    await place.tell(tenant.workspace_id, 1)
+    await until('it is under way', 30_000, () => receiver.received.length === 1)
+    const lease = () =>
+      place.db.one<{ until: string }>(sql`select lease_until::text as until from webhooks where id = ${id}`)
+    const first = await lease()
+    await until('the lease is renewed', 12_000, async () => (await lease()).until > first.until)
+    answer()
+    await place.untilState(id, 'delivered', 1)
+  })
+})
+
 describe('POST /webhooks/{webhook_id}/test', () => {
   test('200 is one attempt also while inactive; a failure does not count, a success closes the breaker', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
