@@ -140,22 +140,22 @@ describe('a receiver that is down for a day', () => {
       const made = await call('POST', '/webhooks', { url: receiver.url })
       return made.webhook && made
     })
+    await tell(scene, 80)
+    expect(await advance(100)).toBe(200)
+    // Once while nothing happens, once while an attempt is under way.
+    await kill()
+    const before = receiver.received.length
+    receiver.answer = async (response) => {
+      await sleep(300)
+      response.writeHead(503).end()
+    }
+    const moving = advance(600).catch(() => 0)
+    await until('an attempt is under way', 60_000, () => receiver.received.length > before)
+    await kill()
+    await moving
+    receiver.status(503)
     for (let hour = 0; hour < 24; hour++) {
-      await tell(scene, hour < 8 ? 84 : 83)
-      // Once while nothing happens, once while an attempt is under way.
-      if (hour === 1) await kill()
-      if (hour === 2) {
-        const before = receiver.received.length
-        receiver.answer = async (response) => {
-          await sleep(300)
-          response.writeHead(503).end()
-        }
-        const moving = advance(3_600).catch(() => 0)
-        await until('an attempt is under way', 30_000, () => receiver.received.length > before)
-        await kill()
-        await moving
-        receiver.status(503)
-      }
+      await tell(scene, 80)
       expect(await advance(3_600)).toBe(200)
     }
     expect(await states(webhook.id)).toEqual({ active: false, failures: 20, failed_attempts: 20 })
@@ -179,11 +179,7 @@ describe('workers that are killed in the middle', () => {
     await app.db.transaction((tx) =>
       made.createWebhook(app, tx, 'system', { workspace_id: tenant.workspace_id, url: receiver.url }),
     )
-    let unfinished = 0
     receiver.answer = async (response) => {
-      response.on('close', () => {
-        if (!response.writableFinished) unfinished += 1
-      })
       await sleep(Math.random() * 40)
       response.end()
     }
@@ -205,8 +201,8 @@ describe('workers that are killed in the middle', () => {
     await expectAll(scene, told)
     // Some were cut off in the middle, otherwise this would show nothing.
     const repeated = receiver.received.length - told
-    process.stdout.write(`${kills} kills, ${told} events, ${unfinished} cut off, ${repeated} sent again\n`)
-    expect(unfinished).toBeGreaterThan(0)
+    process.stdout.write(`${kills} kills, ${told} events, ${repeated} sent again\n`)
+    expect(repeated).toBeGreaterThan(0)
     await scene.close()
   })
 })
