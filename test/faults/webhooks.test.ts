@@ -171,7 +171,7 @@ describe('a receiver that is down for a day', () => {
 
 describe('workers that are killed in the middle', () => {
   test(`${kills} kills: every event is delivered at least once`, {
-    timeout: 60_000 + kills * 10_000,
+    timeout: 60_000 + kills * 20_000,
   }, async () => {
     const scene = await openScene({})
     const { app, tenant, receiver } = scene

@@ -98,10 +98,10 @@ export class HttpCaller {
       if (typeof target === 'string') throw new CallProblem('blocked_address') // guard: url checked at every call
       const answer = await Promise.race([this.#request(target.url, call, signal), rejectionOf(signal)])
       status = answer.statusCode
-      const response = await readBeginning(answer.body)
+      const response = await readBeginning(answer)
       const ms = msSince(startedAt)
       const retry_after = readRetryAfter(one(answer.headers['retry-after']), Date.now())
-      return { status, error: null, ms, response: isSuccess(status) ? null : response, retry_after }
+      return { status, error: null, ms, response, retry_after }
     } catch (error) {
       if (stopping?.aborted && !ended.signal.aborted) return undefined
       const problem = ended.signal.aborted ? 'timeout' : problemOf(error)
@@ -129,6 +129,7 @@ export class HttpCaller {
         ...headers,
       },
       body: Buffer.from(body),
+      highWaterMark: socketBytes,
       signal,
     })
   }
@@ -196,8 +197,8 @@ export async function resolveWith(resolver: Resolver, name: string): Promise<rea
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
 }
 
-/** Reads no further than it may, keeps the beginning. Leaving early closes the connection. */
-async function readBeginning(body: AsyncIterable<Buffer>): Promise<string> {
+/** Reads no further than it may, keeps the beginning unless it was a success. Leaving early closes the connection. */
+async function readBeginning({ statusCode, body }: Dispatcher.ResponseData): Promise<string | null> {
   const kept: Buffer[] = []
   let size = 0
   for await (const chunk of body) {
@@ -206,6 +207,7 @@ async function readBeginning(body: AsyncIterable<Buffer>): Promise<string> {
     size += chunk.length
     if (size >= bodyBytesRead) break
   }
+  if (isSuccess(statusCode)) return null
   return Buffer.concat(kept)
     .toString('utf8')
     .replaceAll(/\p{Cc}/gu, '\ufffd')

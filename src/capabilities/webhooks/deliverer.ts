@@ -17,10 +17,11 @@ import {
 } from './endpoints.ts'
 import { breakerFailures, nextDelay } from './schedule.ts'
 
-/** How many attempts of one endpoint run at once, and how many deliveries are loaded for the next ones. */
+/** How many attempts of one endpoint run at once. */
 const concurrency = 8
-const readyMax = 32
-/** How many endpoints with something due a process holds. Each takes memory for what is loaded. */
+/** How many deliveries are loaded for the next attempts: of one endpoint, and of all together, which bounds the memory. */
+const readyMax = { least: 16, most: 128, together: 4_096 } as const
+/** How many endpoints with something due a process holds. */
 const endpointsMax = 256
 const recordMax = 500
 /** How often it looks for more when nothing tells it to. */
@@ -113,7 +114,7 @@ export class Deliverer {
   async #load(): Promise<void> {
     if (this.#endpoints.size === 0) return
     const held = [...this.#endpoints].map(([webhook_id, endpoint]) => {
-      return { webhook_id, endpoint, room: roomOf(endpoint), ended: endpoint.ended }
+      return { webhook_id, endpoint, room: roomOf(endpoint, this.#readyMax), ended: endpoint.ended }
     })
     const busy = held.flatMap(({ endpoint }) => [...endpoint.busy, ...endpoint.ready.map(({ id }) => id)])
     const loaded = await loadDue(this.#app.db, { owner: this.#owner, wanted: held, busy })
@@ -160,7 +161,12 @@ export class Deliverer {
       this.#attempts.add(attempt)
       void attempt.then(() => this.#attempts.delete(attempt))
     }
-    if (endpoint.more && endpoint.ready.length <= concurrency / 2) this.#news.resolve()
+    if (endpoint.more && endpoint.ready.length <= this.#readyMax / 2) this.#news.resolve()
+  }
+
+  get #readyMax(): number {
+    const share = Math.floor(readyMax.together / this.#endpoints.size)
+    return Math.max(readyMax.least, Math.min(readyMax.most, share))
   }
 
   /** One attempt, from the signature to the recorded answer. It does not throw. */
@@ -268,10 +274,10 @@ function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: Ended, 
 }
 
 /** How many more deliveries may be loaded: with an open breaker one, and only when none is under way. */
-function roomOf(endpoint: Endpoint): number {
+function roomOf(endpoint: Endpoint, most: number): number {
   const taken = endpoint.busy.size + endpoint.ready.length
   if (isOpen(endpoint)) return taken === 0 ? 1 : 0
-  return Math.max(0, readyMax - endpoint.ready.length)
+  return Math.max(0, most - endpoint.ready.length)
 }
 
 function isOpen({ failures }: Endpoint): boolean {

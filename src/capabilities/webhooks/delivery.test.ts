@@ -239,6 +239,39 @@ describe('a failing endpoint', () => {
   })
 })
 
+describe('the secret', () => {
+  test('shows in no log, metric, answer, audit entry or stored operation, neither before nor after a rotation', async () => {
+    const { id, secret } = await place.endpoint(tenant, receiver.url)
+    const { body } = await place.call('POST', tenant, `${id}/rotate-secret`)
+    // The receiver repeats what it was sent.
+    receiver.answer = (response, { headers }) => void response.writeHead(500).end(JSON.stringify(headers))
+    await place.tell(tenant.workspace_id, 3)
+    await place.advance(600)
+    const deliveries = await place.deliveries(tenant, id)
+    const details = await Promise.all(
+      deliveries.map(async (each) => (await place.call('GET', tenant, `${id}/deliveries/${each.id}`)).body),
+    )
+    const tables = await place.db.rows(sql`
+      select to_jsonb(a)::text from audit a union all select to_jsonb(o)::text from operations o
+      union all select to_jsonb(d)::text from webhook_deliveries d union all select to_jsonb(t)::text from webhook_attempts t`)
+    const seen = JSON.stringify([
+      place.service.log,
+      await place.service.app.metrics.metrics(),
+      (await place.service.get('/webhooks', { key: tenant.key })).body,
+      (await place.service.get('/events', { key: tenant.key })).body,
+      deliveries,
+      details,
+      tables,
+    ])
+    expect(seen).toContain('x-service-signature')
+    for (const canary of [secret, String(body.secret)]) {
+      expect(seen).not.toContain(canary)
+      expect(seen).not.toContain(canary.slice(6))
+      expect(seen).not.toContain(Buffer.from(canary.slice(6), 'base64').toString('hex'))
+    }
+  })
+})
+
 describe('an attempt that takes long', () => {
   test('keeps its endpoint: the lease is renewed meanwhile', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)

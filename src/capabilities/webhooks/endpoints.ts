@@ -6,6 +6,7 @@ import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { retention } from '../../events/sequencer.ts'
 import { record } from '../audit/audit.ts'
+import { behind } from './planning.ts'
 import { breakerFailures, disablingFailures, probeGapSeconds } from './schedule.ts'
 
 /** In real time. A process that dies leaves its endpoints alone for this long. */
@@ -224,10 +225,13 @@ async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted
   return changed.filter(({ disabled }) => disabled).map(({ disabled: _, ...rest }) => rest)
 }
 
-/** How much is due now; of an endpoint whose breaker is open, one at a time. */
+/**
+ * How much is due now, with what is on its way to become due: events without a number, and endpoints that are behind. One
+ * statement, because whoever waits until nothing is left must not look at each between two moves.
+ */
 export async function countDue(db: Db): Promise<number> {
   const { count } = await db.one<{ count: number }>(sql`
-    select coalesce(sum(due.count), 0)::int as count
+    select ((select count(*) from outbox) + (select count(*) from ${behind}) + coalesce(sum(due.count), 0))::int as count
     from webhooks w cross join lateral (
       select count(*) as count from (
         select from webhook_deliveries d

@@ -8,7 +8,7 @@ import { HttpCaller } from './call.ts'
 import { Deliverer, type Ending } from './deliverer.ts'
 import { countDue, findNextDue } from './endpoints.ts'
 import { forgetDeliveries } from './forgetting.ts'
-import { countBehind, plan, planned } from './planning.ts'
+import { plan, planned } from './planning.ts'
 
 const restMs = 250
 const forgetMs = 60_000
@@ -22,7 +22,6 @@ const planLoop: Loop = {
     if (moved > 0) wake.signal(planned)
     return moved > 0
   },
-  countDue: ({ db }) => countBehind(db),
 }
 
 function deliverLoop(app: App): Loop {

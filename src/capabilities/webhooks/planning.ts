@@ -19,7 +19,7 @@ const windowMax = 5_000
 const backlogMax = 1_000
 
 /** Active, behind its workspace, and with room in its backlog. */
-const behind = sql`
+export const behind = sql`
   webhooks w join event_sequences s on s.workspace_id = w.workspace_id and s.sequence > w.position
   where w.active and not exists (
     select from webhook_deliveries d where d.webhook_id = w.id and d.state = 'pending' offset ${backlogMax - 1})`
@@ -47,10 +47,4 @@ export function plan(db: Db): Promise<number> {
       select webhook_id, count(*) as count, max(sequence) as last from found group by webhook_id) f
       on f.webhook_id = b.id
     where w.id = b.id`)
-}
-
-/** How many endpoints could be planned for right now. */
-export async function countBehind(db: Db): Promise<number> {
-  const { count } = await db.one<{ count: number }>(sql`select count(*)::int as count from ${behind}`)
-  return count
 }
