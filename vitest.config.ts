@@ -15,17 +15,26 @@ const quick = [
 ]
 /** How the store gives up on its database, and how much memory a process takes: alone, as shipped. */
 const shipped = ['src/db/**/*.test.ts', 'src/http/multipart.test.ts', 'test/idempotency.test.ts']
-/** Limits made small: of sessions, and of what a workspace may store. */
+/** Sessions whose limits are made small. */
 const limits = ['test/limits/**/*.test.ts']
+/** A workspace may store little. */
+const stored = ['test/stored-files.test.ts']
 /** Much data, or minutes of real processes: `npm run test:slow`. */
 const slow = [
   'src/capabilities/search/search-large.test.ts',
   'test/backup-large.test.ts',
+  'test/races.test.ts',
+  'test/simulation/**/*.test.ts',
+  'test/full-disk.test.ts',
+  'test/log-disk.test.ts',
   'test/streams.test.ts',
   'test/takeover.test.ts',
 ]
 /** Real processes that are hurt: `npm run test:faults`. */
 const faults = ['test/faults/**/*.test.ts']
+
+/** Thousands of requests that are made from the document: `npm run test:fuzz`. */
+const fuzz = ['test/fuzz/**/*.test.ts']
 
 /** Every test file is in exactly one project, so that `npx vitest run FILE` runs it once. */
 export default defineConfig({
@@ -37,16 +46,16 @@ export default defineConfig({
     projects: [
       project('quick', quick, { isolate: false, patches: patientStore }),
       project('main', ['src/**/*.test.ts', 'test/**/*.test.ts'], {
-        exclude: [...quick, ...shipped, ...limits, ...slow, ...faults],
+        exclude: [...quick, ...shipped, ...limits, ...stored, ...slow, ...faults, ...fuzz],
         isolate: false,
         patches: patientStore,
       }),
       project('shipped', shipped),
-      project('limits', limits, {
-        patches: [...patientStore, ...briefSessions, ...smallStore, ...briefCalls],
-      }),
+      project('limits', limits, { patches: [...patientStore, ...briefSessions, ...briefCalls] }),
+      project('stored', stored, { patches: [...patientStore, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),
       project('faults', faults),
+      project('fuzz', fuzz, { patches: patientStore }),
     ],
   },
 })
@@ -60,6 +69,6 @@ function project(
     extends: true,
     plugins: [withPatches([...patches, ...mutant])],
     // How long a hang may take, not how fast a machine must be.
-    test: { name, include, testTimeout: 60_000, hookTimeout: 120_000, ...more },
+    test: { name, include, testTimeout: 180_000, hookTimeout: 240_000, ...more },
   }
 }

@@ -11,6 +11,7 @@ import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { readConfig } from '../src/config.ts'
 import { operations } from '../src/operations.ts'
 import { routes } from '../src/routes.ts'
+import { allow } from '../test/harness/role.ts'
 
 /** A fresh embedded instance, gone afterwards; or the one in a directory that is kept. */
 export async function withInstance(
@@ -18,6 +19,8 @@ export async function withInstance(
   { kept, env = {} }: { kept?: string | undefined; env?: Readonly<Record<string, string>> } = {},
 ): Promise<void> {
   const data_dir = kept ?? (await mkdtemp(join(tmpdir(), 'parley-bench-')))
+  // Large data is copied in without triggers, and with the disk's flushes off.
+  await allow(data_dir, 'superuser')
   const config = readConfig({ PARLEY_POOL_SIZE: '16', ...env })
   const log = makeLogger('silent')
   const app = await openApp({ config, data_dir, log, claim: 'service', operations, routes })

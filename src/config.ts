@@ -34,6 +34,13 @@ export interface Config {
   readonly read_state_minute: number
   readonly start_chat_minute: number
   readonly start_chat_day: number
+  /** The least time between two campaign messages of one account. */
+  readonly pacing_seconds: number
+  /** A sequence whose start was missed by more than this is paused; undefined: it starts however late. */
+  readonly schedule_lateness_seconds: number | undefined
+  /** Limits per workspace. */
+  readonly campaign_create_minute: number
+  readonly campaign_cancel_minute: number
   /** A message that is one of these puts its sender on the suppression list. */
   readonly opt_out_words: readonly string[]
 }
@@ -84,6 +91,10 @@ const variables = {
   PARLEY_READ_STATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
   PARLEY_START_CHAT_PER_MINUTE: wholeNumber(1, 10_000).default(30),
   PARLEY_START_CHAT_PER_DAY: wholeNumber(1, 10_000).default(200),
+  PARLEY_PACING_SECONDS: wholeNumber(0, 86_400).default(15),
+  PARLEY_SCHEDULE_LATENESS: wholeNumber(1, 31_536_000).optional(),
+  PARLEY_CAMPAIGN_CREATE_PER_MINUTE: wholeNumber(1, 10_000).default(60),
+  PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: wholeNumber(1, 10_000).default(60),
   PARLEY_OPT_OUT_WORDS: z
     .string()
     .max(20_000, 'must have at most 20000 characters')
@@ -163,6 +174,10 @@ export function readConfig(
     read_state_minute: env_.PARLEY_READ_STATE_PER_MINUTE,
     start_chat_minute: env_.PARLEY_START_CHAT_PER_MINUTE,
     start_chat_day: env_.PARLEY_START_CHAT_PER_DAY,
+    pacing_seconds: env_.PARLEY_PACING_SECONDS,
+    schedule_lateness_seconds: env_.PARLEY_SCHEDULE_LATENESS,
+    campaign_create_minute: env_.PARLEY_CAMPAIGN_CREATE_PER_MINUTE,
+    campaign_cancel_minute: env_.PARLEY_CAMPAIGN_CANCEL_PER_MINUTE,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
   }
 }

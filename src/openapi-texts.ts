@@ -1,4 +1,5 @@
 /** What the document says besides what it is made of. */
+import { exampleAccountId } from './lib/examples.ts'
 import { depthMax, itemsMax, propertiesMax } from './lib/text.ts'
 
 const bodyLimits = [
@@ -7,7 +8,60 @@ const bodyLimits = [
   `${propertiesMax} properties in an object and ${itemsMax.toLocaleString('en')} items in an array`,
 ].join(', ')
 
-export const introduction = `Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
+/** Short lines: the page shows them in a narrow column. */
+const bearer = '-H "Authorization: Bearer $KEY"'
+
+const quickstart = `## Quickstart
+
+1. **Have a key.** The first start of Parley prints one for its demo; \`parley key create\` makes others. Every request
+   carries it, and it belongs to one workspace. To try operations on this page, put it under Authentication: it is kept for
+   this tab only.
+
+   \`\`\`sh
+   export PARLEY=http://127.0.0.1:8080
+   export KEY=svc_live_…
+   \`\`\`
+
+2. **Ask who it is,** which accounts it can use and what it may do.
+
+   \`\`\`sh
+   curl -s $PARLEY/api/v1/me \\
+     ${bearer}
+   \`\`\`
+
+3. **Read.** The account of the examples is the demo's own; elsewhere take one that \`/me\` names.
+
+   \`\`\`sh
+   export ACCOUNT=${exampleAccountId}
+   curl -s -G $PARLEY/api/v1/chats \\
+     -d account_id=$ACCOUNT \\
+     ${bearer}
+   \`\`\`
+
+4. **Send.** The \`Idempotency-Key\` stands for this one message: send the same request again and nobody gets it twice.
+
+   \`\`\`sh
+   curl -s $PARLEY/api/v1/messages \\
+     ${bearer} \\
+     -H 'Content-Type: application/json' \\
+     -H 'Idempotency-Key: first-1' \\
+     -d '{"account_id": "'$ACCOUNT'",
+       "chat_id": "platform:chat:42",
+       "text": "Hello!"}'
+   \`\`\`
+
+5. **Follow** what comes in. To go on from there, ask again with the last \`sequence\` as \`after\`.
+
+   \`\`\`sh
+   curl -s $PARLEY/api/v1/events \\
+     ${bearer}
+   \`\`\``
+
+export const introduction = `${quickstart}
+
+## What holds everywhere
+
+Every request carries \`Authorization: Bearer svc_live_…\`. A key belongs to one workspace and has scopes.
 
 **Failures** are \`{"error": "<a sentence>", "code": "<stable>"}\` with the status that each operation lists.
 

@@ -8,8 +8,20 @@ import type { Database, Sql, Tx } from './db/sql.ts'
 import type { ChatNumber } from './lib/shapes.ts'
 import type { Outcome, Session } from './platform/port.ts'
 
+/** Which message of a campaign or broadcast an operation is; all null where it is none. */
+export interface CampaignPlace {
+  readonly campaign_id: string | null
+  readonly recipient_id: string | null
+  /** How many messages the recipient had had before it. */
+  readonly step_no: number | null
+  /** The day of the workspace whose quota it uses, as 2026-11-02; null where it uses none. */
+  readonly quota_day: string | null
+  /** It is a first message to somebody who never wrote to the account, and uses that allowance of the day as well. */
+  readonly cold: boolean
+}
+
 /** A row of the ledger as the worker executes it. */
-export interface Operation<P = unknown> {
+export interface Operation<P = unknown> extends CampaignPlace {
   readonly id: string
   readonly workspace_id: string
   readonly account_id: string

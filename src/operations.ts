@@ -1,7 +1,8 @@
 /** Every kind of operation on the platform, as the slices bring them. */
+import { operations as campaigns } from './capabilities/campaigns/message.ts'
 import { operations as readState } from './capabilities/chats/read-state.ts'
 import { operations as start } from './capabilities/chats/start.ts'
 import { operations as send } from './capabilities/messages/send.ts'
 import type { OperationKind } from './operation.ts'
 
-export const operations: readonly OperationKind[] = [...send, ...start, ...readState]
+export const operations: readonly OperationKind[] = [...send, ...start, ...readState, ...campaigns]

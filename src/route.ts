@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import type { App, Rule } from './app.ts'
-import type { Account, Caller, Needs, RouteInfo } from './contract.ts'
+import type { Account, Caller, Gate, Needs, RouteInfo } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ApiError, ErrorCode } from './lib/errors.ts'
 import type { NewOperation, OperationKind } from './operation.ts'
@@ -117,14 +117,16 @@ export interface Call<P, Q, B, C = undefined> {
   readonly checked: C
   /** The named account, or every eligible one of the workspace where none was named. */
   readonly accounts: readonly Account[]
+  /** The caller's idempotency key, where one came. */
+  readonly key: string | undefined
 }
 
 interface Input<P, Q, B, C> {
   readonly params?: z.ZodType<P>
   readonly query?: z.ZodType<Q>
   readonly body?: z.ZodType<B>
-  /** Where the input decides what is needed: checked again once it is known. */
-  readonly variant?: (input: { readonly query: Q; readonly body: B }) => Needs
+  /** Where the input decides what is needed: checked again once it is known. Throws where the gates forbid the input. */
+  readonly variant?: (input: { readonly query: Q; readonly body: B }, gates: ReadonlySet<Gate>) => Needs
   /** What a schema cannot see, such as who a cursor was made for. Throws, or hands on what it has read. */
   readonly check?: (
     app: App,
@@ -141,6 +143,8 @@ interface Read<P, Q, B, C> {
 /** Changes our database only: the key's row, the effect and the stored answer commit together. */
 interface Local<P, Q, B, C> {
   readonly effect: 'local'
+  /** What one workspace may ask for, counted over all processes. A replay is not counted. */
+  readonly workspace_limit?: (app: App) => Rule
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C>) => Promise<Reply>
 }
 

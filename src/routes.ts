@@ -1,5 +1,7 @@
 /** Every route under /api/v1. */
 import { routes as analytics } from './capabilities/analytics/routes.ts'
+import { routes as broadcast } from './capabilities/broadcast/routes.ts'
+import { routes as campaigns } from './capabilities/campaigns/routes.ts'
 import { routes as chats } from './capabilities/chats/routes.ts'
 import { routes as columns } from './capabilities/columns/routes.ts'
 import { routes as contacts } from './capabilities/contacts/routes.ts'
@@ -21,6 +23,8 @@ export const routes: readonly Route[] = [
   ...pipeline,
   ...columns,
   ...analytics,
+  ...campaigns,
+  ...broadcast,
   ...events,
   ...operations,
   ...webhooks,

@@ -66,6 +66,7 @@ const owners: Readonly<Record<string, string>> = {
   campaign_steps: 'capabilities/campaigns',
   campaign_recipients: 'capabilities/campaigns',
   campaign_counts: 'capabilities/campaigns',
+  campaign_accounts: 'capabilities/campaigns',
   operations: 'access',
   account_days: 'access',
   account_strikes: 'access',

@@ -150,7 +150,7 @@ describe('parley backup and restore', () => {
 
   test('a directory with another secret is refused', async () => {
     await mkdir(join(home, 'other'), { mode: 0o755 })
-    await writeFile(join(home, 'other', 'secret'), 'x'.repeat(43))
+    await writeFile(join(home, 'other', 'secret'), 'x'.repeat(43), { mode: 0o600 })
     const { code, stderr } = await runParley(['restore', file('stopped'), '--data-dir', join(home, 'other')])
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not the secret')])
     expect(await readdir(join(home, 'other'))).toEqual(['secret'])

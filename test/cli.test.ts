@@ -273,7 +273,8 @@ describe('help', () => {
     const program = new Command('parley')
     const parts = { routes: [], operations: [], loops: [], platforms: [], migrations: [] }
     const folder = join(import.meta.dirname, '..', 'src', 'cli')
-    for (const file of await readdir(folder)) {
+    const files = (await readdir(folder)).filter((file) => !file.endsWith('.test.ts'))
+    for (const file of files) {
       const module: Record<string, unknown> = await import(join(folder, file))
       for (const [name, add] of Object.entries(module)) {
         if (/^add\w+Verbs?$/.test(name) && typeof add === 'function') add(program, parts)

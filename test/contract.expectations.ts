@@ -12,6 +12,22 @@ export interface Expectation {
   readonly success?: number
   /** What the same request answers to another workspace's key: its own data, or a refusal. */
   readonly foreign: 'own' | readonly [status: number, code: string]
+  /** Where the body decides what is needed: every such body, and what differs with it. */
+  readonly variants?: Readonly<Record<string, Partial<Expectation> & { readonly body: unknown }>>
+}
+
+const campaignBody = {
+  message_text: 'Hello',
+  steps: [{ branch: 'no_reply', wait_hours: 48, variants: ['Again'] }],
+}
+const withRecipients = {
+  ...campaignBody,
+  recipients: [{ account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', chat_id: 'platform:chat:42' }],
+}
+const withContacts = {
+  ...campaignBody,
+  account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+  contacts: [{ identifier: '@ines_garcia' }],
 }
 
 export const expectations: Readonly<Record<string, Expectation>> = {
@@ -269,5 +285,134 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     allowlists: [],
     idempotency: 'optional',
     foreign: 'own',
+  },
+  list_campaigns: {
+    method: 'GET',
+    path: '/campaigns',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: 'own',
+  },
+  get_campaign: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: [404, 'campaign_not_found'],
+  },
+  verify_campaign: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}/verify',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: [404, 'campaign_not_found'],
+  },
+  create_campaign: {
+    method: 'POST',
+    path: '/campaigns',
+    scopes: ['campaigns', 'send'],
+    gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    success: 201,
+    foreign: [403, 'account_unavailable'],
+    variants: {
+      'with recipients': { scopes: ['campaigns'], body: withRecipients },
+      'with contacts': { scopes: ['send'], idempotency: 'optional', body: withContacts },
+    },
+  },
+  preview_campaign: {
+    method: 'POST',
+    path: '/campaigns/preview',
+    scopes: ['campaigns', 'send'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: 'own',
+    variants: {
+      'with recipients': { scopes: ['campaigns'], body: withRecipients },
+      'with contacts': { scopes: ['send'], body: withContacts, foreign: [403, 'account_unavailable'] },
+    },
+  },
+  forecast_campaign: {
+    method: 'GET',
+    path: '/campaigns/{campaign_id}/forecast',
+    scopes: ['campaigns'],
+    gates: ['campaigns'],
+    allowlists: ['campaign_user'],
+    idempotency: 'none',
+    foreign: [404, 'campaign_not_found'],
+  },
+  pause_campaign: {
+    method: 'POST',
+    path: '/campaigns/{campaign_id}/pause',
+    scopes: ['campaigns'],
+    gates: ['campaigns', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    foreign: [404, 'campaign_not_found'],
+  },
+  resume_campaign: {
+    method: 'POST',
+    path: '/campaigns/{campaign_id}/resume',
+    scopes: ['campaigns'],
+    gates: ['campaigns', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    foreign: [404, 'campaign_not_found'],
+  },
+  cancel_campaign: {
+    method: 'POST',
+    path: '/campaigns/{campaign_id}/cancel',
+    scopes: ['campaigns'],
+    gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
+    allowlists: ['campaign_user', 'campaign_workspace'],
+    idempotency: 'required',
+    foreign: [404, 'campaign_not_found'],
+  },
+  create_broadcast: {
+    method: 'POST',
+    path: '/broadcast',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    allowlists: [],
+    idempotency: 'optional',
+    foreign: [403, 'account_unavailable'],
+    variants: {
+      'to a stage': {
+        gates: ['broadcast', 'pipeline'],
+        body: {
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          audience_type: 'stage',
+          audience_ref: 'new',
+          message_text: 'Hello',
+        },
+      },
+      'to a column': {
+        gates: ['broadcast', 'crm'],
+        body: {
+          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+          audience_type: 'column',
+          audience_ref: '0199a1f0-0000-7000-8000-00000000000a',
+          column_value: 'Team',
+          message_text: 'Hello',
+        },
+      },
+    },
+  },
+  get_broadcast: {
+    method: 'GET',
+    path: '/broadcast/{broadcast_id}',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    allowlists: [],
+    idempotency: 'none',
+    foreign: [404, 'not_found'],
   },
 }

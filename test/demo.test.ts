@@ -124,6 +124,21 @@ describe('parley start on an empty data directory', () => {
     expect(found.audited).toEqual({ gates: gates.length })
   })
 
+  test('200 has a campaign under way: its first message is sent, its forecast has an end', async () => {
+    const get = async (path: string) => {
+      const response = await fetch(`${base}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } })
+      return (await response.json()) as Record<string, unknown>
+    }
+    const running = await until('a message of the campaign was sent', 60_000, async () => {
+      const [campaign] = (await get('/campaigns')).campaigns as { id: string; started_at: string | null }[]
+      return campaign?.started_at ? campaign : undefined
+    })
+    expect(await get(`/campaigns/${running.id}/forecast`)).toMatchObject({
+      end: expect.stringContaining('T'),
+    })
+    expect(await get(`/campaigns/${running.id}/verify`)).toMatchObject({ ok: true })
+  })
+
   test('200 for every example of the reference, as it stands', async () => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     await until('what the examples look for was synced', 30_000, async () => {
@@ -131,8 +146,9 @@ describe('parley start on an empty data directory', () => {
       const found = await fetch(`${base}/api/v1/search`, { method: 'POST', headers, body })
       return ((await found.json()) as { match_count: number }).match_count === 1
     })
-    // Nobody can know the id of an operation before it is there.
-    for (const route of routes.filter(({ name }) => name !== 'get_operation')) {
+    // Nobody can know the id of an operation, a campaign or a broadcast before it is there.
+    const known = routes.filter(({ path }) => !/\{(operation|campaign|broadcast)_id\}/.test(path))
+    for (const route of known) {
       const { params = {}, query = {}, body } = route.example
       const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))
       const response = await fetch(`${base}/api/v1${path}?${new URLSearchParams(query)}`, {
@@ -141,7 +157,11 @@ describe('parley start on an empty data directory', () => {
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })
       const answer = (await response.json()) as Record<string, unknown>
-      expect([route.name, response.status, answer.error]).toEqual([route.name, 200, undefined])
+      expect([route.name, response.status, answer.error]).toEqual([
+        route.name,
+        route.statuses?.[0] ?? 200,
+        undefined,
+      ])
     }
   })
 

@@ -481,12 +481,14 @@ describe('a header', () => {
     refused(await speak('GET /healthz HTTP/1.0\r\n\r\n'), 400, 'invalid_request')
   })
 
-  test('401, and a forged X-Request-Id is not repeated', async () => {
+  test('401, and a forged X-Request-Id is not taken for ours', async () => {
     const forged = '0199a1f0-0000-7000-8000-000000000001'
     const heard = await send({ headers: { authorization: '', 'x-request-id': forged }, body })
     refused(heard, 401, 'invalid_key')
     expect(heard.headers.get('x-request-id')).not.toBe(forged)
-    expect(service.log.join('')).not.toContain(forged)
+    const lines = service.log.filter((line) => line.includes(forged)).map((line) => JSON.parse(line))
+    expect(lines).toMatchObject([{ client_request_id: forged, code: 'invalid_key' }])
+    expect(lines.map(({ request_id }) => request_id)).toEqual([heard.headers.get('x-request-id')])
   })
 
   test('401, and forged rate and forwarding headers change no numbers', async () => {

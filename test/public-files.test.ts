@@ -1,5 +1,8 @@
 /** What anybody may read without a key is made once: the same bytes for everybody, compressed, and told by its tag. */
+import fs from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { connect } from 'node:net'
+import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -38,37 +41,105 @@ async function ask(path: string, headers: Readonly<Record<string, string>> = {},
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-describe.each(['/api/v1/openapi.json', '/docs/', '/docs/js/scalar.js'])('GET %s', (path) => {
-  test('200 with a tag, and 304 for whoever knows it', async () => {
-    const plain = await ask(path)
-    const tag = plain.headers.get('etag') ?? ''
-    expect([plain.status, plain.headers.get('vary')]).toEqual([200, 'Accept-Encoding'])
-    expect(tag).toMatch(/^"[\w-]{22}"$/)
-    for (const given of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
-      const known = await ask(path, { 'if-none-match': given })
-      expect([known.status, known.text, known.headers.get('etag')]).toEqual([304, '', tag])
-    }
-    expect((await ask(path, { 'if-none-match': '"other"' })).status).toBe(200)
+describe.each(['/api/v1/openapi.json', '/docs/', '/docs/page.css', '/docs/js/page.js', '/docs/js/scalar.js'])(
+  'GET %s',
+  (path) => {
+    test('200 with a tag, and 304 for whoever knows it', async () => {
+      const plain = await ask(path)
+      const tag = plain.headers.get('etag') ?? ''
+      expect([plain.status, plain.headers.get('vary')]).toEqual([200, 'Accept-Encoding'])
+      expect(tag).toMatch(/^"[\w-]{22}"$/)
+      for (const given of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+        const known = await ask(path, { 'if-none-match': given })
+        expect([known.status, known.text, known.headers.get('etag')]).toEqual([304, '', tag])
+      }
+      expect((await ask(path, { 'if-none-match': '"other"' })).status).toBe(200)
+    })
+
+    test('200 compressed for whoever takes it, with a tag of its own', async () => {
+      const plain = await ask(path)
+      const zipped = await ask(path, { 'accept-encoding': 'br;q=1, GZIP;q=0.8' })
+      expect(zipped.headers.get('content-encoding')).toBe('gzip')
+      expect(zipped.text).toBe(plain.text)
+      expect(zipped.headers.get('etag')).not.toBe(plain.headers.get('etag'))
+      expect(Number(zipped.headers.get('content-length'))).toBeLessThan(plain.text.length / 1.2)
+      for (const refusal of ['gzip;q=0', 'gzip;q=0.000', 'br', 'identity']) {
+        expect((await ask(path, { 'accept-encoding': refusal })).headers.get('content-encoding')).toBeNull()
+      }
+    })
+
+    test('200 for its head alone', async () => {
+      const head = await ask(path, {}, 'HEAD')
+      expect([head.status, head.text]).toEqual([200, ''])
+      expect(head.headers.get('etag')).toBe((await ask(path)).headers.get('etag'))
+    })
+  },
+)
+
+describe('the reference page', () => {
+  test('200 with a name, a mark and a language of its own, and not a line of script or style inline', async () => {
+    const { text, headers } = await ask('/docs/')
+    expect(text).toContain('<html lang="en">')
+    expect(text).toContain('<title>Parley API</title>')
+    expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\son\w+=|\sstyle=/)
+    const policy = headers.get('content-security-policy') ?? ''
+    expect(policy).toMatch(/(^|; )default-src 'none'(;|$)/)
+    expect(policy).toMatch(/(^|; )script-src 'self'(;|$)/)
+    expect(policy).not.toMatch(/unsafe-eval|\*|https?:/)
+    const linked = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path ?? '')
+    expect(linked).toEqual(
+      expect.arrayContaining(['/docs/mark.svg', '/docs/js/page.js', '/docs/js/scalar.js']),
+    )
+    for (const path of new Set(linked)) expect([path, (await ask(path)).status]).toEqual([path, 200])
   })
 
-  test('200 compressed for whoever takes it, with a tag of its own', async () => {
-    const plain = await ask(path)
-    const zipped = await ask(path, { 'accept-encoding': 'br;q=1, GZIP;q=0.8' })
-    expect(zipped.headers.get('content-encoding')).toBe('gzip')
-    expect(zipped.text).toBe(plain.text)
-    expect(zipped.headers.get('etag')).not.toBe(plain.headers.get('etag'))
-    expect(Number(zipped.headers.get('content-length'))).toBeLessThan(plain.text.length / 1.2)
-    for (const refusal of ['gzip;q=0', 'gzip;q=0.000', 'br', 'identity']) {
-      expect((await ask(path, { 'accept-encoding': refusal })).headers.get('content-encoding')).toBeNull()
+  test('keeps a key for the tab, and asks nobody else for anything', async () => {
+    const { text } = await ask('/docs/js/page.js')
+    expect(runPage(text)).toEqual({
+      storage: 'of the tab',
+      mounted: '#reference',
+      chapters: [
+        expect.objectContaining({ url: '/api/v1/openapi.json', persistAuth: true, telemetry: false }),
+      ],
+    })
+  })
+
+  test('a chapter that the page cannot try has no button for it, and says where its calls go', async () => {
+    const document = { openapi: '3.1.0' }
+    const other = await openService({ sources: [{ title: 'Sandbox', slug: 'sandbox', document }] })
+    try {
+      const { chapters } = runPage(await (await fetch(`${other.url}/docs/js/page.js`)).text())
+      expect(chapters).toMatchObject([
+        { slug: 'api', default: true },
+        { slug: 'sandbox', hideTestRequestButton: true },
+      ])
+      expect(chapters[0]).not.toHaveProperty('hideTestRequestButton')
+      expect(await (await fetch(other.url + String(chapters[1]?.url))).json()).toEqual(document)
+    } finally {
+      await other.close()
     }
   })
 
-  test('200 for its head alone', async () => {
-    const head = await ask(path, {}, 'HEAD')
-    expect([head.status, head.text]).toEqual([200, ''])
-    expect(head.headers.get('etag')).toBe((await ask(path)).headers.get('etag'))
+  test('begins with five steps, each with a command', async () => {
+    const { info } = JSON.parse((await ask('/api/v1/openapi.json')).text)
+    const [, quickstart = ''] = /^## Quickstart\n(.*?)\n## /s.exec(info.description) ?? []
+    expect(quickstart.match(/^\d\. \*\*/gm)).toEqual(['1. **', '2. **', '3. **', '4. **', '5. **'])
+    expect(quickstart.match(/^ {3}```sh$/gm)).toHaveLength(5)
   })
 })
+
+/** Runs the page's own script as a browser would, on a window that notes what is done to it. */
+function runPage(script: string) {
+  const window = { localStorage: 'for ever', sessionStorage: 'of the tab' }
+  const done = { mounted: '', chapters: [] as Record<string, unknown>[] }
+  const Scalar = {
+    createApiReference: (mounted: string, chapters: Record<string, unknown>[]) =>
+      Object.assign(done, { mounted, chapters }),
+  }
+  const addEventListener = (_: string, start: () => void) => start()
+  runInNewContext(script, { window, Scalar, addEventListener })
+  return { storage: window.localStorage, ...done, chapters: JSON.parse(JSON.stringify(done.chapters)) }
+}
 
 test('302 from / to the reference', async () => {
   const response = await fetch(`${service.url}/`, { redirect: 'manual' })
@@ -127,4 +198,22 @@ test('nothing is done for whoever left before the key was looked up', async () =
   } finally {
     await lock.end()
   }
+})
+
+test('the files of the migrations are read once, not by every /readyz', async () => {
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  const { readFile } = fs
+  let read = 0
+  fs.readFile = ((...given: Parameters<typeof readFile>) => {
+    read++
+    return readFile(...given)
+  }) as typeof readFile
+  syncBuiltinESMExports()
+  try {
+    for (let n = 0; n < 3; n++) expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  } finally {
+    fs.readFile = readFile
+    syncBuiltinESMExports()
+  }
+  expect(read).toBe(0)
 })

@@ -44,7 +44,8 @@ async function requireSendable(app: App, route: Route, caller: Caller, begun: Be
   const form = route.form as unknown as z.ZodObject
   const body = parse(form.partial(), fields) as never
   const { account_id } = body as { account_id?: string }
-  const needs: Needs = route.variant?.({ query, body }) ?? route
+  const { gates } = await app.settings.current()
+  const needs: Needs = route.variant?.({ query, body }, gates) ?? route
   const key = readIdempotencyKey(idempotency_keys)
   // Without an account so far the key may turn out to be optional.
   if (account_id !== undefined && needs.idempotency === 'required' && key === undefined) {
@@ -66,6 +67,7 @@ async function requireSendable(app: App, route: Route, caller: Caller, begun: Be
     body: whole.data as never,
     checked: undefined as never,
     accounts,
+    key,
   }
   const wanted = await route.handle(app, call)
   await requireReachable(app, wanted.account_id, route.flood)

@@ -3,7 +3,7 @@ import { canonicalize } from 'json-canonicalize'
 import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { LostCommit } from '../db/errors.ts'
-import { sql, type Tx } from '../db/sql.ts'
+import { type Db, sql, type Tx } from '../db/sql.ts'
 import { emitted } from '../events/emit.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
@@ -59,6 +59,14 @@ export async function once(
     detail:
       'The answer of the database was lost. Repeat with the same Idempotency-Key to learn what happened.',
   })
+}
+
+/** Whether a request with this key has been here before, whatever it came to. */
+export async function isKnownKey(db: Db, route: Route, caller: Caller, key: string): Promise<boolean> {
+  const row = await db.maybe(sql`
+    select 1 from operations
+    where workspace_id = ${caller.workspace_id} and kind = ${route.name} and idempotency_key = ${key}`)
+  return row !== undefined
 }
 
 /** Runs `work` in a transaction. If the answer to COMMIT is lost, the caller gets `outcome_ambiguous`. */

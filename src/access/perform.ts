@@ -7,7 +7,7 @@ import { parse, parseQuery } from '../lib/parse.ts'
 import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { refuseEarly } from './early-checks.ts'
-import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
+import { commit, fingerprintOf, isKnownKey, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
 import { dropFile } from './ledger/files.ts'
 import { requireReachable } from './ledger/liveness.ts'
@@ -95,24 +95,25 @@ async function performRead(
 ): Promise<Reply> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
-  const needs: Needs = route.variant?.({ query, body }) ?? route
+  const needs: Needs = route.variant?.({ query, body }, settings.gates) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
   const checked = (await route.check?.(app, caller, { query, body })) as never
   // Read here, because a transaction must not wait for a second connection; checked after replays, which need no account.
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
+  const key = route.effect !== 'read' && needs.idempotency ? readIdempotencyKey(idempotency_keys) : undefined
   const call = (): Call<never, never, never, never> => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
-    return { caller, params, query, body, checked, accounts }
+    return { caller, params, query, body, checked, accounts, key }
   }
   if (route.effect === 'read') return route.handle(app, call())
-  const key = needs.idempotency ? readIdempotencyKey(idempotency_keys) : undefined
   if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
   const fingerprint = fingerprintOf(route, { params, body: form ? received.identity() : received })
   const refusal = form ? received.refusal : undefined
   if (route.effect === 'platform')
     return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal })
   const { handle } = route
+  await requireWorkspaceLimit(app, route, caller, key)
   const work = async (tx: Tx) => handle(app, tx, call())
   if (key === undefined) return commit(app, work)
   return once(app, route, caller, { key, fingerprint }, work)
@@ -172,8 +173,26 @@ async function requireAccountLimits(app: App, route: OnPlatform, account_id: str
   }
 }
 
+/** Limits per workspace. Whatever a key has come to is told without counting it. */
+async function requireWorkspaceLimit(
+  app: App,
+  route: Extract<Route, { effect: 'local' }>,
+  caller: Caller,
+  key: string | undefined,
+): Promise<void> {
+  const rule = route.workspace_limit?.(app)
+  if (!rule || (key !== undefined && (await isKnownKey(app.db, route, caller, key)))) return
+  const { allowed, retry_after } = await app.limits.take(`${route.name}:${caller.workspace_id}`, rule)
+  if (!allowed) {
+    throw new ApiError('rate_limited', {
+      detail: `This workspace has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
+      retry_after,
+    })
+  }
+}
+
 /** Gates, scope, allowlists: what can be said without looking at the input. */
-function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
+export function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
   const missing = unmetNeed(settings, caller, needs)
   if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
 }

@@ -1,6 +1,11 @@
 /** The verbs of an operator. Each calls the function that the dashboard calls too. */
 import { type Command, Option } from 'commander'
-import { createAccount, listAccounts, setAccountEnabled } from '../capabilities/accounts/accounts.ts'
+import {
+  createAccount,
+  listAccounts,
+  setAccountEnabled,
+  setColdPerDay,
+} from '../capabilities/accounts/accounts.ts'
 import { listAudit, verifyAudit } from '../capabilities/audit/audit.ts'
 import {
   dispatchWithout,
@@ -26,7 +31,7 @@ import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
 import { keyNote, Noted } from './output.ts'
 import { platformDefault, platformNames } from './platforms.ts'
-import { date, list, noun, verb, within } from './verbs.ts'
+import { date, list, noun, verb, wholeOrNone, within } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
   addWorkspaces(noun(program, 'workspace', 'the tenants: create, update, list'))
@@ -49,12 +54,16 @@ function addWorkspaces(workspace: Command): void {
   verb<WorkspaceFields>(
     workspace,
     'update <id>',
-    'rename it, or move its midnight',
-    (app, actor, fields, id = '') =>
-      updateWorkspace(app, actor, { id, name: fields.name, timezone: fields.timezone }),
+    'rename it, move its midnight, or say when campaigns may write',
+    (app, actor, { name, timezone, window }, id = '') =>
+      updateWorkspace(app, actor, { id, name, timezone, window }),
   )
     .option('--name <name>', 'what people call it from now on')
     .option('--timezone <zone>', zoneHelp)
+    .option(
+      '--window <window>',
+      'when campaigns and broadcasts may write, such as "mon-fri 09:00-18:00", or none',
+    )
   verb(workspace, 'list', 'every workspace', (app) => listWorkspaces(app.db))
 }
 
@@ -133,6 +142,17 @@ function addAccounts(account: Command): void {
   verb<{ workspace: string }>(account, 'list', 'the accounts of a workspace', (app, _, { workspace }) =>
     listAccounts(app.db, workspace),
   ).requiredOption('--workspace <id>', workspaceHelp)
+  verb<{ coldPerDay: number | 'none' }>(
+    account,
+    'set <id>',
+    'what campaigns may do with it in a day',
+    (app, actor, { coldPerDay }, id = '') =>
+      setColdPerDay(app, actor, { id, cold_per_day: coldPerDay === 'none' ? null : coldPerDay }),
+  ).requiredOption(
+    '--cold-per-day <n>',
+    'first messages to people who never wrote to it; or none',
+    wholeOrNone,
+  )
   verb(account, 'disable <id>', 'take it out of every path at once', (app, actor, _, id = '') =>
     setAccountEnabled(app, actor, { id, enabled: false }),
   )

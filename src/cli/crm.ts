@@ -226,7 +226,7 @@ function* readable({ added, skipped }: ImportReport): Generator<string> {
 }
 
 /** The file's text as it is read. A file that cannot be read is a refusal. */
-async function* readText(file: string): AsyncGenerator<string> {
+export async function* readText(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let size = 0
   try {

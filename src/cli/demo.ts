@@ -4,6 +4,7 @@
  */
 import type { App } from '../app.ts'
 import { createAccount } from '../capabilities/accounts/accounts.ts'
+import { seedCampaign } from '../capabilities/campaigns/campaigns.ts'
 import { addColumn, type NewColumn } from '../capabilities/columns/columns.ts'
 import { markDemo, readDemo, setAllowed, setGates } from '../capabilities/gates/gates.ts'
 import { createKey } from '../capabilities/keys/keys.ts'
@@ -54,6 +55,22 @@ const columns: readonly NewColumn[] = [
   { name: 'Notes', type: 'text' },
 ]
 
+/** How many people of the first account get a message of the demo's campaign: the last ones, not those of the README. */
+const campaignPeople = 6
+
+/** A campaign that is under way, so that there is one to look at. */
+const campaign = {
+  name: 'Welcome back',
+  message_text: 'Hello {{name|there}}, we have something new for you. Shall I tell you more?',
+  steps: [
+    {
+      branch: 'no_reply' as const,
+      wait_hours: 24,
+      variants: ['Did you have a moment to think about it?', 'Is there anything I can help with?'],
+    },
+  ],
+}
+
 /** Whether this database is a demo, or becomes one with the next start that makes one. */
 export async function isDemo(app: App): Promise<boolean> {
   const state = await readDemo(app.db)
@@ -94,6 +111,10 @@ export async function makeDemo(
     })
     const theirs = people.filter((_, person) => person % accountNames.length === at)
     demo.addAccount({ account_id: account.id, name }, theirs)
+    if (at > 0) continue
+    const contacts = theirs.slice(-campaignPeople).map((person) => ({ identifier: String(person) }))
+    const caller = { workspace_id: workspace.id, user_id: user.id }
+    await seedCampaign(app, caller, { ...campaign, account_id: account.id, contacts })
   }
   const { key } = await createKey(app, 'system', {
     workspace_id: workspace.id,

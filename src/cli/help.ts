@@ -13,6 +13,7 @@ const argumentHelp: Readonly<Record<string, string>> = {
   'user id': listed('id of the user (a UUID)', 'user list'),
   'key id': listed('id of the key (a UUID), not the key itself', 'key list'),
   'account id': listed('id of the account (acc_…)', 'account list'),
+  'campaign id': listed('id of the campaign (a UUID)', 'campaign list'),
   'operation id': listed('id of the operation (a UUID)', 'operation list'),
   'column id': listed('id of the column (a UUID)', 'column list'),
   'webhook id': listed('id of the webhook (a UUID)', 'webhook list'),

@@ -7,6 +7,7 @@ const hints: Readonly<Record<string, string>> = {
   user: '`parley user list` names them.',
   key: '`parley key list` names them.',
   account: '`parley account list` names them.',
+  campaign: '`parley campaign list` names them.',
   operation: '`parley operation list` names them.',
   stage: '`parley stage list` names them.',
   column: '`parley column list` names them.',

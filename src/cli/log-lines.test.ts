@@ -50,39 +50,54 @@ function parse(text: string): Read[] {
     .map((one) => JSON.parse(one))
 }
 
-test('on a pipe that nobody reads lines are dropped, and the count is told where they are missing', () => {
-  const { fd, read } = openPipe()
-  const log = writeLines(fd)
-  writeMany(log, 0, 20_000)
+/** Reads until nothing more comes. */
+function drain(log: LogLines, read: () => string): string {
   let text = ''
   for (let piece = read(); piece; piece = read()) {
     text += piece
     log.flushSync()
   }
-  writeMany(log, 20_000, 20_010)
-  log.close()
-  text += read()
-  closeSync(fd)
-  const lines = parse(text)
-  const at = lines.findIndex(({ dropped }) => dropped !== undefined)
-  const { dropped = 0, msg } = lines[at] ?? {}
-  expect(msg).toBe('log lines were dropped')
-  // Some thousands are held.
-  expect(at).toBeGreaterThan(2_000)
-  const expected = [...Array(at).keys(), undefined, ...Array.from({ length: 10 }, (_, n) => 20_000 + n)]
-  expect(lines.map(({ n }) => n)).toEqual(expected)
-  expect(at + dropped).toBe(20_000)
-})
+  return text
+}
+
+test.each(['nobody writes', 'others are written'])(
+  'on a pipe that nobody reads lines are dropped, and the count is told where they are missing, while %s',
+  (meanwhile) => {
+    const { fd, read } = openPipe()
+    const log = writeLines(fd)
+    writeMany(log, 0, 20_000)
+    let text = ''
+    if (meanwhile === 'others are written') {
+      // There is room for some more, and much that came before is not written yet.
+      text += read()
+      log.flushSync()
+      writeMany(log, 20_000, 20_010)
+      text += drain(log, read)
+    } else {
+      text += drain(log, read)
+      expect(parse(text).at(-1)?.msg).toBe('log lines were dropped')
+      writeMany(log, 20_000, 20_010)
+    }
+    log.close()
+    text += read()
+    closeSync(fd)
+    const lines = parse(text)
+    const at = lines.findIndex(({ dropped }) => dropped !== undefined)
+    const { dropped = 0, msg } = lines[at] ?? {}
+    expect(msg).toBe('log lines were dropped')
+    // Some thousands are held.
+    expect(at).toBeGreaterThan(2_000)
+    const expected = [...Array(at).keys(), undefined, ...Array.from({ length: 10 }, (_, n) => 20_000 + n)]
+    expect(lines.map(({ n }) => n)).toEqual(expected)
+    expect(at + dropped).toBe(20_000)
+  },
+)
 
 test('a pipe whose reader is slow loses nothing that fits', () => {
   const { fd, read } = openPipe()
   const log = writeLines(fd)
   writeMany(log, 0, 1_500)
-  let text = ''
-  for (let piece = read(); piece; piece = read()) {
-    text += piece
-    log.flushSync()
-  }
+  const text = drain(log, read)
   log.close()
   expect(parse(text).map(({ n }) => n)).toEqual([...Array(1_500).keys()])
   closeSync(fd)

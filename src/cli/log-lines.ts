@@ -33,7 +33,7 @@ export function writeLines(fd: number): LogLines {
 
   function hold(line: string): void {
     lines.push(line)
-    linesBytes += line.length
+    linesBytes += Buffer.byteLength(line)
   }
 
   function tellDropped(): void {
@@ -80,7 +80,7 @@ export function writeLines(fd: number): LogLines {
   process.on('exit', close)
   return {
     write(line) {
-      if (rest.length + linesBytes + line.length > heldBytesMax) {
+      if (rest.length + linesBytes + Buffer.byteLength(line) > heldBytesMax) {
         dropped++
         return
       }

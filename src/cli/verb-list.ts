@@ -1,6 +1,7 @@
 /** Every verb of the command line. */
 import { addAdminVerbs } from './admin.ts'
 import { addBackupVerbs } from './backup.ts'
+import { addCampaignVerbs } from './campaigns.ts'
 import { addCrmVerbs } from './crm.ts'
 import { addDemoVerb } from './demo-verb.ts'
 import { addGenerateVerb } from './generate.ts'
@@ -18,6 +19,7 @@ export const verbs: readonly AddVerbs[] = [
   addBackupVerbs,
   addAdminVerbs,
   addCrmVerbs,
+  addCampaignVerbs,
   addWebhookVerbs,
   addGenerateVerb,
 ]

@@ -104,6 +104,11 @@ export function whole(value: string): number {
   return Number(value)
 }
 
+/** A limit that can be taken away again. */
+export function wholeOrNone(value: string): number | 'none' {
+  return value === 'none' ? value : whole(value)
+}
+
 export function within(value: string, max: number): number {
   const number = whole(value)
   if (number < 1 || number > max) throw new InvalidArgumentError(`A whole number from 1 to ${max}.`)

@@ -1,9 +1,10 @@
-/** What a first start leaves in the data directory when it is killed, and when two come at once. */
+/** What a first start leaves in the data directory when it is killed, when two come at once, and when the server is killed. */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { endProcesses, spawnParley, until } from '../../test/harness/process.ts'
+import { endProcesses, serversOf, spawnParley, until } from '../../test/harness/process.ts'
+import { openEmbedded } from './embedded.ts'
 import { layOut } from './embedded-cluster.ts'
 
 const directories: string[] = []
@@ -32,7 +33,7 @@ test('what a kill during initdb leaves, a password among it, is removed at the n
   killed.signal('SIGKILL')
   await killed.exit()
   const password = await readFile(join(directory, 'postgres.password'), 'utf8')
-  expect(await readFile(join(directory, left), 'utf8')).toBe(password)
+  expect(await readFile(join(directory, left), 'utf8')).toMatch(/^\S{40,}$/)
   // Killed a moment earlier it leaves the draft of a secret, and of a cluster that nothing fills any more.
   await writeFile(join(directory, 'postgres.password.0123abcd'), password)
   await writeFile(join(directory, 'secret.0123abcd'), 'a secret')
@@ -52,4 +53,17 @@ test('of two first starts at once both go on with the cluster that won', async (
   expect(one).toEqual(other)
   expect(await drafts(directory)).toEqual([])
   expect(await readFile(join(directory, 'postgres', 'PG_VERSION'), 'utf8')).toMatch(/^\d+/)
+})
+
+test('a server that is being started again when its last user leaves is stopped, too', async () => {
+  const [directory = ''] = directories
+  const embedded = await openEmbedded({ data_dir: directory, claim: 'service' })
+  const [first] = await serversOf(directory)
+  process.kill(first ?? 0, 'SIGKILL')
+  await until('another one is started', 60_000, async () => {
+    const servers = await serversOf(directory)
+    return servers.some((pid) => pid !== first)
+  })
+  await embedded.close()
+  expect((await serversOf(directory)).filter((pid) => pid !== first)).toEqual([])
 })

@@ -11,7 +11,8 @@ import { openDataDirectory } from './data-directory.ts'
 import { keepSecret } from './secret-file.ts'
 import { openSocketDirectory } from './socket-directory.ts'
 
-export const superuser = 'parley'
+/** The role of Parley. It owns the database and is no superuser, but in data directories of earlier versions. */
+export const role = 'parley'
 const nobody = 65_534
 
 export interface Cluster {
@@ -100,12 +101,17 @@ async function initialise(place: Cluster): Promise<void> {
   const password_file = `${draft}.password`
   try {
     await mkdir(draft, { mode: 0o700 })
-    await writeFile(password_file, place.password, { mode: 0o600 })
+    // The superuser's, which nobody keeps: whoever needs one has the files, and with them the server alone.
+    await writeFile(password_file, randomBytes(32).toString('base64url'), { mode: 0o600 })
     if (place.runner === 'nobody') {
       await chown(draft, nobody, nobody)
       await chown(password_file, nobody, nobody)
     }
     await runInitdb(place, draft, password_file)
+    await runAlone(place, draft, [
+      `create role ${role} login password '${place.password}'`,
+      `alter database postgres owner to ${role}`,
+    ])
     await rename(draft, place.cluster)
   } catch (error) {
     // Another first start was faster, and may have removed our draft.
@@ -119,13 +125,30 @@ async function initialise(place: Cluster): Promise<void> {
 async function runInitdb(place: Cluster, draft: string, password_file: string): Promise<void> {
   const child = launch(place, 'initdb', [
     `--pgdata=${draft}`,
-    `--username=${superuser}`,
+    '--username=postgres',
     `--pwfile=${password_file}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
     '--locale-provider=builtin',
     '--locale=C.UTF-8',
   ])
+  await requireSuccess(place, child)
+}
+
+/** Runs statements as the superuser on a cluster whose server does not run. */
+export async function runAlone(
+  place: Cluster,
+  cluster: string,
+  statements: readonly string[],
+): Promise<void> {
+  const args = ['--single', '-D', cluster, '-c', 'exit_on_error=on', 'postgres']
+  const child = launch(place, 'postgres', args, 'pipe')
+  child.ref()
+  child.stdin?.end(statements.map((statement) => `${statement}\n`).join(''))
+  await requireSuccess(place, child)
+}
+
+async function requireSuccess(place: Cluster, child: ReturnType<typeof launch>): Promise<void> {
   const [code] = await once(child, 'exit')
   if (code !== 0) {
     throw new Refusal(`The embedded PostgreSQL could not be set up; ${place.log_file} says why.`)
@@ -133,7 +156,12 @@ async function runInitdb(place: Cluster, draft: string, password_file: string): 
 }
 
 /** Starts a program of PostgreSQL, which refuses to run as root, as a user it accepts. */
-export function launch(place: Cluster, program: 'initdb' | 'postgres', args: readonly string[]) {
+export function launch(
+  place: Cluster,
+  program: 'initdb' | 'postgres',
+  args: readonly string[],
+  input: 'ignore' | 'pipe' = 'ignore',
+) {
   const path = join(place.native, 'bin', program)
   const [command, all] =
     place.runner === 'namespace'
@@ -145,7 +173,7 @@ export function launch(place: Cluster, program: 'initdb' | 'postgres', args: rea
       cwd: '/',
       // A session of its own: Ctrl-C in the terminal is for the service, which stops the server last.
       detached: true,
-      stdio: ['ignore', log, log],
+      stdio: [input, log, log],
       env: { LD_LIBRARY_PATH: join(place.native, 'lib'), PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' },
       ...(place.runner === 'nobody' && { uid: nobody, gid: nobody }),
     })

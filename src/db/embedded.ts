@@ -11,7 +11,7 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
-import { type Cluster, layOut, superuser } from './embedded-cluster.ts'
+import { type Cluster, layOut, role } from './embedded-cluster.ts'
 import { findServer, startServer, stopServer } from './embedded-server.ts'
 import type { Connection } from './pool.ts'
 
@@ -41,17 +41,20 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const place = await layOut(resolve(options.data_dir))
   const connection = {
     host: place.socket_dir,
-    user: superuser,
+    user: role,
     password: place.password,
     database: 'postgres',
   }
   let closing = false
   let claim = await takeClaim(place, connection, options)
   const { promise: lost, resolve: lose } = Promise.withResolvers<Error>()
+  let reclaiming: Promise<void> | undefined
   watch(claim)
 
   function watch(client: pg.Client): void {
-    client.once('end', () => void reclaim())
+    client.once('end', () => {
+      reclaiming = reclaim()
+    })
   }
 
   /**
@@ -62,7 +65,6 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     while (!closing) {
       try {
         claim = await takeClaim(place, connection, options)
-        if (closing) return void claim.end()
         return watch(claim)
       } catch (error) {
         if (error instanceof ClaimTaken) return lose(error)
@@ -76,6 +78,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     lost,
     async close() {
       closing = true
+      // A server that is just being started again is stopped like any other.
+      await reclaiming
       try {
         await claim.query('select pg_advisory_unlock_shared($1)', [locks.use])
         const { rows } = await claim.query('select pg_try_advisory_lock($1) as last', [locks.use])

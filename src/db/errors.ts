@@ -7,9 +7,25 @@ export class LostCommit extends Error {
   override readonly name = 'LostCommit'
 }
 
+/** There was no connection to be had, so nothing was asked of the database. */
+class NotConnected extends Error {
+  override readonly name = 'NotConnected'
+  /** Of the driver, or of the server that refused. */
+  readonly code: unknown
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.code = (cause as { readonly code?: unknown }).code
+  }
+}
+
+export function isNotConnected(error: unknown): boolean {
+  return error instanceof ApiError && error.cause instanceof NotConnected
+}
+
 /** True when nothing more can be said to this connection. */
 export function isConnectionLost(error: unknown): boolean {
-  if (error instanceof LostCommit) return true
+  if (error instanceof LostCommit || error instanceof NotConnected) return true
   if (error instanceof ApiError) return isConnectionLost(error.cause)
   if (!(error instanceof pg.DatabaseError)) return error instanceof Error && !isOurs(error)
   return /^(08|57P)/.test(error.code ?? '')
@@ -48,7 +64,7 @@ function isOurs(error: Error): boolean {
 
 /** Failing to connect, for whatever reason, is a state of the installation and not a bug. */
 export function unavailable(cause: unknown): never {
-  throw new ApiError('store_unavailable', { cause })
+  throw new ApiError('store_unavailable', { cause: new NotConnected(cause) })
 }
 
 /** What a failure of the database means to a caller. A statement that is simply wrong stays a bug. */

@@ -8,7 +8,9 @@ create table account_days (
   sent integer not null default 0,
   cold integer not null default 0,
   lookups integer not null default 0,
+  used_cold integer not null default 0,
   CHECK ((used >= 0)),
+  CHECK ((used_cold >= 0)),
   PRIMARY KEY (account_id, day)
 );
 
@@ -60,7 +62,9 @@ create table accounts (
   username text,
   phone text,
   created_at timestamp with time zone not null default domain_now(),
+  cold_per_day integer,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CHECK ((cold_per_day >= 0)),
   CHECK ((id ~ '^acc_[0-9A-Za-z]{1,64}$'::text)),
   CHECK ((platform = ANY (ARRAY['sandbox'::text, 'telegram'::text]))),
   CHECK ((status = ANY (ARRAY['CONNECTING'::text, 'READY'::text, 'NEEDS_LOGIN'::text, 'RESTRICTED'::text, 'DISABLED'::text]))),
@@ -89,6 +93,25 @@ create table audit (
   PRIMARY KEY (seq)
 );
 
+create table campaign_accounts (
+  campaign_id uuid not null,
+  account_id text not null,
+  workspace_id uuid not null,
+  pool boolean not null default false,
+  queued integer not null default 0,
+  submitting integer not null default 0,
+  waiting integer not null default 0,
+  completed integer not null default 0,
+  replied integer not null default 0,
+  failed integer not null default 0,
+  ambiguous integer not null default 0,
+  cancelled integer not null default 0,
+  suppressed integer not null default 0,
+  has_open boolean not null generated always as ((((queued + submitting) + waiting) > 0)) stored,
+  CHECK ((LEAST(queued, submitting, waiting, completed, replied, failed, ambiguous, cancelled, suppressed) >= 0)),
+  PRIMARY KEY (campaign_id, account_id)
+);
+
 create table campaign_counts (
   workspace_id uuid not null,
   at timestamp with time zone not null,
@@ -114,8 +137,31 @@ create table campaign_recipients (
   step integer not null default 0,
   next_action_at timestamp with time zone,
   last_sent_at timestamp with time zone,
+  position integer not null,
+  contact text not null,
+  username text,
+  version integer not null default 0,
+  variant integer,
+  branch text,
+  last_message_id bigint,
+  reads timestamp with time zone[] not null default '{}'::timestamp with time zone[],
+  replied_at timestamp with time zone,
+  reply_message_id bigint,
+  reply_step integer,
+  reply_variant integer,
+  reply_branch text,
+  opted_out boolean not null default false,
+  reason text,
+  unknown_since timestamp with time zone,
+  ended_at timestamp with time zone,
+  CHECK (((status <> ALL (ARRAY['queued'::text, 'waiting'::text])) OR (next_action_at IS NOT NULL))),
+  CHECK (((status <> ALL (ARRAY['submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text])) OR ((account_id IS NOT NULL) AND (chat_id IS NOT NULL)))),
+  CHECK (((unknown_since IS NULL) OR (status = ANY (ARRAY['submitting'::text, 'ambiguous'::text])))),
+  CHECK ((branch = ANY (ARRAY['no_reply'::text, 'seen'::text, 'unseen'::text]))),
   CHECK ((status = ANY (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text, 'failed'::text, 'ambiguous'::text, 'cancelled'::text, 'suppressed'::text]))),
-  PRIMARY KEY (id)
+  PRIMARY KEY (id),
+  UNIQUE (campaign_id, "position"),
+  UNIQUE (campaign_id, contact)
 );
 
 create table campaign_steps (
@@ -127,6 +173,7 @@ create table campaign_steps (
   variants text[] not null,
   CHECK (((cardinality(variants) >= 1) AND (cardinality(variants) <= 5))),
   CHECK ((branch = ANY (ARRAY['no_reply'::text, 'seen'::text, 'unseen'::text]))),
+  CHECK ((wait_hours <= (87600)::double precision)),
   CHECK ((wait_hours >= (0.0833)::double precision)),
   PRIMARY KEY (campaign_id, "position")
 );
@@ -140,7 +187,7 @@ create table campaigns (
   status text not null,
   message_text text not null,
   branching_enabled boolean not null default false,
-  daily_quota_per_account integer not null default 30,
+  daily_quota_per_account integer default 30,
   max_followups integer not null default 2,
   scheduled_at timestamp with time zone,
   schedule_timezone text not null default 'UTC'::text,
@@ -148,12 +195,19 @@ create table campaigns (
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
   cancelled_at timestamp with time zone,
+  sequence boolean not null default false,
+  pause_reason text,
+  audience_total integer,
+  CHECK (((audience_total IS NULL) = (kind <> 'broadcast'::text))),
   CHECK (((char_length(message_text) >= 1) AND (char_length(message_text) <= 4096))),
   CHECK (((daily_quota_per_account >= 1) AND (daily_quota_per_account <= 200))),
-  CHECK (((max_followups >= 0) AND (max_followups <= 10))),
+  CHECK (((daily_quota_per_account IS NULL) = (kind = 'broadcast'::text))),
+  CHECK (((max_followups >= 0) AND (max_followups <= 5))),
   CHECK (((status = 'cancelled'::text) = (cancelled_at IS NOT NULL))),
+  CHECK (((status = 'paused'::text) = (pause_reason IS NOT NULL))),
   CHECK ((char_length(name) <= 200)),
-  CHECK ((kind = ANY (ARRAY['scoped'::text, 'contacts'::text, 'legacy'::text]))),
+  CHECK ((kind = ANY (ARRAY['scoped'::text, 'contacts'::text, 'broadcast'::text, 'legacy'::text]))),
+  CHECK ((pause_reason = ANY (ARRAY['requested'::text, 'late'::text]))),
   CHECK ((status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text, 'cancelled'::text, 'completed'::text]))),
   PRIMARY KEY (id),
   UNIQUE (workspace_id, id)
@@ -400,14 +454,22 @@ create table operations (
   forgettable boolean not null default false,
   queued_no integer not null default 1,
   crossed_at timestamp with time zone,
+  campaign_id uuid,
+  recipient_id uuid,
+  step_no integer,
+  quota_day date,
+  cold boolean not null default false,
+  CHECK ((((campaign_id IS NULL) = (recipient_id IS NULL)) AND ((recipient_id IS NULL) = (step_no IS NULL)))),
   CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255))),
   CHECK (((state <> 'completed'::text) OR (reply_status IS NOT NULL))),
   CHECK ((closed_as = ANY (ARRAY['sent'::text, 'not_sent'::text]))),
   CHECK ((effect = ANY (ARRAY['local'::text, 'platform'::text]))),
   CHECK ((octet_length(fingerprint) = 32)),
   CHECK ((state = ANY (ARRAY['queued'::text, 'submitting'::text, 'completed'::text, 'refused'::text, 'released'::text, 'ambiguous'::text]))),
+  CHECK ((step_no >= 0)),
   PRIMARY KEY (id),
   UNIQUE (account_id, random_id),
+  UNIQUE (recipient_id, step_no),
   UNIQUE (workspace_id, kind, idempotency_key)
 );
 
@@ -643,7 +705,9 @@ create table workspaces (
   name text not null,
   timezone text not null default 'UTC'::text,
   created_at timestamp with time zone not null default domain_now(),
+  sending_window text,
   CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CHECK (((char_length(sending_window) >= 1) AND (char_length(sending_window) <= 100))),
   PRIMARY KEY (id)
 );
 
@@ -653,8 +717,16 @@ CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owne
 CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
+CREATE INDEX campaign_accounts_open ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE has_open;
+CREATE INDEX campaign_accounts_pool ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE pool;
 CREATE INDEX campaign_counts_campaign ON public.campaign_counts USING btree (campaign_id, at);
-CREATE INDEX campaign_recipients_campaign ON public.campaign_recipients USING btree (campaign_id, id);
+CREATE INDEX campaign_recipients_chat ON public.campaign_recipients USING btree (account_id, chat_id) WHERE (chat_id IS NOT NULL);
+CREATE INDEX campaign_recipients_contact ON public.campaign_recipients USING btree (workspace_id, contact) WHERE (status = ANY (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text]));
+CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (account_id, campaign_id, status, next_action_at, "position") WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text]));
+CREATE INDEX campaign_recipients_free ON public.campaign_recipients USING btree (campaign_id, next_action_at, "position") WHERE ((account_id IS NULL) AND (status = 'queued'::text));
+CREATE INDEX campaign_recipients_person ON public.campaign_recipients USING btree (campaign_id, chat_id) WHERE (chat_id IS NOT NULL);
+CREATE INDEX campaign_recipients_unknown ON public.campaign_recipients USING btree (next_action_at) WHERE (status = 'submitting'::text);
+CREATE INDEX campaigns_open ON public.campaigns USING btree (status, scheduled_at) WHERE (status = ANY (ARRAY['scheduled'::text, 'queued'::text, 'sending'::text, 'paused'::text]));
 CREATE INDEX campaigns_recent ON public.campaigns USING btree (workspace_id, created_at DESC, id DESC);
 CREATE INDEX chat_sync_fresh ON public.chat_sync USING btree (account_id, chat_id) WHERE ((oldest_id IS NULL) AND (NOT complete));
 CREATE INDEX chat_sync_incomplete ON public.chat_sync USING btree (account_id) WHERE (NOT complete);
@@ -665,6 +737,8 @@ CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, las
 CREATE INDEX chats_words ON public.chats USING gin (account_id, name_tokens) WHERE (name_tokens IS NOT NULL);
 CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
 CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
+CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, regexp_replace(phone, '\D'::text, ''::text, 'g'::text)) WHERE (phone IS NOT NULL);
+CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, lower(username)) WHERE (username IS NOT NULL);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
@@ -679,6 +753,7 @@ CREATE INDEX operations_ambiguous ON public.operations USING btree (account_id, 
 CREATE INDEX operations_attempt ON public.operations USING btree (attempt_token) WHERE (state = ANY (ARRAY['submitting'::text, 'ambiguous'::text]));
 CREATE INDEX operations_file ON public.operations USING btree (file_id) WHERE (file_id IS NOT NULL);
 CREATE INDEX operations_forgettable ON public.operations USING btree (finished_at) WHERE (forgettable AND (state = ANY (ARRAY['completed'::text, 'refused'::text, 'released'::text])));
+CREATE INDEX operations_in_flight ON public.operations USING btree (account_id) WHERE ((state = 'submitting'::text) AND (campaign_id IS NOT NULL));
 CREATE INDEX operations_queued ON public.operations USING btree (account_id, chat_id, created_at, id) WHERE (state = 'queued'::text);
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
@@ -700,6 +775,7 @@ alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES 
 alter table account_strikes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table campaign_accounts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_counts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_recipients add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table campaign_recipients add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
@@ -749,6 +825,67 @@ begin
   end loop;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.count_moved_recipients()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into campaign_accounts (campaign_id, account_id, workspace_id)
+  select distinct n.campaign_id, coalesce(n.account_id, ''), n.workspace_id from new_rows n join old_rows o on o.id = n.id
+  where n.account_id is distinct from o.account_id order by 1, 2
+  on conflict do nothing;
+  with moved as materialized (
+    select campaign_id, account_id,
+      coalesce(sum(n) filter (where status = 'queued'), 0) as queued,
+      coalesce(sum(n) filter (where status = 'submitting'), 0) as submitting,
+      coalesce(sum(n) filter (where status = 'waiting'), 0) as waiting,
+      coalesce(sum(n) filter (where status = 'completed'), 0) as completed,
+      coalesce(sum(n) filter (where status = 'replied'), 0) as replied,
+      coalesce(sum(n) filter (where status = 'failed'), 0) as failed,
+      coalesce(sum(n) filter (where status = 'ambiguous'), 0) as ambiguous,
+      coalesce(sum(n) filter (where status = 'cancelled'), 0) as cancelled,
+      coalesce(sum(n) filter (where status = 'suppressed'), 0) as suppressed
+    from (
+      select campaign_id, coalesce(account_id, '') as account_id, status, sum(n) as n from (
+        select campaign_id, account_id, status, -1 as n from old_rows
+        union all
+        select campaign_id, account_id, status, 1 from new_rows) both_rows
+      group by 1, 2, 3 having sum(n) <> 0) changes
+    group by 1, 2),
+  locked as materialized (
+    select c.campaign_id, c.account_id from campaign_accounts c join moved using (campaign_id, account_id)
+    order by 1, 2 for no key update of c)
+  update campaign_accounts c set
+    queued = c.queued + m.queued, submitting = c.submitting + m.submitting, waiting = c.waiting + m.waiting,
+    completed = c.completed + m.completed, replied = c.replied + m.replied, failed = c.failed + m.failed,
+    ambiguous = c.ambiguous + m.ambiguous, cancelled = c.cancelled + m.cancelled,
+    suppressed = c.suppressed + m.suppressed
+  from moved m join locked using (campaign_id, account_id)
+  where c.campaign_id = m.campaign_id and c.account_id = m.account_id;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.count_new_recipients()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into campaign_accounts as c (campaign_id, account_id, workspace_id,
+    queued, submitting, waiting, completed, replied, failed, ambiguous, cancelled, suppressed)
+  select campaign_id, coalesce(account_id, ''), workspace_id,
+    count(*) filter (where status = 'queued'), count(*) filter (where status = 'submitting'),
+    count(*) filter (where status = 'waiting'), count(*) filter (where status = 'completed'),
+    count(*) filter (where status = 'replied'), count(*) filter (where status = 'failed'),
+    count(*) filter (where status = 'ambiguous'), count(*) filter (where status = 'cancelled'),
+    count(*) filter (where status = 'suppressed')
+  from new_rows group by 1, 2, 3 order by 1, 2
+  on conflict (campaign_id, account_id) do update set
+    queued = c.queued + excluded.queued, submitting = c.submitting + excluded.submitting,
+    waiting = c.waiting + excluded.waiting, completed = c.completed + excluded.completed,
+    replied = c.replied + excluded.replied, failed = c.failed + excluded.failed,
+    ambiguous = c.ambiguous + excluded.ambiguous, cancelled = c.cancelled + excluded.cancelled,
+    suppressed = c.suppressed + excluded.suppressed;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.count_stored_bytes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -770,6 +907,38 @@ CREATE OR REPLACE FUNCTION public.domain_now()
  LANGUAGE sql
  STABLE
 RETURN COALESCE((SELECT manual_clock.at FROM manual_clock), statement_timestamp());
+CREATE OR REPLACE FUNCTION public.end_suppressed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  with given as materialized (
+    select workspace_id, kind, value, case
+        when kind = 'platform_id' and value ~ '^[0-9]{1,19}$' and value::numeric <= 9223372036854775807
+        then value::bigint end as number
+    from new_rows),
+  found as materialized (
+    select r.id from given s join campaign_recipients r on r.workspace_id = s.workspace_id
+      and r.contact = s.kind || ':' || s.value and r.status in ('queued', 'waiting')
+    union all
+    select r.id from given s join accounts a on a.workspace_id = s.workspace_id
+      join campaign_recipients r on r.account_id = a.id and r.chat_id = s.number
+    union all
+    select r.id from given s join contacts c on s.kind = 'username' and c.workspace_id = s.workspace_id
+        and lower(c.username) = s.value
+      join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id
+    union all
+    select r.id from given s join contacts c on s.kind = 'phone' and c.workspace_id = s.workspace_id
+        and regexp_replace(c.phone, '\D', '', 'g') = s.value
+      join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id),
+  locked as materialized (
+    select r.id from campaign_recipients r
+    where r.id in (select id from found) and r.status in ('queued', 'waiting') order by r.id for update)
+  update campaign_recipients r
+  set status = 'suppressed', reason = 'suppressed', next_action_at = null, ended_at = domain_now()
+  from locked where r.id = locked.id;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.forbidden_by_suppression(workspace uuid, account text, person bigint)
  RETURNS text
  LANGUAGE plpgsql
@@ -793,6 +962,21 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.guard_campaigns()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.status <> old.status and (old.status, new.status) not in (
+      ('scheduled', 'queued'), ('scheduled', 'paused'), ('scheduled', 'cancelled'),
+      ('queued', 'sending'), ('queued', 'paused'), ('queued', 'cancelled'), ('queued', 'completed'),
+      ('sending', 'paused'), ('sending', 'cancelled'), ('sending', 'completed'),
+      ('paused', 'scheduled'), ('paused', 'queued'), ('paused', 'sending'), ('paused', 'cancelled')) then
+    raise exception 'campaign % must not go from % to %', old.id, old.status, new.status
+      using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.guard_operations()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -808,6 +992,8 @@ begin
   if (new.id, new.workspace_id, new.kind, new.effect, new.fingerprint, new.forgettable)
       is distinct from (old.id, old.workspace_id, old.kind, old.effect, old.fingerprint, old.forgettable)
     or new.idempotency_key is distinct from old.idempotency_key
+    or (new.campaign_id, new.recipient_id, new.step_no)
+      is distinct from (old.campaign_id, old.recipient_id, old.step_no)
     or new.random_id is distinct from old.random_id then
     raise exception 'operation % must keep its identity', old.id using errcode = 'restrict_violation';
   end if;
@@ -826,6 +1012,31 @@ begin
     and new.reason is distinct from 'platform_refused' and new.reason is distinct from 'never_written' then
     raise exception 'operation % crossed the boundary: only proof leads back', old.id using errcode = 'restrict_violation';
   end if;
+  return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.guard_recipients()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if (new.id, new.campaign_id, new.workspace_id, new.contact, new.position)
+      is distinct from (old.id, old.campaign_id, old.workspace_id, old.contact, old.position) then
+    raise exception 'recipient % must keep its identity', old.id using errcode = 'restrict_violation';
+  end if;
+  if new.status <> old.status and (old.status, new.status) not in (
+      ('queued', 'submitting'), ('queued', 'failed'), ('queued', 'cancelled'), ('queued', 'suppressed'),
+      ('queued', 'waiting'), ('queued', 'completed'), ('queued', 'ambiguous'),
+      ('waiting', 'submitting'), ('waiting', 'completed'), ('waiting', 'replied'), ('waiting', 'failed'),
+      ('waiting', 'cancelled'), ('waiting', 'suppressed'), ('waiting', 'ambiguous'),
+      ('submitting', 'queued'), ('submitting', 'waiting'), ('submitting', 'completed'), ('submitting', 'replied'),
+      ('submitting', 'failed'), ('submitting', 'ambiguous'), ('submitting', 'cancelled'), ('submitting', 'suppressed'),
+      ('completed', 'replied'),
+      ('ambiguous', 'completed'), ('ambiguous', 'replied'), ('ambiguous', 'failed'),
+      ('failed', 'completed'), ('failed', 'replied')) then
+    raise exception 'recipient % must not go from % to %', old.id, old.status, new.status
+      using errcode = 'restrict_violation';
+  end if;
+  new.version := old.version + 1;
   return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.list_changed_message()
@@ -897,6 +1108,10 @@ RETURN CASE WHEN (at > '-infinity'::timestamp with time zone) THEN to_char((at A
 CREATE TRIGGER accounts_version AFTER INSERT OR DELETE OR UPDATE OF status, name ON public.accounts FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.allowlists FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER recipients_added AFTER INSERT ON public.campaign_recipients REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_recipients();
+CREATE TRIGGER recipients_guard BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW EXECUTE FUNCTION guard_recipients();
+CREATE TRIGGER recipients_moved AFTER UPDATE ON public.campaign_recipients REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_moved_recipients();
+CREATE TRIGGER campaigns_guard BEFORE UPDATE OF status ON public.campaigns FOR EACH ROW EXECUTE FUNCTION guard_campaigns();
 CREATE TRIGGER file_chunks_deleted AFTER DELETE ON public.file_chunks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION count_deleted_bytes();
 CREATE TRIGGER file_chunks_stored AFTER INSERT ON public.file_chunks FOR EACH ROW EXECUTE FUNCTION count_stored_bytes();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
@@ -904,5 +1119,6 @@ CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, sc
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();
 CREATE TRIGGER messages_changed BEFORE UPDATE ON public.messages FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND ((new.deleted_at IS NOT NULL) OR (new.text IS DISTINCT FROM old.text)))) EXECUTE FUNCTION list_changed_message();
 CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
+CREATE TRIGGER suppressions_end_recipients AFTER INSERT ON public.suppressions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION end_suppressed();
 CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

@@ -20,12 +20,19 @@ export function makeControlOpenApi({ name, summary, calls }: Control, prefix: st
       title: `Parley ${name}`,
       version: contractVersion,
       summary,
+      description: howToCall(name, prefix),
     },
     servers: [{ url: prefix }],
     paths,
     security: [],
     components: { schemas },
   }
+}
+
+function howToCall(name: string, prefix: string): string {
+  return `The people of the ${name} exist nowhere else, and these calls act for them. They are answered at \`${prefix}\` on the
+admin port of the process, to programs on its own machine. A page in a browser is refused there, so this page shows each
+call as a curl command instead of sending it. The account and the person of the examples are those of the demo.`
 }
 
 function controlCall(platform: string, call: ControlCall, schemas: Json): Json {

@@ -52,7 +52,8 @@ export async function buildServer(
   const make = () => JSON.stringify(makeOpenApi(routes))
   mountAsset(server, url, { operation: 'get_openapi', type: json, make })
   mountHealth(app, server, options.readiness)
-  if (routes.length > 0) await mountDocs(server, [{ title: 'API', url }, ...(options.sources ?? [])])
+  if (routes.length > 0)
+    await mountDocs(server, [{ title: 'API', slug: 'api', url }, ...(options.sources ?? [])])
   return toServer(server)
 }
 

@@ -1,5 +1,6 @@
 /** Identifiers. Made in the application, because PostgreSQL before 18 has no UUIDv7. */
 import { randomBytes, randomUUID } from 'node:crypto'
+import { sha256 } from './secrets.ts'
 
 let lastMs = 0
 let counter = 0
@@ -18,6 +19,13 @@ export function newId(): string {
   }
   const time = lastMs.toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}${random.slice(18)}`
+}
+
+/** A UUIDv8 that the same parts always give, and other parts never. */
+export function derivedId(...parts: readonly string[]): string {
+  const hex = sha256(JSON.stringify(parts)).toString('hex')
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
-import { leaseSeconds } from '../access/ledger/leases.ts'
+import { leaseSeconds, noteWrites } from '../access/ledger/leases.ts'
 import { noteDrives, noteHeartbeat, noteStopped } from '../access/ledger/workers.ts'
 import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -83,4 +83,38 @@ test('accounts are taken, and given up while the journal cannot be written', asy
   await step()
   expect(await owner()).toBe(null)
   await pool.stop()
+})
+
+test('commits are lost, the lease of this process among them: it still knows how far the account had come', async () => {
+  const app = { ...place.service.app, metrics: new Registry() }
+  const account_id = await place.account(await place.service.tenant())
+  const worker_id = newId()
+  let noticed = 0
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', place.sandbox.platform]]),
+    echoes: new Echoes(app),
+    behind: () => noticed++,
+    mayDrive: async () => true,
+  })
+  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  const seen = () => pool.driven().get(account_id)?.held
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  await step()
+  await until('its session is there', 30_000, async () => {
+    await step()
+    return seen() !== undefined
+  })
+  const held = seen()
+  if (!held) throw new Error('It is not driven.')
+  noteWrites(held, '50')
+  await place.db.run(sql`
+    update account_hosts set writes = 7, lease_owner = null, lease_until = null, lease_epoch = lease_epoch - 1
+    where account_id = ${account_id}`)
+  await until('it is noticed', 30_000, async () => {
+    await step()
+    return noticed > 0
+  })
+  await pool.stop()
+  await noteStopped(app.db, worker_id)
 })

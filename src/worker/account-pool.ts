@@ -5,9 +5,11 @@ import {
   type Lease,
   leaseSeconds,
   listLeases,
+  noteWrites,
   readShare,
   releaseLease,
   renewLeases,
+  type Writes,
 } from '../access/ledger/leases.ts'
 import type { App } from '../app.ts'
 import { historyWanted, listWanted } from '../capabilities/history/history.ts'
@@ -43,6 +45,8 @@ export class AccountPool {
   readonly #leaving = new Set<Promise<void>>()
   readonly #ingested: (updates: number) => void
   readonly #options: PoolOptions
+  /** Kept over sessions: a lease that was lost with other commits is taken anew on a database that knows less. */
+  readonly #writes = new Map<string, Writes>()
   #renewedAt = performance.now()
 
   constructor(app: App, options: PoolOptions) {
@@ -66,7 +70,13 @@ export class AccountPool {
     return driven
   }
 
-  /** Begins every session anew, with what the database knows now. */
+  /** The database has lost commits, and somebody sees to that: what it knows now is what counts. */
+  beginAnew(): void {
+    this.#writes.clear()
+    this.restart()
+  }
+
+  /** Begins every session anew. */
   restart(): void {
     for (const session of this.#sessions.values()) this.#drop(session)
   }
@@ -175,8 +185,16 @@ export class AccountPool {
       ingested: this.#ingested,
       echoes: this.#options.echoes,
       behind: this.#options.behind,
+      writes: this.#writesOf(lease),
     })
     this.#sessions.set(lease.account_id, session)
+  }
+
+  #writesOf({ account_id, writes: committed }: Lease): Writes {
+    const writes = this.#writes.get(account_id) ?? { seen: committed } // guard: writes are kept over sessions
+    noteWrites({ writes }, committed)
+    this.#writes.set(account_id, writes)
+    return writes
   }
 
   /** Not awaited: a session that is slow to close must not keep the other leases from being renewed. */

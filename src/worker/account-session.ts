@@ -4,7 +4,7 @@
  */
 
 import { enqueued } from '../access/ledger/enqueue.ts'
-import { type Held, holdsLease, type Lease } from '../access/ledger/leases.ts'
+import { type Held, holdsLease, type Lease, type Writes } from '../access/ledger/leases.ts'
 import { noteNotLive } from '../access/ledger/liveness.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
@@ -51,6 +51,8 @@ interface SessionOptions {
   readonly echoes: Echoes
   /** The account is still ours, and yet the database knows less of it than was seen committed. */
   readonly behind: () => void
+  /** What this process has seen committed of the account, in this session and before. */
+  readonly writes: Writes
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -79,8 +81,9 @@ class DrivenSession implements AccountSession {
     this.#options = options
     this.lease = options.lease
     this.#position = options.lease.position
-    const { account_id, workspace_id, epoch, writes } = options.lease
-    this.#held = { worker_id: options.worker_id, account_id, workspace_id, epoch, writes: { seen: writes } }
+    const { account_id, workspace_id, epoch } = options.lease
+    const { worker_id, writes } = options
+    this.#held = { worker_id, account_id, workspace_id, epoch, writes }
   }
 
   begin(): void {

@@ -5,8 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
+import { findFloodWait } from '../access/ledger/floods.ts'
 import type { Held } from '../access/ledger/leases.ts'
+import { noteProofs } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
+import { LostCommit } from '../db/errors.ts'
 import { type Database, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
@@ -15,8 +18,10 @@ import { attempt, type Driven, type Ways } from './attempt.ts'
 import { Boundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { Lanes } from './lanes.ts'
 import { Ledger } from './ledger.ts'
 import { Recorder } from './recording.ts'
+import { replayLoop } from './recovery.ts'
 
 let place: Workplace
 let rows: LedgerRows
@@ -191,6 +196,47 @@ describe('the answer to the crossing is lost', () => {
   })
 })
 
+describe('the answer to the crossing is lost, and the worker ends before the database is back', () => {
+  test('its journal says that nothing was sent', async () => {
+    const { db } = rows.app
+    const app = changed({
+      async rows<T>(statement: Parameters<Database['rows']>[0]) {
+        const found = await db.rows<T>(statement)
+        if (!statement.text.includes('accounts_given')) return found
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      },
+      transaction: () => away(),
+    })
+    const one = await stage(app)
+    one.ways.recorder.stop()
+    await expect(run(app, one)).rejects.toThrow()
+    expect(await rows.row(one.id)).toMatchObject({ state: 'submitting' })
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const loop = replayLoop({ directory: place.directory, worker_id: newId(), recorder })
+    await loop.step(rows.app, new AbortController().signal)
+    expect(await rows.row(one.id)).toMatchObject({
+      state: 'released',
+      reason: 'never_written',
+      detail: 'lost_commit',
+    })
+  })
+})
+
+describe('no answer comes', () => {
+  test('and the platform has shown the random id before: it is known to be sent, and nobody is told otherwise', async () => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token, chat_id: String(person) })
+    const operation = await rows.queued(id)
+    const at = new Date().toISOString()
+    await noteProofs(rows.db, held.account_id, [{ random_id: operation.random_id, message_id: '70', at }])
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const outcome = { kind: 'unknown', reason: 'timeout' } as const
+    await recorder.record({ operation, public_id: id, token, outcome })
+    expect(await rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '70' } })
+  })
+})
+
 function away(): Promise<never> {
   return Promise.reject(new ApiError('store_unavailable'))
 }
@@ -216,7 +262,10 @@ test('a worker that stops waits for what it has submitted', async () => {
       return send(message)
     },
   })
-  const ledger = new Ledger(rows.app, one.ways, () => new Map([[one.held.account_id, one.account]]))
+  const ledger = new Ledger(rows.app, one.ways, {
+    lanes: new Lanes(),
+    driven: () => new Map([[one.held.account_id, one.account]]),
+  })
   await ledger.loop.step(rows.app, new AbortController().signal)
   await asked.promise
   const stopped = ledger.stop()
@@ -264,6 +313,27 @@ describe('a flood wait', () => {
     return flooded
   }
 
+  test('whose COMMIT is lost counts once against the account', async () => {
+    let losing = true
+    const app = changed({
+      async transaction(work) {
+        const result = await rows.db.transaction(work)
+        if (!losing) return result
+        losing = false
+        throw new LostCommit('The answer to COMMIT was lost.')
+      },
+    })
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const recorder = new Recorder(app, { count: () => {} })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome })
+    const strikes = await rows.db.rows(sql`
+      select kind, seconds from account_strikes where account_id = ${held.account_id}`)
+    expect(strikes).toEqual([{ kind: 'flood_wait', seconds: 60 }])
+  })
+
   test.each([
     ['that a journal tells of counts from its own time', 100, false],
     ['of this moment lasts', 0, true],
@@ -277,5 +347,16 @@ describe('a flood wait', () => {
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
     expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'platform_refused' })
     expect(await floodOf(held)).toBe(flooded)
+  })
+
+  test('that a journal tells of from a clock that was ahead is no longer than the platform said', async () => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const at = new Date(Date.now() + 86_400_000).toISOString()
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
+    expect(await findFloodWait(rows.db, held.account_id)).toBeLessThanOrEqual(60)
   })
 })

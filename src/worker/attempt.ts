@@ -9,7 +9,7 @@ import type { Ending } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { toWellFormed } from '../lib/text.ts'
-import type { Forbidden, OperationKind, Submit } from '../operation.ts'
+import type { Forbidden, Operation, OperationKind, Submit } from '../operation.ts'
 import type { Outcome, Sent, Session } from '../platform/port.ts'
 import type { Boundary } from './boundary.ts'
 import type { Echoes, Expectation, Recorded } from './echoes.ts'
@@ -66,6 +66,25 @@ export async function attempt(
   if (forbidden)
     return settleQueued(app, operation, { to: 'released', reason: 'forbidden', detail: forbidden })
   if (status !== 'crossed') return leave(app, operation, held)
+  return submitCrossed(app, ways, operation, { token, startedAt, held, submit: prepared.value })
+}
+
+interface CrossedAttempt {
+  readonly token: string
+  /** From before the boundary, so that a pause anywhere after it counts. */
+  readonly startedAt: number
+  readonly held: Held
+  readonly submit: Submit
+}
+
+/** From the boundary to what was learnt, for operations of callers and for messages of campaigns. */
+export async function submitCrossed(
+  app: App,
+  ways: Ways,
+  operation: Operation,
+  { token, startedAt, held, submit }: CrossedAttempt,
+): Promise<void> {
+  const size = operation.file_id === null ? 'text' : 'file'
   // crash point 5: the boundary is committed, the journal is not written
   const intended = await intend(app, ways, operation, token) // guard: journal before call
   // crash point 12: the journal is written, the deadline is not checked
@@ -76,7 +95,7 @@ export async function attempt(
   }
   const echo = ways.echoes.expect(held.account_id, operation.random_id)
   // crash point 5a: the journal is written, nothing is submitted
-  const answer = ask(prepared.value)
+  const answer = ask(submit)
   const outcome = await within(answerMsMax[size], answer)
   // crash point 7: the answer is read, nothing is recorded
   // guard: no answer is unknown
@@ -149,22 +168,29 @@ async function leave(app: App, operation: QueuedOperation, held: Held): Promise<
 }
 
 /** The answer to COMMIT is lost, so the row may be `submitting`. Nothing is sent, and that is said until it is heard. */
-async function takeBack(app: App, { recorder }: Ways, { id }: QueuedOperation, token: string): Promise<void> {
+async function takeBack(
+  app: App,
+  { journal, recorder }: Ways,
+  { id }: QueuedOperation,
+  token: string,
+): Promise<void> {
   app.log.warn({ code: 'lost_commit', operation_id: id }, 'the boundary gave no answer; nothing is sent')
   // crash point 4: the answer to COMMIT is lost, its worker has not said that nothing is sent
+  // A process that is ended while the database is away leaves word, so that it does not count as unknown.
+  await tellJournal(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit is in the journal
   await recorder.retryUntilStored(id, () => releaseNeverSent(app, { id, token })) // guard: lost commit is released
 }
 
-async function intend(
-  app: App,
-  { journal }: Ways,
-  operation: QueuedOperation,
-  token: string,
-): Promise<boolean> {
+async function intend(app: App, { journal }: Ways, operation: Operation, token: string): Promise<boolean> {
   const { id, workspace_id, kind, account_id, chat_id, random_id, idempotency_key: key } = operation
+  const { campaign_id, recipient_id, step_no, quota_day, cold } = operation
   const fingerprint = operation.fingerprint.toString('hex')
+  const place = recipient_id === null ? {} : { campaign_id, recipient_id, step_no, quota_day, cold }
   try {
-    await journal.intend({ id, token, workspace_id, kind, account_id, chat_id, random_id, key, fingerprint })
+    await journal.intend({
+      ...{ id, token, workspace_id, kind, account_id, chat_id, random_id, key, fingerprint },
+      ...place,
+    })
     return true
   } catch (err) {
     app.log.error({ err, operation_id: id }, 'the journal cannot be written; nothing is sent')
@@ -182,15 +208,13 @@ interface Conclusion {
 async function conclude(
   app: App,
   { journal, recorder }: Ways,
-  operation: QueuedOperation,
+  operation: Operation,
   { token, outcome, echo }: Conclusion,
 ): Promise<void> {
   const { id } = operation
   const sound = toWellFormed(outcome)
   // crash point 10: the outcome is read, the journal does not know it
-  await journal.conclude({ id, token, outcome: sound }).catch((err) => {
-    app.log.warn({ err, operation_id: id }, 'an outcome could not be written to the journal')
-  })
+  await tellJournal(app, journal, { id, token, outcome: sound })
   // crash point 8: the outcome is in the journal, the row does not know it
   try {
     await recorder.record({ operation, public_id: id, token, outcome: sound })
@@ -201,11 +225,21 @@ async function conclude(
   }
 }
 
+async function tellJournal(
+  { log }: App,
+  journal: Journal,
+  known: Parameters<Journal['conclude']>[0],
+): Promise<void> {
+  await journal.conclude(known).catch((err) => {
+    log.warn({ err, operation_id: known.id }, 'an outcome could not be written to the journal')
+  })
+}
+
 /** A late answer still counts: it turns what nobody knew into what is known. */
 async function concludeLate(
   app: App,
   ways: Ways,
-  operation: QueuedOperation,
+  operation: Operation,
   { token, answer }: { token: string; answer: Promise<Outcome<unknown>> },
 ): Promise<void> {
   await answer
@@ -214,10 +248,10 @@ async function concludeLate(
 }
 
 /** A stored message carries our random id: it was accepted before, and is not submitted again. */
-async function concludeProven(
+export async function concludeProven(
   app: App,
   { recorder }: Ways,
-  operation: QueuedOperation,
+  operation: Operation,
   { token, proof }: { token: string; proof: Sent },
 ): Promise<void> {
   app.log.warn(
@@ -237,7 +271,7 @@ async function ask(call: Submit): Promise<Outcome<unknown>> {
   }
 }
 
-function recordedOf(app: App, operation: QueuedOperation, outcome: Outcome<unknown>): Recorded | undefined {
+function recordedOf(app: App, operation: Operation, outcome: Outcome<unknown>): Recorded | undefined {
   if (outcome.kind !== 'accepted' || operation.chat_id === null) return undefined
   const message = app.operations.get(operation.kind)?.message(operation, outcome.value)
   return message && { ...message, chat_id: operation.chat_id }

@@ -22,15 +22,13 @@ interface Timed {
 export async function advanceClock(app: App, timed: Timed, seconds: number): Promise<Date> {
   const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
   const end = new Date(now.getTime() + seconds * 1000)
-  let standings = await runPlatforms(timed, now)
   for (let at = now; at < end; ) {
-    await settle(app, timed, standings)
+    const standings = await settle(app, timed, at)
     at = nextStop(await listDueTimes(app, timed, standings), { at, end })
-    const moved = await moveClock(app.db, at)
+    await moveClock(app.db, at)
     await app.settings.refresh()
-    standings = await runPlatforms(timed, moved)
   }
-  await settle(app, timed, standings)
+  await settle(app, timed, end)
   return end
 }
 
@@ -51,22 +49,31 @@ function nextStop(dues: readonly Date[], { at, end }: { at: Date; end: Date }): 
   return new Date(Math.min(end.getTime(), ...times.filter((time) => time > reached)))
 }
 
-/** Until every connected account has stored its updates and no loop has anything due. */
-async function settle(app: App, timed: Timed, standings: readonly Standing[]): Promise<void> {
+/**
+ * Until every connected account has stored its updates and no loop has anything due. What is done at a moment may bring
+ * updates of the same moment, so the platforms are asked again until they tell nothing new.
+ */
+async function settle(app: App, timed: Timed, at: Date): Promise<Standing[]> {
   let last = ''
   let progressAt = performance.now()
+  let standings = await runPlatforms(timed, at)
   for (;;) {
     const left = await listLeft(app, timed, standings)
-    if (left.length === 0) return
     const seen = left.join(', ')
-    if (seen !== last) progressAt = performance.now()
-    else if (performance.now() - progressAt > stuckMsMax) {
-      throw new ApiError('provider_unavailable', {
-        detail: `The clock waits for what does not get done: ${seen}.`,
-      })
+    if (left.length === 0) {
+      const known = JSON.stringify(standings)
+      standings = await runPlatforms(timed, at)
+      if (JSON.stringify(standings) === known) return standings
+    } else {
+      if (seen !== last) progressAt = performance.now()
+      else if (performance.now() - progressAt > stuckMsMax) {
+        throw new ApiError('provider_unavailable', {
+          detail: `The clock waits for what does not get done: ${seen}.`,
+        })
+      }
+      await sleep(lookMs)
     }
     last = seen
-    await sleep(lookMs)
   }
 }
 

@@ -1,8 +1,9 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
 import { type Held, LeaseLost, noteWrites } from '../access/ledger/leases.ts'
 import { advancePositions } from '../access/ledger/positions.ts'
-import { noteProofs, type Proof } from '../access/ledger/proofs.ts'
+import { noteProofs, type Proof, proofsIn } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
+import { noteReads, noteReplies } from '../capabilities/campaigns/campaigns.ts'
 import {
   type ChatState,
   refreshLastMessages,
@@ -142,11 +143,8 @@ function latestVersion(known: Message | undefined, message: Message): Message {
 }
 
 /** What shows that a submission of ours was accepted. */
-function proofsIn({ of }: Sorted): Proof[] {
-  const echoed = of.message.flatMap(({ message: { id, random_id, is_sender, timestamp } }) =>
-    random_id !== null && is_sender ? [{ random_id, message_id: id, at: timestamp }] : [],
-  )
-  return [...of.sent, ...echoed]
+function proofsOf({ of }: Sorted): Proof[] {
+  return [...of.sent, ...proofsIn(of.message.map(({ message }) => message))]
 }
 
 /**
@@ -166,7 +164,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   )
   // The ledger first: whoever completes an operation locks its row before the message.
   const [, received, edited, deleted] = await Promise.all([
-    noteProofs(tx, account_id, proofsIn(sorted)),
+    noteProofs(tx, account_id, proofsOf(sorted)),
     storeMessages(tx, held, [...sorted.messages.values()]),
     storeEdits(tx, held, [...sorted.edits.values()]),
     deleteMessages(tx, held, deletions),
@@ -179,6 +177,10 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const inPrivate = received.filter(({ chat_id }) => sorted.chats.get(chat_id)?.chat.kind === 'private')
+  const [replied] = await Promise.all([
+    noteReplies(app, tx, held, inPrivate), // guard: a reply ends what waits
+    noteReads(tx, held, of.read_by_them),
+  ])
   noteOptOuts(app, tx, held, inPrivate)
   const about = (chat: Chat['id']) => ({ account_id, chat_id: chatIdOf(chat) })
   return [
@@ -203,5 +205,6 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
         data: { ...about(chat_id), message_ids },
       }),
     ),
+    ...replied,
   ]
 }

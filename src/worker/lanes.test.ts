@@ -16,7 +16,8 @@ function operation(account_id: string, chat_id: ChatNumber | null, file = false)
     payload: {},
   }
   const rest = { fingerprint: Buffer.alloc(32), queued_no: 1, attempt_token: null }
-  return { ...row, ...rest, account_id, chat_id, file_id: file ? `file of ${id}` : null }
+  const place = { campaign_id: null, recipient_id: null, step_no: null, quota_day: null, cold: false }
+  return { ...row, ...rest, ...place, account_id, chat_id, file_id: file ? `file of ${id}` : null }
 }
 
 test('one at a time in each chat, four at a time of each account', () => {

@@ -3,10 +3,12 @@
  * Files pass through this process in pieces: few at a time, and only one of each account, so that one that hangs delays
  * nobody else's.
  */
-import type { QueuedOperation } from '../access/ledger/queue.ts'
+import type { Operation } from '../operation.ts'
 
 const lanesMax = 4
 const filesMax = 8
+
+type Taking = Pick<Operation, 'id' | 'account_id' | 'chat_id' | 'file_id'>
 
 export class Lanes {
   readonly #busy = new Map<string, Set<string>>()
@@ -19,7 +21,7 @@ export class Lanes {
   }
 
   /** Takes a lane for the operation; answers what gives it back, or undefined where there is none. */
-  take({ id, account_id, chat_id, file_id }: QueuedOperation): (() => void) | undefined {
+  take({ id, account_id, chat_id, file_id }: Taking): (() => void) | undefined {
     const lane = chat_id ?? id
     const busy = this.#busy.get(account_id) ?? new Set()
     if (this.#running.has(id) || busy.has(lane) || busy.size >= lanesMax) return undefined

@@ -12,6 +12,7 @@ import type { Driven } from './attempt.ts'
 import { Boundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { Lanes } from './lanes.ts'
 import { Ledger } from './ledger.ts'
 import { Recorder } from './recording.ts'
 
@@ -47,7 +48,10 @@ async function run(change: (db: Database) => Partial<Database>, kind: string) {
     recorder: new Recorder(changed, { count: () => {} }),
     echoes: new Echoes(changed),
   }
-  const ledger = new Ledger(changed, ways, () => new Map([[held.account_id, driven]]))
+  const ledger = new Ledger(changed, ways, {
+    lanes: new Lanes(),
+    driven: () => new Map([[held.account_id, driven]]),
+  })
   await ledger.loop.step(changed, new AbortController().signal)
   await ledger.stop()
   return {

@@ -5,12 +5,17 @@ import type { App } from '../app.ts'
 import { codeOf, isAway } from '../db/errors.ts'
 import type { Loop } from '../loop.ts'
 import { attempt, type Driven, type Ways } from './attempt.ts'
-import { Lanes } from './lanes.ts'
+import type { Lanes } from './lanes.ts'
 import { NotStored } from './recording.ts'
 import { within } from './within.ts'
 
 /** A process that stops waits this long for what it has submitted. */
 const drainMsMax = 10_000
+
+export interface Driving {
+  readonly lanes: Lanes
+  readonly driven: () => ReadonlyMap<string, Driven>
+}
 
 export class Ledger {
   readonly loop: Loop = {
@@ -25,15 +30,16 @@ export class Ledger {
   readonly #app: App
   readonly #ways: Ways
   readonly #driven: () => ReadonlyMap<string, Driven>
-  readonly #lanes = new Lanes()
+  readonly #lanes: Lanes
   readonly #running = new Set<Promise<void>>()
   #stopping = false
   #beginning = false
   #again = false
 
-  constructor(app: App, ways: Ways, driven: () => ReadonlyMap<string, Driven>) {
+  constructor(app: App, ways: Ways, { lanes, driven }: Driving) {
     this.#app = app
     this.#ways = ways
+    this.#lanes = lanes
     this.#driven = driven
   }
 

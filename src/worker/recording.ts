@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { noteStrike } from '../access/ledger/account-usage.ts'
 import { settled } from '../access/ledger/enqueue.ts'
 import { noteFlood } from '../access/ledger/floods.ts'
+import { completeShown } from '../access/ledger/proofs.ts'
 import {
   type Accepted,
   complete,
@@ -126,7 +127,7 @@ export class Recorder {
     const { operations, log } = this.#app
     for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
-      await noteFloodWait(tx, operation, secondsLeft(outcome.retry_after_seconds, at))
+      await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at))
     }
     const accepted = learnt.flatMap((one): Accepted[] =>
       one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
@@ -139,23 +140,34 @@ export class Recorder {
     if (others.length < ids.length && others.length > 0) await lockOperations(tx, ids) // guard: recorded in the order of ids
     await complete(tx, operations, accepted)
     const rows = await settle(tx, operations, others)
+    // The platform may have shown it before its answer was given up: then nobody is told that it is unknown.
+    const shown = await completeShown(tx, operations, rows)
+    const seconds = new Map(learnt.map(({ operation, outcome }) => [operation.id, secondsOf(outcome)]))
+    // Of the rows that changed only: what is told a second time counts once.
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
       if (detail !== null && strikes.has(detail)) {
-        await noteStrike(tx, { account_id, workspace_id }, { kind: detail, seconds: null, operation_id: id })
+        const strike = { kind: detail, seconds: seconds.get(id) ?? null, operation_id: id }
+        await noteStrike(tx, { account_id, workspace_id }, strike)
       }
-      if (state === 'ambiguous')
+      if (state === 'ambiguous' && !shown.has(id))
         log.warn({ operation_id: id, account_id, reason, detail }, 'an outcome is unknown')
     }
   }
 }
 
-/** What the platform holds against an account, besides flood waits. */
-const strikes: ReadonlySet<string> = new Set(['needs_login', 'restricted', 'blocked_by_person'])
+/** What the platform holds against an account. */
+const strikes: ReadonlySet<string> = new Set(['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'])
+
+function secondsOf(outcome: Outcome<unknown>): number | null {
+  return outcome.kind === 'flood_wait' ? outcome.retry_after_seconds : null
+}
 
 /** What is left of a wait that a journal tells of. */
 function secondsLeft(seconds: number, at: string | undefined): number {
   if (at === undefined) return seconds
-  return Math.max(0, Math.ceil(seconds - (Date.now() - Date.parse(at)) / 1000)) // guard: flood wait from its own time
+  // A clock that was ahead when the line was written makes it no longer than the platform said.
+  const passed = Math.max(0, Date.now() - Date.parse(at)) / 1000
+  return Math.max(0, Math.ceil(seconds - passed)) // guard: flood wait from its own time
 }
 
 function byAccount({ operation: one }: Learnt, { operation: other }: Learnt): number {
@@ -168,7 +180,7 @@ export function isTrouble(reason: string): reason is 'needs_login' | 'restricted
 
 export async function noteFloodWait(
   tx: Tx,
-  { id, account_id, workspace_id }: AccountKey & { readonly id: string },
+  { id, account_id, workspace_id }: AccountKey & { readonly id: string | null },
   seconds: number,
 ): Promise<void> {
   await noteFlood(tx, account_id, seconds)

@@ -2,6 +2,7 @@
 import { settled } from '../access/ledger/enqueue.ts'
 import { noteFlood } from '../access/ledger/floods.ts'
 import {
+  completeProven,
   listUnproven,
   noteLookedFor,
   noteProofs,
@@ -9,7 +10,6 @@ import {
   type Unproven,
 } from '../access/ledger/proofs.ts'
 import { listOpen } from '../access/ledger/put-back.ts'
-import { complete } from '../access/ledger/settle.ts'
 import { sweep } from '../access/ledger/sweep.ts'
 import { listEnded } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
@@ -44,14 +44,14 @@ const provenMax = 100
 
 /** The platform has shown our random id: it was sent, once. One that cannot be stored does not hold up the others. */
 async function settleProven(app: App): Promise<number> {
-  const count = await completeProven(app, provenMax).catch((err) => {
+  const count = await takeAndComplete(app, provenMax).catch((err) => {
     app.log.error({ err }, 'outcomes that are known are stored one by one')
     return undefined
   })
   if (count !== undefined) return count
   let alone = 0
   for (let at = 0; at < provenMax; at++) {
-    const one = await completeProven(app, 1, at).catch((err) => {
+    const one = await takeAndComplete(app, 1, at).catch((err) => {
       app.log.error({ err }, 'an outcome that is known could not be stored')
       return 0
     })
@@ -60,17 +60,10 @@ async function settleProven(app: App): Promise<number> {
   return alone
 }
 
-function completeProven(app: App, limit: number, offset = 0): Promise<number> {
+function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
   return app.db.transaction(async (tx) => {
     const rows = await takeProven(tx, { limit, offset })
-    const accepted = rows.map((operation) => ({
-      operation,
-      public_id: operation.public_id,
-      token: operation.attempt_token,
-      value: { message_id: operation.message_id, at: operation.at.toISOString() },
-      reconciled: true,
-    }))
-    const completed = await complete(tx, app.operations, accepted)
+    const completed = await completeProven(tx, app.operations, rows)
     for (const { id: operation_id, account_id } of completed) {
       app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
     }

@@ -8,6 +8,7 @@ import { readInstance, renewGeneration } from '../access/ledger/restore-counter.
 import { listOwing, noteHeartbeat } from '../access/ledger/workers.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Outcome } from '../platform/port.ts'
 import { listJournals, openJournal } from './journal.ts'
@@ -30,8 +31,11 @@ afterEach(async () => {
   await setDispatch(rows.app, 'system', true)
 })
 
-const open = (replay: () => Promise<void> = async () => {}, worker_id = newId()) =>
-  RestoreGuard.open(rows.app, { worker_id, directory, replay })
+const open = (
+  replay: () => Promise<void> = async () => {},
+  worker_id = newId(),
+  app: Pick<LedgerRows['app'], 'db'> = rows.app,
+) => RestoreGuard.open({ ...rows.app, ...app }, { worker_id, directory, replay })
 
 /** As if a process of this disk had seen the database further than it is, or with another past. */
 async function remember(change: { ahead?: number; generation?: string } = {}): Promise<void> {
@@ -74,6 +78,17 @@ describe('at the start', () => {
     const guard = await open()
     expect(guard.instance()).toBeDefined()
     expect([await dispatch(), await listOwing(rows.db)]).toEqual([true, []])
+  })
+
+  test.each([
+    ["- interval '1 hour'", 'was last worked on an hour ago', false],
+    ["+ interval '1 hour'", 'was worked on in the future of a clock set back', false],
+    ['', 'is worked on right now', true],
+  ])('a disk that does not know the database, %s: %s, sending is on: %s', async (change, _, on) => {
+    await rows.db.pool.query(`
+      update instance set restore_counter = restore_counter + 1, restore_counter_at = real_now() ${change}`)
+    await open()
+    expect(await dispatch()).toBe(on)
   })
 
   test('it is an older copy: the journals are put back, and a person switches on', async () => {
@@ -136,6 +151,63 @@ describe('a put-back that fails', () => {
   })
 })
 
+describe('commits are lost, and the database is away when that is noticed', () => {
+  /** The database, which does not answer who begins another past. */
+  function forgetful(away: () => boolean) {
+    const db = new Proxy(rows.db, {
+      get(target, name) {
+        const value = target[name as keyof typeof target]
+        if (name !== 'one') return typeof value === 'function' ? value.bind(target) : value
+        return (statement: Parameters<typeof target.one>[0]) =>
+          away() && statement.text.includes('gen_random_uuid')
+            ? Promise.reject(new ApiError('store_unavailable'))
+            : target.one(statement)
+      },
+    })
+    return { db }
+  }
+
+  test.each(['a crossing', 'a heartbeat'])('by %s: it is remembered until it is put back', async (by) => {
+    await remember()
+    let away = false
+    const guard = await open(
+      undefined,
+      undefined,
+      forgetful(() => away),
+    )
+    const id = await intended()
+    const { generation } = await readInstance(rows.db)
+    away = true
+    if (by === 'a heartbeat') {
+      await rows.db.run(sql`update instance set restore_counter = restore_counter - 1`)
+      await guard.raise().catch(() => {})
+    } else {
+      await guard.goneBack().catch(() => {})
+    }
+    expect(guard.instance()).toBeUndefined()
+    away = false
+    // As many heartbeats as make up for what was lost.
+    for (let n = 0; n < 3; n++) await guard.raise()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect((await readInstance(rows.db)).generation).not.toBe(generation)
+    expect(guard.instance()).toMatchObject({ generation: (await readInstance(rows.db)).generation })
+  })
+})
+
+test('what was forgotten and put back by a try that failed still switches sending off', async () => {
+  const id = await intended()
+  await remember({ generation: newId() })
+  let fails = true
+  const guard = await open(async () => {
+    if (fails) throw new Error('not now')
+  })
+  expect(await state(id)).toEqual({ state: 'ambiguous' })
+  fails = false
+  await guard.raise()
+  expect(guard.instance()).toBeDefined()
+  expect(await dispatch()).toBe(false)
+})
+
 test('a generation that is renewed under a running process: its journals are put back', async () => {
   await remember()
   const guard = await open()
@@ -143,6 +215,58 @@ test('a generation that is renewed under a running process: its journals are put
   await renewGeneration(rows.db)
   await guard.raise()
   expect(await state(id)).toEqual({ state: 'ambiguous' })
+})
+
+test('an older copy at the start: the debt is noted before the others are told, so that none of them is done before it', async () => {
+  const worker_id = newId()
+  await remember({ ahead: 5 })
+  const before = await readFile(join(directory, 'instance.json'), 'utf8')
+  const db = new Proxy(rows.db, {
+    get(target, name) {
+      const value = target[name as keyof typeof target]
+      if (name !== 'one') return typeof value === 'function' ? value.bind(target) : value
+      return (statement: Parameters<typeof target.one>[0]) =>
+        statement.text.includes('gen_random_uuid')
+          ? Promise.reject(new ApiError('store_unavailable'))
+          : target.one(statement)
+    },
+  })
+  await expect(open(undefined, worker_id, { db })).rejects.toThrow()
+  expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([worker_id])
+  // The process that failed here is followed by one that finds the same.
+  const { restore_counter } = JSON.parse(before)
+  expect(JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))).toMatchObject({
+    restore_counter,
+    owes: worker_id,
+  })
+})
+
+describe('a disk whose memory of the database is gone', () => {
+  test.each([
+    ['lost', undefined],
+    ['cut off', '{"id":"0199'],
+    ['of another database', JSON.stringify({ id: newId(), restore_counter: '7', generation: newId() })],
+  ])('%s: its journals are put back all the same', async (_, text) => {
+    const id = await intended()
+    if (text !== undefined) await writeFile(join(directory, 'instance.json'), text)
+    const guard = await open()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect(guard.instance()).toBeDefined()
+  })
+
+  test('and there are no journals: nothing is owed', async () => {
+    const guard = await open()
+    expect(guard.instance()).toBeDefined()
+    expect([await dispatch(), await listOwing(rows.db)]).toEqual([true, []])
+  })
+})
+
+test('two processes of one disk remember side by side', async () => {
+  await remember()
+  const guards = [await open(), await open()]
+  for (let beat = 0; beat < 50; beat++) await Promise.all(guards.map((guard) => guard.raise()))
+  const seen = JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))
+  expect(seen.id).toBe((await readInstance(rows.db)).id)
 })
 
 describe('journals of others', () => {

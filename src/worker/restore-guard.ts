@@ -32,6 +32,7 @@ const sentences = {
   older:
     'the database is an older copy of itself: sending is switched off until `parley dispatch on`, and nothing is sent before the journals are put back',
   generation: 'the database was restored: nothing is sent before the journals of this disk are put back',
+  stranger: 'this disk has journals and does not know the database: nothing is sent before they are put back',
   unknown:
     'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
   behind: 'the database has lost commits: nothing is sent before the journals of this disk are put back',
@@ -50,6 +51,8 @@ export class RestoreGuard {
   readonly #options: RestoreGuardOptions
   #seen: InstanceState
   #owing = false
+  /** What the others have to be told before anything is put back; null: they were told. */
+  #untold: keyof typeof sentences | null = null
   #working: Promise<void> | undefined
 
   private constructor(app: App, options: RestoreGuardOptions, seen: InstanceState) {
@@ -67,12 +70,21 @@ export class RestoreGuard {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     const known = await readSeen(join(options.directory, fileName))
     const instance = await readInstance(app.db)
-    const guard = new RestoreGuard(app, options, instance)
     const why = whyAtStart(app, known, instance)
-    if (why === 'unknown') await guard.#switchOff(why)
-    if (why === 'unknown' || why === 'older') guard.#seen = await renewGeneration(app.db)
-    if (known?.owes || (why !== undefined && why !== 'unknown')) await guard.#owe(why ?? 'generation')
+    // What the disk knows stays there until the others are told: a crash in between must find it again.
+    const guard = new RestoreGuard(app, options, known && why === 'older' ? known : instance)
+    // guard: a disk that forgot the database puts its journals back
+    const stranger = known?.id !== instance.id && (await listJournals(options.directory)).length > 0
+    if (why === 'unknown') {
+      if (stranger) await noteOwing(app.db, options.worker_id, true)
+      await guard.#switchOff(why)
+      guard.#seen = await renewGeneration(app.db)
+    }
+    if (why === 'older' || why === 'generation') await guard.#owe(why)
+    else if (known?.owes || stranger) await guard.#owe(stranger ? 'stranger' : 'generation')
     else await noteOwing(app.db, options.worker_id, false)
+    // Throws where the database is away: a process that cannot say what it owes does not start.
+    await guard.#tellOthers()
     // The debt of a process of this disk that ended is this one's now.
     if (known?.owes) await forgiveWorker(app.db, known.owes)
     if (!guard.#owing) await guard.#keep()
@@ -88,35 +100,49 @@ export class RestoreGuard {
 
   /** With every heartbeat: raises the database's restore counter, and goes on with what is owed. */
   async raise(): Promise<void> {
-    const now = await raiseRestoreCounter(this.#app.db)
     const seen = this.#seen
-    const older = now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)
-    // Told to those who were away, by whoever has seen it with their own eyes.
-    this.#seen = older ? await renewGeneration(this.#app.db) : now
-    if (older) await this.#owe('older')
-    else if (now.generation !== seen.generation) await this.#owe('generation')
+    const now = await raiseRestoreCounter(this.#app.db)
+    // Another generation was begun here meanwhile.
+    if (this.#seen !== seen) return
+    if (now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)) {
+      await this.#owe('older')
+      return
+    }
+    this.#seen = now
+    if (now.generation !== seen.generation) await this.#owe('generation')
     else if (this.#owing) await this.#putBack()
     else await this.#keep()
   }
 
   /** A count of writes was lower than what was seen committed. */
   async goneBack(): Promise<void> {
-    if (this.#owing) return
-    this.#seen = await renewGeneration(this.#app.db)
-    await this.#owe('behind')
+    if (!this.#owing) await this.#owe('behind')
+    // What is being put back now may not be all.
+    else this.#untold ??= 'behind'
   }
 
-  /** Remembered on the disk first, so that a crash in between does not forget it. */
+  /** Remembered here and on the disk first: neither a database that is away nor a crash makes it forgotten. */
   async #owe(why: keyof typeof sentences): Promise<void> {
-    const { log, db } = this.#app
+    const { log } = this.#app
     log.error({ why, instance_id: this.#seen.id }, sentences[why])
-    this.#owing = true
+    this.#owing = true // guard: owing before the database is asked
+    if (this.#untold !== 'older') this.#untold = why
     await this.#keep()
-    await noteOwing(db, this.#options.worker_id, true)
-    if (why === 'older') await this.#switchOff(why)
     await this.#putBack().catch((err) => {
       log.error({ err }, 'the journals could not be put back; it is tried again with the next heartbeat')
     })
+  }
+
+  /** Until this has committed, others may still cross. */
+  async #tellOthers(): Promise<void> {
+    const { db } = this.#app
+    const why = this.#untold
+    if (why === null) return
+    await noteOwing(db, this.#options.worker_id, true)
+    if (why === 'older') await this.#switchOff(why)
+    // Told to those who were away, by whoever has seen it with their own eyes.
+    if (why === 'older' || why === 'behind') this.#seen = await renewGeneration(db)
+    this.#untold = null
   }
 
   /** One at a time, whoever asks. */
@@ -130,15 +156,20 @@ export class RestoreGuard {
   async #putAllBack(): Promise<void> {
     const { db, log, operations } = this.#app
     const { directory, worker_id, replay } = this.#options
+    await this.#tellOthers()
     const { intents, damaged } = await readIntents(directory)
     let forgotten = 0
     for (const intent of intents) {
-      if (await db.transaction((tx) => putBack(tx, operations, intent))) forgotten++
+      if (!(await db.transaction((tx) => putBack(tx, operations, intent)))) continue
+      // At once: should this try fail, the next one finds nothing forgotten.
+      if (forgotten++ === 0) await this.#switchOff('older') // guard: forgotten switches off at once
     }
     await replay()
     log.error({ forgotten, damaged }, 'the journals of this disk were put back')
     // What the damaged lines would have told is not known, so a person has to say that sending may go on.
-    if (forgotten > 0 || damaged > 0) await this.#switchOff('older')
+    if (damaged > 0) await this.#switchOff('older')
+    // Something else was noticed meanwhile: the next heartbeat begins again.
+    if (this.#untold !== null) return
     await noteOwing(db, worker_id, false)
     this.#owing = false
     await this.#keep()
@@ -153,10 +184,14 @@ export class RestoreGuard {
 
   async #keep(): Promise<void> {
     const { id, restore_counter, generation } = this.#seen
-    const owes = this.#owing ? this.#options.worker_id : null // guard: a debt is kept on the disk
-    const path = join(this.#options.directory, fileName)
-    await writeFile(`${path}.new`, JSON.stringify({ id, restore_counter, generation, owes }), { mode: 0o600 })
-    await rename(`${path}.new`, path)
+    const { worker_id, directory } = this.#options
+    const owes = this.#owing ? worker_id : null // guard: a debt is kept on the disk
+    const path = join(directory, fileName)
+    // Other processes of this disk keep theirs at the same moment.
+    const fresh = `${path}.${worker_id}.new`
+    const text = JSON.stringify({ id, restore_counter, generation, owes })
+    await writeFile(fresh, text, { mode: 0o600, flush: owes !== null })
+    await rename(fresh, path)
   }
 }
 

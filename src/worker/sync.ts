@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noteFlood } from '../access/ledger/floods.ts'
 import { type Held, requireLease } from '../access/ledger/leases.ts'
+import { noteProofs, proofsIn } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
 import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
@@ -138,6 +139,8 @@ async function storeHistory(
 ): Promise<void> {
   await app.db.transaction(async (tx) => {
     await requireLease(tx, held)
+    // The ledger before the messages, as everybody locks them.
+    await noteProofs(tx, held.account_id, proofsIn(messages)) // guard: the past proves as well
     const ids = messages.map(({ id }) => id)
     const isDeleted = await findDeleted(tx, held, { ids, ownCountUpTo: platform.ownCountUpTo })
     const seen = messages.map((message) => ({ chat_id, message, announce: false }))

@@ -6,9 +6,12 @@ import type { App } from '../app.ts'
 import type { Loop, MakeLoops } from '../loop.ts'
 import { AccountPool, type Platforms } from './account-pool.ts'
 import { Boundary } from './boundary.ts'
+import { Dispatch } from './dispatch.ts'
 import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
+import { Lanes } from './lanes.ts'
 import { Ledger } from './ledger.ts'
+import { MessageBoundary } from './message-boundary.ts'
 import { countOperations, showJournal } from './metrics.ts'
 import { Recorder } from './recording.ts'
 import { observeLoop, replayAll, replayLoop, sweepLoop } from './recovery.ts'
@@ -84,7 +87,7 @@ async function act(app: App, { id, directory, platforms }: Acting) {
   showJournal(app, journal)
   const echoes = new Echoes(app)
   const behind = () => {
-    pool.restart()
+    pool.beginAnew()
     void guard.goneBack().catch((err) => app.log.error({ err }, 'lost commits could not be put back yet'))
   }
   const pool = new AccountPool(app, {
@@ -95,18 +98,23 @@ async function act(app: App, { id, directory, platforms }: Acting) {
     mayDrive: () => mayDrive(app, id, journal),
   })
   const boundary = new Boundary(app, { instance: () => guard.instance(), behind })
-  const ledger = new Ledger(app, { boundary, journal, recorder, echoes }, () => pool.driven())
+  const ways = { boundary, journal, recorder, echoes }
+  const driving = { lanes: new Lanes(), driven: () => pool.driven() }
+  const ledger = new Ledger(app, ways, driving)
+  const messages = new MessageBoundary(app, { instance: () => guard.instance(), behind })
+  const dispatch = new Dispatch(app, { ...ways, messages }, driving)
   return {
     loops: [
       heartbeat({ worker_id: id, platforms: [...platforms.keys()] }, guard),
       ledger.loop,
+      dispatch.loop,
       observeLoop(app, () => pool.driven()),
       replayLoop({ directory, worker_id: id, recorder }),
       ...pool.loops,
     ],
     journal: () => (journal.isFailing() ? 'unwritable' : 'ok'),
     async stop() {
-      await ledger.stop()
+      await Promise.all([ledger.stop(), dispatch.stop()])
       await pool.stop()
       await journal.close()
     },

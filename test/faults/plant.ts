@@ -23,6 +23,7 @@ import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import { listJournals, readJournal } from '../../src/worker/journal.ts'
 import { until } from '../harness/process.ts'
+import { allow } from '../harness/role.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
 import { Member } from './member.ts'
@@ -276,6 +277,7 @@ export async function openPlant(options: PlantOptions = {}): Promise<Plant> {
   const directory = await makeScratch('parley-plant-')
   const postgres = new Postgres(join(directory, 'database'))
   try {
+    await allow(join(directory, 'database'), 'createdb')
     await postgres.start()
     const url = postgres.url(database, { name: 'plant' })
     const tenant = await prepareDatabase(postgres, { database, url, secret, accounts: options.accounts ?? 1 })

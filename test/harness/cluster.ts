@@ -5,6 +5,7 @@ import type { TestProject } from 'vitest/node'
 import { openEmbedded } from '../../src/db/embedded.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { type Connection, openDatabase } from '../../src/db/pool.ts'
+import { allow } from './role.ts'
 import { makeScratch } from './scratch.ts'
 
 declare module 'vitest' {
@@ -30,6 +31,7 @@ export async function setup(project: TestProject): Promise<(() => Promise<void>)
 
 export async function openCluster(): Promise<{ cluster: Cluster; close: () => Promise<void> }> {
   const data_dir = await makeScratch('parley-test-')
+  await allow(data_dir, 'createdb')
   const embedded = await openEmbedded({ data_dir, claim: 'service' })
   const { host = '', user = '', password } = embedded.connection
   const close = async () => {

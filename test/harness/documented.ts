@@ -1,6 +1,7 @@
 /** Whether an answer is one that the document names: its status, its code, its headers, its properties. */
 import { isDeepStrictEqual } from 'node:util'
 import { apiPrefix } from '../../src/contract.ts'
+import { errors } from '../../src/lib/errors.ts'
 import { makeOpenApi } from '../../src/openapi.ts'
 import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
@@ -40,6 +41,11 @@ export interface Answered {
   readonly body: { readonly code?: unknown }
 }
 
+/** Whether the address is one of the document's, whatever the method. */
+export function isDocumented(path: string): boolean {
+  return routeAt(path) !== undefined
+}
+
 /** What the document does not name; undefined where it names everything, or the address is none of the contract's. */
 export function findUndocumented(method: string, path: string, answer: Answered): string | undefined {
   const operation = operationAt(method, path)
@@ -55,10 +61,26 @@ export function findUndocumented(method: string, path: string, answer: Answered)
   const named = new Set(Object.keys(response.headers).map((name) => name.toLowerCase()))
   const header = [...answer.headers.keys()].find((name) => !named.has(name) && !ofHttp.has(name))
   if (header) return `${what} with ${header}, a header that the document does not name.`
-  return method === 'HEAD' || answer.status >= 300
-    ? undefined
+  if (method === 'HEAD') return undefined
+  return answer.status >= 400
+    ? findUnsound(what, answer)
     : shapeProblem(routeAt(path, method), what, answer.body)
 }
+
+/** Whether a refusal has the one form that all have: a sentence and a known code, and the headers of every answer. */
+export function findUnsound(what: string, { status, headers, body }: Answered): string | undefined {
+  if (Object.keys(body).sort().join() !== 'code,error')
+    return `${what} in another form than every refusal has.`
+  const { code, error } = body as { readonly code: string; readonly error?: unknown }
+  if (!Object.hasOwn(errors, code)) return `${what} ${String(code)}, a code that there is not.`
+  if (typeof error !== 'string' || error.length < 10) return `${what} ${code} without a sentence.`
+  if (status === 500) return `${what}, which is a bug.`
+  const missing = always.find((name) => !headers.has(name))
+  return missing && `${what} without ${missing}.`
+}
+
+/** The headers of every answer, also of one to no request at all. */
+export const always = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 
 /** A property that the schema does not know is not in what it has parsed. */
 function shapeProblem(route: Route | undefined, what: string, body: unknown): string | undefined {
@@ -89,8 +111,8 @@ function operationAt(method: string, path: string): Operation | undefined {
   return operations[wanted] ?? Object.values(operations)[0]
 }
 
-/** The route of the method where the path has one, otherwise any of the path. */
-function routeAt(path: string, method: string): Route | undefined {
+/** The operation of this method, otherwise any that the address has. */
+function routeAt(path: string, method?: string): Route | undefined {
   const [bare = ''] = path.replace(apiPrefix, '').split('?')
   const exact = routes.filter((route) => route.path === bare)
   const here = exact.length > 0 ? exact : routes.filter((route) => matches(route, bare))

@@ -96,7 +96,7 @@ export class LedgerRows {
   queued(id: string): Promise<QueuedOperation> {
     return this.db.one<QueuedOperation>(sql`
       select id, workspace_id, account_id, kind, idempotency_key, fingerprint, chat_id::text, payload, file_id,
-        random_id::text, queued_no, attempt_token
+        random_id::text, queued_no, attempt_token, campaign_id, recipient_id, step_no, quota_day::text, cold
       from operations where id = ${id}`)
   }
 

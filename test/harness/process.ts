@@ -40,8 +40,9 @@ export function spawnParley(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   main = ourMain,
+  flags: readonly string[] = [],
 ): Parley {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [...flags, main, ...args], {
     env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -18,6 +18,10 @@ const crossing = {
   still: 'a queued row of an account that may act crosses',
 }
 
+const clockSetBack = {
+  file: 'src/access/ledger/positions.test.ts',
+  still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
+}
 const rechecking = {
   file: 'src/access/ledger/recheck.test.ts',
   still:
@@ -60,6 +64,7 @@ const restoring = {
   file: worker('restore-guard'),
   still: 'at the start the database is the one this disk knows: it may cross',
 }
+const messages = { file: worker('message-boundary') }
 const journalling = {
   file: worker('journal'),
   still: 'a line that a full disk cut off does not swallow the next one',
@@ -77,6 +82,11 @@ export const mutants: readonly Mutant[] = [
   crosses('guard: seen token', 'the row has another token than was read'),
   crosses('guard: lease_owner', 'another worker holds the lease'),
   crosses('guard: lease_epoch', 'the lease has a later epoch'),
+  mutant(
+    crossing,
+    'guard: each by its own epoch',
+    'an attempt under an earlier lease does not cross in one batch with one under the present lease',
+  ),
   crosses('guard: lease_until', 'the lease has run out'),
   crosses('guard: account status', 'the account is DISABLED'),
   crosses('guard: live', 'the session is not caught up'),
@@ -279,6 +289,23 @@ export const mutants: readonly Mutant[] = [
     'accounts are taken, and given up while the journal cannot be written',
   ),
   mutant(
+    restoring,
+    'guard: a disk that forgot the database puts its journals back',
+    'a disk whose memory of the database is gone lost: its journals are put back all the same',
+    'const stranger = false',
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: what was never asked is not unknown',
+    'there is no connection for the row: nothing was asked, and the caller is not told that nobody knows',
+    'return error instanceof LostCommit || isConnectionLost(error)',
+  ),
+  mutant(
+    { file: worker('sync') },
+    'guard: the past proves as well',
+    'an older page that carries the random id of an unknown outcome proves it',
+  ),
+  mutant(
     { file: worker('account-pool') },
     'guard: sessions end with their leases',
     'a database that is away for longer than a lease: the sessions end here',
@@ -323,6 +350,11 @@ export const mutants: readonly Mutant[] = [
     'guard: lost commit is not sent',
     'the answer to the crossing is lost nothing is sent, and the row is released',
     "if (isConnectionLost(err)) return crossings.map(({ token }) => ({ token, status: 'crossed' }))",
+  ),
+  mutant(
+    attempting,
+    'guard: lost commit is in the journal',
+    'the answer to the crossing is lost, and the worker ends before the database is back its journal says that nothing was sent',
   ),
   mutant(
     attempting,
@@ -399,11 +431,132 @@ export const mutants: readonly Mutant[] = [
     'guard: suppression in the second half',
     'POST /chats/start 409 for a first text that met a flood wait, once the person has asked to be left alone',
   ),
+  mutant(
+    clockSetBack,
+    'guard: heartbeat from the future',
+    'a clock that was set back a worker whose heartbeat is in the future is not counted on for a share of the accounts',
+  ),
+  mutant(
+    clockSetBack,
+    'guard: heard of in the future',
+    'a clock that was set back renewing a lease forgets that its session was heard of in the future',
+    'h.observed_at,',
+  ),
+  mutant(
+    restoring,
+    'guard: raised in the future',
+    "at the start a disk that does not know the database, + interval '1 hour': was worked on in the future of a clock set back, sending is on: false",
+  ),
+  mutant(
+    puttingBack,
+    'guard: a repeat of this moment is put back',
+    'putBack a repeat that is being queued at this moment is put back, too',
+  ),
+  mutant(
+    restoring,
+    'guard: owing before the database is asked',
+    'commits are lost, and the database is away when that is noticed by a crossing: it is remembered until it is put back',
+  ),
+  mutant(
+    restoring,
+    'guard: forgotten switches off at once',
+    'what was forgotten and put back by a try that failed still switches sending off',
+  ),
+  mutant(
+    {
+      file: worker('account-pool'),
+      still: 'accounts are taken, and given up while the journal cannot be written',
+    },
+    'guard: writes are kept over sessions',
+    'commits are lost, the lease of this process among them: it still knows how far the account had come',
+    'const writes = { seen: committed }',
+  ),
   mutant(rechecking, 'guard: recheck', 'somebody on the list is not written to first by their id'),
   mutant(
     rechecking,
     'guard: entries wait for crossings',
     'in one order with whoever adds to the list an operator waits for a crossing under way',
+  ),
+
+  // Campaigns.
+  mutant(
+    messages,
+    'guard: one in flight',
+    'a message of an account that has one in flight waits',
+    'where false',
+  ),
+  mutant(
+    messages,
+    'guard: quota is used with the crossing',
+    'a message that was released is taken up again under its id, and uses the day once',
+    'used = d.used,',
+    'the use of a day is not counted with the crossing',
+  ),
+  mutant(
+    messages,
+    'guard: refund',
+    'a message that was released is taken up again under its id, and uses the day once',
+    'return day !== null && !nothing ? [{ account_id, workspace_id, day, cold, by: -1 }] : []',
+    'the refund is swapped',
+  ),
+  mutant(
+    messages,
+    'guard: a recipient is put back with its operation',
+    'a message that a restored database has forgotten is put back with its recipient and the use of its day',
+  ),
+  mutant(
+    messages,
+    'guard: suppression at the boundary',
+    'a message to somebody whose name alone is on the list ends the recipient',
+    "(split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) and false as suppressed,",
+  ),
+  mutant(
+    messages,
+    'guard: campaign is held',
+    'while a cancel is under way nothing crosses on what was read before it',
+    '',
+    'the status is read outside of the locks',
+  ),
+  mutant(
+    messages,
+    'guard: decided on this version',
+    'a message does not cross to a recipient that has changed',
+    '',
+    'a change without a version',
+  ),
+  mutant(
+    messages,
+    'guard: a settlement sees the cancel',
+    'while a cancel is under way what ends meanwhile waits for it, so that nobody is left waiting',
+    'order by id',
+  ),
+  mutant(
+    messages,
+    'guard: single sends go first',
+    'a message is not picked while somebody waits for a single send of the account',
+    'select from operations q where false)',
+  ),
+  mutant(
+    messages,
+    'guard: the recipient crosses with its operation',
+    'a message crosses with its operation, its recipient and the use of its day',
+  ),
+  mutant(
+    messages,
+    'guard: lost commit of a message is not sent',
+    'a message whose crossing gives no answer is not sent, and its worker says so',
+  ),
+  mutant(
+    messages,
+    'guard: proven message is not sent',
+    'a message that the platform has shown before crosses with its proof, and nobody submits it',
+    "return { status: 'crossed', token, operation: operationOf(decision.attempt), proof: null }",
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/dispatch.test.ts' },
+    'guard: a reply ends what waits',
+    'a reply ends the sequence, is told once, and counts',
+    'Promise.resolve([]),',
   ),
   // Webhooks.
   mutant(

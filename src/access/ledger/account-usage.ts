@@ -23,6 +23,35 @@ export function countSent(tx: Tx, sent: readonly (AccountKey & { readonly chat_i
     on conflict (account_id, day) do update set sent = d.sent + excluded.sent, cold = d.cold + excluded.cold`)
 }
 
+/** One more campaign submission of an account and day, or one less. */
+export interface UseChange extends AccountKey {
+  readonly day: string
+  readonly cold: boolean
+  readonly by: 1 | -1
+}
+
+/** What a campaign submission has used of a day is given back where it came to nothing, and taken where it is put back. */
+export function changeUse(tx: Tx, changes: readonly UseChange[]): void {
+  if (changes.length === 0) return
+  tx.atCommit(sql`
+    with changes as materialized (
+      select account_id, workspace_id, day, sum(n)::int as used, coalesce(sum(n) filter (where cold), 0)::int as used_cold
+      from unnest(${changes.map(({ account_id }) => account_id)}::text[],
+        ${changes.map(({ workspace_id }) => workspace_id)}::uuid[], ${changes.map(({ day }) => day)}::date[],
+        ${changes.map(({ cold }) => cold)}::boolean[], ${changes.map(({ by }) => by)}::int[])
+        as g (account_id, workspace_id, day, cold, n)
+      group by 1, 2, 3 order by 1, 3),
+    missing as (
+      insert into account_days (account_id, workspace_id, day, used, used_cold)
+      select account_id, workspace_id, day, used, used_cold from changes
+      where not exists (
+        select from account_days d where d.account_id = changes.account_id and d.day = changes.day)
+      returning account_id, day)
+    update account_days d set used = d.used + c.used, used_cold = d.used_cold + c.used_cold
+    from changes c where d.account_id = c.account_id and d.day = c.day
+      and not exists (select from missing m where m.account_id = d.account_id and m.day = d.day)`)
+}
+
 /** Somebody was looked up by name or number: platforms count these more strictly than anything else. */
 export async function countLookup(db: Db, { account_id, workspace_id }: AccountKey): Promise<void> {
   await db.run(sql`

@@ -123,6 +123,15 @@ describe('does not cross', () => {
   })
 })
 
+test('an attempt under an earlier lease does not cross in one batch with one under the present lease', async () => {
+  const held = await rows.account()
+  const [early, present] = [await rows.crossing({ ...held, epoch: '2' }), await rows.crossing(held)]
+  const answers = await cross(rows.app, await rows.instance(), [early, present])
+  const statusOf = ({ id }: Crossing) => answers.find((answer) => answer.id === id)?.status
+  expect([statusOf(early), statusOf(present)]).toEqual(['no', 'crossed'])
+  expect(await rows.row(early.id)).toMatchObject(untouched)
+})
+
 test('a stored message that carries the random id proves it: nobody may submit it', async () => {
   const held = await rows.account()
   const crossing = await rows.crossing(held)
@@ -210,6 +219,17 @@ describe('a crossing whose answer was lost', () => {
     const { state, attempt_token: seen_token } = await rows.row(crossing.id)
     expect(state).toBe('queued')
     expect(await crossOne({ ...crossing, token: newId(), seen_token })).toBe('crossed')
+  })
+
+  test('it was withdrawn and is queued again: the crossing that comes late does nothing', async () => {
+    const crossing = await rows.crossing(await rows.account())
+    await withdraw(rows.app, { id: crossing.id, queued_no: 1 })
+    await releaseNeverSent(rows.app, crossing)
+    await rows.db.run(sql`
+      update operations set state = 'queued', queued_no = queued_no + 1, reason = null, finished_at = null
+      where id = ${crossing.id}`)
+    expect(await crossOne(crossing)).toBe('no')
+    expect(await rows.row(crossing.id)).toMatchObject({ state: 'queued', attempt_no: 0 })
   })
 
   test('the token is of another attempt: nothing changes', async () => {

@@ -5,6 +5,7 @@
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import type { OperationKinds } from '../../operation.ts'
+import { settled } from './enqueue.ts'
 import type { Held } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { settle } from './settle.ts'
@@ -62,7 +63,7 @@ export function crossStatement(
   crossings: readonly Crossing[],
 ): Sql {
   const ordered = crossings.toSorted((one, other) => (one.id < other.id ? -1 : 1))
-  const { worker_id, restore_counter, generation } = instance
+  const { worker_id } = instance
   return sql`
     with given as materialized (
       select * from unnest(${ordered.map(({ id }) => id)}::uuid[], ${ordered.map(({ token }) => token)}::uuid[],
@@ -70,29 +71,11 @@ export function crossStatement(
         ${ordered.map(({ held }) => held.epoch)}::bigint[], ${ordered.map(({ held }) => held.writes.seen)}::bigint[],
         ${ordered.map(({ seconds }) => seconds)}::int[])
         as g (id, token, seen_token, account_id, epoch, writes, seconds)),
-    dispatch as materialized (
-      select 1 from settings where name = 'dispatch'
-        and value = 'true'::jsonb -- guard: dispatch
-      for share),
-    instance_ok as materialized (
-      select 1 from instance where true
-        and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
-        and generation = ${generation}::uuid -- guard: generation
-        and not exists (select from workers where owes) -- guard: owes
-      ),
-    accounts_given as materialized (
-      select account_id, max(epoch) as epoch, max(writes) as writes from given group by account_id),
-    fit as materialized (
-      select h.account_id, h.writes >= g.writes as current from accounts_given g
-      cross join lateral (${accountFits(worker_id)}) h, dispatch, instance_ok),
-    held as materialized (
-      select h.account_id from accounts_given g join fit on fit.account_id = g.account_id
-      cross join lateral (${accountFits(worker_id)}
-        and h.writes >= g.writes -- guard: writes
-        for no key update of h skip locked) h),
+    ${accountsHeld(instance)},
     taken as materialized (
       select g.id, g.token, g.seconds, g.account_id, o.workspace_id, o.kind, o.chat_id, m.id as message_id, m.sent_at
       from given g join held on held.account_id = g.account_id
+        and held.epoch = g.epoch -- guard: each by its own epoch
       cross join lateral (
         select o.random_id, o.workspace_id, o.kind, o.chat_id from operations o where o.id = g.id
           and o.state = 'queued' -- guard: queued
@@ -138,6 +121,34 @@ function recheckOf(kinds: OperationKinds): Sql {
   return whole
 }
 
+/**
+ * Of the accounts in `given`: `fit` are those that may act, `held` those that this transaction holds. First the switch,
+ * then the accounts, which everybody locks in this order.
+ */
+export function accountsHeld({ worker_id, restore_counter, generation }: Instance): Sql {
+  return sql`
+    dispatch as materialized (
+      select 1 from settings where name = 'dispatch'
+        and value = 'true'::jsonb -- guard: dispatch
+      for share),
+    instance_ok as materialized (
+      select 1 from instance where true
+        and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
+        and generation = ${generation}::uuid -- guard: generation
+        and not exists (select from workers where owes) -- guard: owes
+      ),
+    accounts_given as materialized (
+      select account_id, max(epoch) as epoch, max(writes) as writes from given group by account_id),
+    fit as materialized (
+      select h.account_id, h.writes >= g.writes as current from accounts_given g
+      cross join lateral (${accountFits(worker_id)}) h, dispatch, instance_ok),
+    held as materialized (
+      select h.account_id, g.epoch from accounts_given g join fit on fit.account_id = g.account_id
+      cross join lateral (${accountFits(worker_id)}
+        and h.writes >= g.writes -- guard: writes
+        for no key update of h skip locked) h)`
+}
+
 /** The account may act: it is ours, READY and live, and the platform does not ask to wait. */
 function accountFits(worker_id: string): Sql {
   return sql`
@@ -157,20 +168,25 @@ function accountFits(worker_id: string): Sql {
  * decided by then. Where it crossed, only this process knows that nothing was written. Where it has not, it may still
  * be on its way to the database, and must find another token than it expects.
  */
-export function releaseNeverSent(app: App, { id, token }: Pick<Crossing, 'id' | 'token'>): Promise<void> {
-  return app.db.transaction(async (tx) => {
+export async function releaseNeverSent(
+  app: App,
+  { id, token }: Pick<Crossing, 'id' | 'token'>,
+): Promise<void> {
+  await app.db.transaction(async (tx) => {
     const row = await tx.maybe<{ state: string; attempt_token: string | null }>(sql`
       select state, attempt_token from operations where id = ${id}
       for update -- guard: the release waits for the row
       `)
     const ours = row?.attempt_token === token // guard: token of a release
-    if (row?.state === 'queued') {
+    // Withdrawn or expired meanwhile: its caller may queue it again before the crossing arrives.
+    if (row?.state === 'queued' || (row?.state === 'released' && !ours)) {
       const fresh = app.sources.newToken()
       // guard: a late crossing finds another token
-      await tx.run(sql`update operations set attempt_token = ${fresh} where id = ${id} and state = 'queued'`)
+      await tx.run(sql`update operations set attempt_token = ${fresh} where id = ${id}`)
     } else if (ours) {
       const ending = { to: 'released', reason: 'never_written', detail: 'lost_commit' } as const
       await settle(tx, app.operations, [{ id, token, ending }])
     }
   })
+  app.wake.signal(settled)
 }

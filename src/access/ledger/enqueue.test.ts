@@ -3,10 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../../test/harness/ledger-rows.ts'
 import { sendMessage } from '../../capabilities/messages/send.ts'
 import type { Caller } from '../../contract.ts'
+import { openDatabase } from '../../db/pool.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { enqueue, findOperation } from './enqueue.ts'
 import type { Held } from './leases.ts'
+import { submit } from './submit.ts'
 
 let rows: LedgerRows
 let held: Held
@@ -49,6 +51,43 @@ test('a second API key of the workspace meets the same operation', async () => {
     sql`select idempotency_key as stored from operations where id = ${first?.id}`,
   )
   expect(stored).toBe(key)
+})
+
+test('what runs again has nothing of the attempt before it but its proof and its token', async () => {
+  const key = newId()
+  const token = newId()
+  const id = await rows.operation(held, { state: 'released', token, key })
+  await rows.db.run(sql`
+    update operations set closed_as = 'sent', closed_at = now(), crossed_at = now(), hint_message_id = 3,
+      looked_for_at = now(), proof_message_id = 4
+    where id = ${id}`)
+  expect(await queue(await caller(), key)).toEqual({ id, queued_no: 2 })
+  const row = await rows.db.one(sql`
+    select closed_as, closed_at, crossed_at, hint_message_id, looked_for_at, proof_message_id::int, attempt_token
+    from operations where id = ${id}`)
+  const none = {
+    closed_as: null,
+    closed_at: null,
+    crossed_at: null,
+    hint_message_id: null,
+    looked_for_at: null,
+  }
+  expect(row).toEqual({ ...none, proof_message_id: 4, attempt_token: token })
+})
+
+test('there is no connection for the row: nothing was asked, and the caller is not told that nobody knows', async () => {
+  const by = await caller()
+  const full = openDatabase({ connectionString: rows.service.database.url }, { pool_size: 1 })
+  const taken = await full.pool.connect()
+  const db = { ...rows.db, maybe: rows.db.maybe }
+  const want = async () => {
+    db.maybe = full.maybe
+    return { account_id: held.account_id, chat_id: '42' as const, payload: { text: 'Hello', file: null } }
+  }
+  const submitting = submit({ ...rows.app, db }, by, { ...asked(newId()), overrides: {}, want })
+  await expect(submitting).rejects.toMatchObject({ code: 'store_unavailable' })
+  taken.release()
+  await full.close()
 })
 
 test('the same key has the same random id, also where its row was forgotten', async () => {

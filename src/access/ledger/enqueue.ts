@@ -85,7 +85,8 @@ function insertOf(
       set state = 'queued', queued_no = o.queued_no + 1, reason = null, detail = null, owner = null, lease_until = null,
         user_id = excluded.user_id, key_id = excluded.key_id, account_id = excluded.account_id,
         chat_id = excluded.chat_id, payload = excluded.payload, file_id = excluded.file_id,
-        expires_at = excluded.expires_at, finished_at = null, reply_status = null, reply_body = null
+        expires_at = excluded.expires_at, finished_at = null, reply_status = null, reply_body = null,
+        crossed_at = null, closed_as = null, closed_at = null, hint_message_id = null, looked_for_at = null
       where o.state = 'released' and o.fingerprint = excluded.fingerprint
     returning id, queued_no`
 }

@@ -27,7 +27,7 @@ export function ledgerFigures(): Sql {
       (select extract(epoch from domain_now() - min(created_at))::float8 from operations where state = 'queued')
         as queued_seconds
     from (
-      select domain_now() - created_at as age from operations where state = 'ambiguous' and closed_as is null
+      select (select domain_now()) - created_at as age from operations where state = 'ambiguous' and closed_as is null
       limit ${countedMax}) a`
 }
 

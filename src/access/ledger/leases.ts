@@ -27,7 +27,7 @@ export interface Writes {
 }
 
 /** Answers may come in another order than their commits: what was seen never becomes less. */
-export function noteWrites({ writes }: Held, committed: string): void {
+export function noteWrites({ writes }: Pick<Held, 'writes'>, committed: string): void {
   if (BigInt(committed) > BigInt(writes.seen)) writes.seen = committed // guard: what was seen stays seen
 }
 
@@ -75,13 +75,15 @@ interface Renewal {
   readonly silent_ms: number | null
 }
 
-/** Renews in one statement, and passes on when each platform was last heard of. */
+/** Renews in one statement, and passes on when each platform was last heard of: never in the future of a clock set back. */
 export async function renewLeases(db: Db, worker_id: string, renewals: readonly Renewal[]): Promise<void> {
   await db.run(sql`
     update account_hosts h set lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
       observed_at = case
         when h.observed_at is not null -- guard: renewing makes nothing live
-        then greatest(h.observed_at, real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
+        then greatest(
+          least(h.observed_at, real_now()), -- guard: heard of in the future
+          real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
     from unnest(${renewals.map(({ account_id }) => account_id)}::text[],
       ${renewals.map(({ epoch }) => epoch)}::bigint[],
       ${renewals.map(({ silent_ms }) => silent_ms)}::float8[]) as r (account_id, epoch, silent_ms)
@@ -153,5 +155,7 @@ export function readShare(db: Db, platforms: readonly string[]): Promise<Share> 
       (select count(*)::int from accounts
        where platform = any(${platforms}) and status in ('CONNECTING', 'READY')) as accounts,
       (select count(*)::int from workers where stopped_at is null and drives
-        and beat_at > real_now() - make_interval(secs => ${silentSeconds})) as workers`)
+        and beat_at > real_now() - make_interval(secs => ${silentSeconds})
+        and beat_at < real_now() + make_interval(secs => ${silentSeconds}) -- guard: heartbeat from the future
+      ) as workers`)
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../../test/harness/ledger-rows.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import { claimAccounts, type Held, leaseSeconds, renewLeases } from './leases.ts'
+import { claimAccounts, type Held, leaseSeconds, readShare, renewLeases } from './leases.ts'
 import { advancePositions } from './positions.ts'
 
 let rows: LedgerRows
@@ -115,5 +115,27 @@ describe('claimAccounts', () => {
     const [one, other] = await Promise.all([claim(), claim()])
     expect([...one.keys()].filter((id) => other.has(id))).toEqual([])
     expect(accounts.every(({ account_id }) => one.has(account_id) || other.has(account_id))).toBe(true)
+  })
+})
+
+describe('a clock that was set back', () => {
+  test('a worker whose heartbeat is in the future is not counted on for a share of the accounts', async () => {
+    const workers = async () => (await readShare(rows.db, ['sandbox'])).workers
+    const before = await workers()
+    const id = newId()
+    await rows.db.run(sql`insert into workers (id, beat_at) values (${id}, real_now())`)
+    expect(await workers()).toBe(before + 1)
+    await rows.db.run(sql`update workers set beat_at = real_now() + interval '1 hour' where id = ${id}`)
+    expect(await workers()).toBe(before)
+  })
+
+  test('renewing a lease forgets that its session was heard of in the future', async () => {
+    const held = await rows.account()
+    await rows.host(held, sql`observed_at = real_now() + interval '1 hour'`)
+    const { account_id, epoch, worker_id } = held
+    await renewLeases(rows.db, worker_id, [{ account_id, epoch, silent_ms: 80_000 }])
+    const { ahead } = await rows.db.one<{ ahead: boolean }>(sql`
+      select observed_at > real_now() as ahead from account_hosts where account_id = ${account_id}`)
+    expect(ahead).toBe(false)
   })
 })

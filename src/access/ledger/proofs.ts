@@ -1,13 +1,22 @@
 /** How an unknown outcome becomes known: the platform shows our random id. A text that reads the same is only a hint. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { ChatId, ChatNumber } from '../../lib/shapes.ts'
-import type { Operation } from '../../operation.ts'
+import type { Operation, OperationKinds, SettledOperation } from '../../operation.ts'
+import type { Message } from '../../platform/port.ts'
 import { executable } from './columns.ts'
+import { complete } from './settle.ts'
 
 export interface Proof {
   readonly random_id: string
   readonly message_id: string
   readonly at: string
+}
+
+/** Messages that show under which random id they were submitted. */
+export function proofsIn(messages: readonly Message[]): Proof[] {
+  return messages.flatMap(({ id, random_id, is_sender, timestamp }) =>
+    random_id !== null && is_sender ? [{ random_id, message_id: id, at: timestamp }] : [],
+  )
 }
 
 /** Kept on the row whatever its state: the echo may come before the answer is lost. */
@@ -37,10 +46,37 @@ export interface Proven extends Operation {
 /** Unknown outcomes that are known by now, locked; those that somebody else is at are left to them. */
 export function takeProven(tx: Tx, { limit, offset }: { limit: number; offset: number }): Promise<Proven[]> {
   return tx.rows<Proven>(sql`
-    select ${executable}, coalesce(o.public_id, o.id) as public_id, o.attempt_token,
-      o.proof_message_id::text as message_id, o.proof_at as at
-    from operations o where o.state = 'ambiguous' and o.proof_message_id is not null
+    select ${proven} from operations o where o.state = 'ambiguous' and o.proof_message_id is not null
     order by o.id limit ${limit} offset ${offset} for update skip locked`)
+}
+
+const proven = sql`${executable}, coalesce(o.public_id, o.id) as public_id, o.attempt_token,
+  o.proof_message_id::text as message_id, o.proof_at as at`
+
+/** A proof is an answer that came another way. */
+export function completeProven(tx: Tx, kinds: OperationKinds, rows: readonly Proven[]) {
+  const accepted = rows.map((operation) => ({
+    operation,
+    public_id: operation.public_id,
+    token: operation.attempt_token,
+    value: { message_id: operation.message_id, at: operation.at.toISOString() },
+    reconciled: true,
+  }))
+  return complete(tx, kinds, accepted)
+}
+
+/** Of rows that have just become unknown, those that the platform has shown before are completed at once: their ids. */
+export async function completeShown(
+  tx: Tx,
+  kinds: OperationKinds,
+  settled: readonly SettledOperation[],
+): Promise<ReadonlySet<string>> {
+  const ids = settled.filter(({ state }) => state === 'ambiguous').map(({ id }) => id)
+  if (ids.length === 0) return new Set()
+  const shown = await tx.rows<Proven>(sql`
+    select ${proven} from operations o
+    where o.id = any(${ids}::uuid[]) and o.state = 'ambiguous' and o.proof_message_id is not null order by o.id`)
+  return new Set((await completeProven(tx, kinds, shown)).map(({ id }) => id))
 }
 
 export interface Unproven {

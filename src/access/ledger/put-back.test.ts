@@ -1,6 +1,7 @@
 /** What a journal tells a database that may have forgotten it: for each state that the row can be in. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../../test/harness/ledger-rows.ts'
+import { until } from '../../../test/harness/process.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import type { State } from '../../operation.ts'
@@ -61,7 +62,9 @@ describe('putBack', () => {
     expect([row.state, row.attempt_token]).toEqual([after, changed ? token : earlier])
   })
 
-  test.each(['submitting', 'ambiguous'] as const)('%s, and the very attempt is known', async (state) => {
+  // Released or queued again with this token: that very attempt provably came to nothing.
+  const knowing = ['submitting', 'ambiguous', 'released', 'queued'] as const
+  test.each(knowing)('%s, and the very attempt is known', async (state) => {
     const token = newId()
     const id = await rows.operation(held, { state, token })
     expect(await tell(remembered({ id, token }))).toBe(false)
@@ -78,8 +81,30 @@ describe('putBack', () => {
     expect(found).toEqual({ public_id: entry.id })
   })
 
+  test('a repeat that is being queued at this moment is put back, too', async () => {
+    const key = newId()
+    let told: Promise<boolean> | undefined
+    await rows.db.transaction(async (tx) => {
+      const inside = Object.create(rows, { db: { value: tx } }) as LedgerRows
+      await inside.operation(held, { key })
+      told = tell(remembered({ key }))
+      await untilLocked()
+    })
+    expect(await told).toBe(true)
+    const row = await rows.db.one(sql`select state, reason from operations where idempotency_key = ${key}`)
+    expect(row).toEqual({ state: 'ambiguous', reason: 'restored' })
+  })
+
   test('an account that is not of this database leaves nothing', async () => {
     const entry = remembered({ account_id: 'acc_unknown' })
     expect(await tell(entry)).toBe(false)
   })
 })
+
+/** Until somebody waits for a lock of this database. */
+async function untilLocked(): Promise<void> {
+  await until('somebody waits', 30_000, () =>
+    rows.db.maybe(sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+  )
+}

@@ -1,11 +1,12 @@
 /** What journals tell a database that has forgotten it. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import type { Operation, OperationKinds, SettledOperation } from '../../operation.ts'
+import type { CampaignPlace, Operation, OperationKinds, SettledOperation } from '../../operation.ts'
+import { changeUse, type UseChange } from './account-usage.ts'
 import { executable } from './columns.ts'
 
-/** What a journal remembers of an operation. */
-export interface Remembered {
+/** What a journal remembers of an operation. Lines of earlier versions know of no campaigns. */
+export interface Remembered extends Partial<CampaignPlace> {
   readonly id: string
   readonly token: string
   readonly workspace_id: string
@@ -23,34 +24,66 @@ export interface Remembered {
  * holds for it. A repeat may have made another row for the same key meanwhile. False: the database knew.
  */
 export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered): Promise<boolean> {
-  const known = await tx.maybe<{ id: string; state: string; attempt_token: string | null }>(sql`
-    select id, state, attempt_token from operations where id = ${entry.id}
-      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
-    order by id for update`)
   const kind = kinds.get(entry.kind)
-  const row = known
-    ? await reopen(tx, entry, known)
-    : await insertForgotten(tx, entry, kind?.forgettable ?? false)
+  let known = await findKnown(tx, entry)
+  const inserted = known ? undefined : await insertForgotten(tx, entry, kind?.forgettable ?? false)
+  // A repeat may have queued its own row between the two statements: then that one must not run.
+  if (!known && !inserted) known = await findKnown(tx, entry) // guard: a repeat of this moment is put back
+  const row = known ? await reopen(tx, entry, known) : inserted
   if (!row) return false
-  await kind?.settled(tx, [row])
+  changeUse(tx, useOf(entry, known))
+  await kind?.settled(tx, [row]) // guard: a recipient is put back with its operation
   return true
+}
+
+interface Known {
+  readonly id: string
+  readonly account_id: string
+  readonly state: string
+  readonly attempt_token: string | null
+  readonly quota_day: string | null
+  readonly cold: boolean
+}
+
+/** What nobody knows about uses the quota of its day, unless the database has counted it already. */
+function useOf(entry: Remembered, known: Known | undefined): UseChange[] {
+  const { workspace_id } = entry
+  const counted = known?.state === 'submitting' || known?.state === 'ambiguous' ? known : undefined
+  const use = (by: 1 | -1, row: Remembered | Known | undefined): UseChange[] =>
+    row?.quota_day
+      ? [{ account_id: row.account_id, workspace_id, day: row.quota_day, cold: row.cold ?? false, by }]
+      : []
+  return [...use(-1, counted), ...use(1, entry)]
+}
+
+function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
+  return tx.maybe<Known>(sql`
+    select id, account_id, state, attempt_token, quota_day::text, cold from operations where id = ${entry.id}
+      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
+      or (recipient_id = ${entry.recipient_id ?? null} and step_no = ${entry.step_no ?? null})
+    order by id for update`)
 }
 
 async function reopen(
   tx: Tx,
   entry: Remembered,
-  { id, state, attempt_token }: { id: string; state: string; attempt_token: string | null },
+  { id, state, attempt_token }: Known,
 ): Promise<SettledOperation | undefined> {
   if (state === 'completed' || state === 'refused') return undefined
+  // Whatever the row says of this very attempt, it was said after it. Released or queued again: it came to nothing.
   // guard: a known attempt is not put back
-  if ((state === 'submitting' || state === 'ambiguous') && attempt_token === entry.token) return undefined
+  if (attempt_token === entry.token) return undefined
   // The guard knows no shorter way.
   await tx.run(sql`
     update operations set state = 'submitting' where id = ${id} and state in ('queued', 'released')`)
   return tx.maybe<SettledOperation>(sql`
     update operations o set state = 'ambiguous', reason = 'restored', detail = null, finished_at = domain_now(),
       lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token},
-      public_id = case when id <> ${entry.id} then ${entry.id}::uuid end
+      public_id = case when id <> ${entry.id} then ${entry.id}::uuid end,
+      -- A message of a campaign may have gone out through another account of its pool.
+      account_id = case when recipient_id is null then account_id else ${entry.account_id} end,
+      chat_id = case when recipient_id is null then chat_id else ${entry.chat_id}::bigint end,
+      quota_day = ${entry.quota_day ?? null}::date, cold = ${entry.cold ?? false}
     where id = ${id} and state in ('submitting', 'ambiguous')
     returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
 }
@@ -62,10 +95,13 @@ function insertForgotten(
 ): Promise<SettledOperation | undefined> {
   return tx.maybe<SettledOperation>(sql`
     insert into operations as o (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, reason, account_id,
-      chat_id, random_id, attempt_no, attempt_token, finished_at, forgettable)
+      chat_id, random_id, attempt_no, attempt_token, finished_at, forgettable, campaign_id, recipient_id, step_no,
+      quota_day, cold)
     select ${entry.id}::uuid, ${entry.workspace_id}::uuid, ${entry.kind}, 'platform', ${entry.key},
       decode(${entry.fingerprint}, 'hex'), 'ambiguous', 'restored', ${entry.account_id}, ${entry.chat_id}::bigint,
-      ${entry.random_id}::bigint, 1, ${entry.token}::uuid, domain_now(), ${forgettable}
+      ${entry.random_id}::bigint, 1, ${entry.token}::uuid, domain_now(), ${forgettable},
+      ${entry.campaign_id ?? null}::uuid, ${entry.recipient_id ?? null}::uuid, ${entry.step_no ?? null}::int,
+      ${entry.quota_day ?? null}::date, ${entry.cold ?? false}
     where exists (select from accounts where id = ${entry.account_id} and workspace_id = ${entry.workspace_id})
     on conflict do nothing
     returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)

@@ -3,6 +3,7 @@ import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import type { Operation } from '../../operation.ts'
 import { executable } from './columns.ts'
+import { settled } from './enqueue.ts'
 import type { Held } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { type Ending, settle } from './settle.ts'
@@ -41,11 +42,16 @@ export async function settleQueued(
   ending: Ending,
 ): Promise<void> {
   await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))
+  app.wake.signal(settled)
 }
 
 /** Why an operation did not cross: it settles at once instead of waiting, unless it is for another worker to take. */
-export function settleUncrossed(app: App, held: Held, { id, queued_no }: QueuedOperation): Promise<boolean> {
-  return app.db.transaction(async (tx) => {
+export async function settleUncrossed(
+  app: App,
+  held: Held,
+  { id, queued_no }: QueuedOperation,
+): Promise<boolean> {
+  const over = await app.db.transaction(async (tx) => {
     const why = await tx.maybe<{ reason: string | null }>(sql`
       select case
           when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
@@ -61,4 +67,6 @@ export function settleUncrossed(app: App, held: Held, { id, queued_no }: QueuedO
     const rows = await settle(tx, app.operations, [{ id, token: null, queued_no, ending }])
     return rows.length > 0
   })
+  if (over) app.wake.signal(settled)
+  return over
 }

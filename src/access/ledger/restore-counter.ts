@@ -27,7 +27,9 @@ export interface Instance extends InstanceState {
 export function readInstance(db: Db): Promise<Instance> {
   return db.one<Instance>(sql`
     select id, restore_counter::text, generation,
-      restore_counter = 0 or restore_counter_at > real_now() - interval '1 minute' as fresh
+      restore_counter = 0 or restore_counter_at > real_now() - interval '1 minute'
+        and restore_counter_at < real_now() + interval '1 minute' -- guard: raised in the future
+      as fresh
     from instance`)
 }
 

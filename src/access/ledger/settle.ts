@@ -5,6 +5,7 @@
 import { type Sql, sql, type Tx } from '../../db/sql.ts'
 import type { Completion, Operation, OperationKinds, SettledOperation } from '../../operation.ts'
 import type { PlatformRefusal } from '../../platform/port.ts'
+import { changeUse, type UseChange } from './account-usage.ts'
 import { executable } from './columns.ts'
 import { refusalReply } from './refusals.ts'
 
@@ -36,9 +37,18 @@ export async function settle(
 ): Promise<SettledOperation[]> {
   if (settlements.length === 0) return []
   const rows = await tx.rows<SettledOperation>(settleStatement(settlements))
+  changeUse(tx, rows.flatMap(refundOf))
+  // crash point 11: operations are ended, their recipients do not know, nothing is committed
   // guard: the kind is told in the same transaction
   for (const [kind, own] of Map.groupBy(rows, (row) => row.kind)) await kinds.get(kind)?.settled(tx, own)
   return rows
+}
+
+/** What came to nothing has used nothing of its day. */
+function refundOf(row: SettledOperation): UseChange[] {
+  const { account_id, workspace_id, quota_day: day, cold, state } = row
+  const nothing = state === 'released' || state === 'refused'
+  return day !== null && nothing ? [{ account_id, workspace_id, day, cold, by: -1 }] : [] // guard: refund
 }
 
 /** Whoever ends operations with several statements locks them all first, in the order that everybody keeps. */

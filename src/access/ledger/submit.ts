@@ -1,7 +1,7 @@
 /** The one door to the platform for a caller: an operation under its key, and an honest answer about it. */
 import type { App, Queued, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
-import { isConnectionLost, LostCommit } from '../../db/errors.ts'
+import { isConnectionLost, isNotConnected, LostCommit } from '../../db/errors.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { NewOperation } from '../../operation.ts'
 import type { Reply } from '../../route.ts'
@@ -74,7 +74,8 @@ function isTaken(error: unknown): boolean {
 }
 
 function isLost(error: unknown): boolean {
-  return error instanceof LostCommit || isConnectionLost(error)
+  // guard: what was never asked is not unknown
+  return !isNotConnected(error) && (error instanceof LostCommit || isConnectionLost(error))
 }
 
 /** Nobody took it in time: then it is taken back, and if that is too late, nobody knows. */

@@ -160,6 +160,27 @@ export async function setAccountEnabled(
   return account
 }
 
+/** What campaigns may do with an account in a day, besides their own quota. */
+export async function setColdPerDay(
+  app: App,
+  actor: Actor,
+  { id, cold_per_day }: { id: string; cold_per_day: number | null },
+): Promise<AccountRow & { readonly cold_per_day: number | null }> {
+  return app.db.transaction(async (tx) => {
+    const account = await tx.maybe<AccountRow & { cold_per_day: number | null }>(sql`
+      update accounts set cold_per_day = ${cold_per_day} where id = ${id} returning ${fields}, cold_per_day`)
+    if (!account) throw notFound('account', id)
+    const { workspace_id } = account
+    await record(app, tx, actor, {
+      action: 'account.limited',
+      target: id,
+      workspace_id,
+      detail: { cold_per_day },
+    })
+    return account
+  })
+}
+
 /** The first connection makes an account READY; who it is on the platform is kept up to date. */
 export async function noteConnected(
   app: App,

@@ -54,7 +54,7 @@ function analytics(workspace_id: string, period: Period): Sql {
       from period p, campaign_counts c where c.workspace_id = ${workspace_id} and ${counted}),
     started as (
       select count(*) as campaigns from period p, campaigns
-      where workspace_id = ${workspace_id} and kind <> 'legacy' ${created})
+      where workspace_id = ${workspace_id} and kind in ('scoped', 'contacts') ${created})
     select json_build_object('period', ${period}::text, 'from', wire_time(p.since), 'to', wire_time(p.until),
       'messages', json_build_object('received', written.received, 'sent', written.sent),
       'campaign_sends', json_build_object('sent', submitted.sent, 'failed', submitted.failed,
@@ -87,7 +87,7 @@ function recentCampaigns(workspace_id: string): Sql {
       'replies', n.replied, 'reply_rate', ${rate(sql`n`)}) order by k.created_at desc, k.id desc)
     from (
       select id, name, status, kind, created_at from campaigns
-      where workspace_id = ${workspace_id} and kind <> 'legacy'
+      where workspace_id = ${workspace_id} and kind in ('scoped', 'contacts')
       order by created_at desc, id desc limit ${campaignsMax}) k
     cross join lateral (
       select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed,

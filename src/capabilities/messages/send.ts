@@ -112,7 +112,7 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
 }
 
 /** Stores what was sent. The platform's own update about it may come before this or after. */
-async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
+export async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
   const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
     const { account_id, workspace_id, random_id, payload } = operation
     // A row that was put back from a journal does not know its text; the update about the message does.

@@ -12,6 +12,8 @@ import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 import { type Found, readTable, type Skipped, type Text } from './import-table.ts'
 import { isOptOut } from './opt-out.ts'
 
+export { isOptOut } from './opt-out.ts'
+
 /** As much of a person as is known. */
 interface Identity {
   readonly id?: string | null
@@ -25,14 +27,28 @@ export async function findSuppressed(
   workspace_id: string,
   { id, username, phone }: Identity,
 ): Promise<boolean> {
+  const digits = phoneDigits(phone ?? '')
+  const found = await listSuppressed(db, workspace_id, [
+    ...(id ? [{ kind: 'platform_id' as const, value: id }] : []),
+    ...(username ? [{ kind: 'username' as const, value: username.toLowerCase() }] : []),
+    ...(digits === undefined ? [] : [{ kind: 'phone' as const, value: digits }]),
+  ])
+  return found.size > 0
+}
+
+/** Which of these are on the list, as `kind:value`. */
+export async function listSuppressed(
+  db: Db,
+  workspace_id: string,
+  entries: readonly Entry[],
+): Promise<ReadonlySet<string>> {
   try {
-    const row = await db.maybe(sql`
-      select 1 from suppressions where workspace_id = ${workspace_id} and (
-        (kind = 'platform_id' and value = ${id ?? null})
-        or (kind = 'username' and value = ${username?.toLowerCase() ?? null})
-        or (kind = 'phone' and value = ${phoneDigits(phone ?? '') ?? null}))
-      limit 1`)
-    return row !== undefined
+    const rows = await db.rows<Entry>(sql`
+      select s.kind, s.value from suppressions s
+      join unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[])
+        as e (kind, value) on e.kind = s.kind and e.value = s.value
+      where s.workspace_id = ${workspace_id}`)
+    return new Set(rows.map(({ kind, value }) => `${kind}:${value}`))
   } catch (cause) {
     throw new ApiError('suppression_unavailable', { cause })
   }

@@ -4,6 +4,7 @@ import { type Db, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
+import { formatWindow, parseWindow } from '../../lib/sending-window.ts'
 import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { addStages, defaultStage } from '../pipeline/pipeline.ts'
@@ -12,12 +13,18 @@ interface Workspace {
   readonly id: string
   readonly name: string
   readonly timezone: string
+  /** When campaigns and broadcasts may write, in its time zone. Null: always. */
+  readonly sending_window: string | null
   readonly created_at: Date
 }
+
+const fields = sql`id, name, timezone, sending_window, created_at`
 
 export interface WorkspaceFields {
   readonly name?: string | undefined
   readonly timezone?: string | undefined
+  /** Such as `mon-fri 09:00-18:00`; `none`: always. */
+  readonly window?: string | undefined
 }
 
 /** Makes the workspace with the stage `new`, which every chat starts in. */
@@ -31,7 +38,7 @@ export async function createWorkspace(
     const id = newId()
     const workspace = await tx.one<Workspace>(sql`
       insert into workspaces (id, name, timezone) values (${id}, ${name}, ${timezone})
-      returning id, name, timezone, created_at`)
+      returning ${fields}`)
     await addStages(tx, id, [defaultStage])
     await record(app, tx, actor, {
       action: 'workspace.created',
@@ -46,34 +53,37 @@ export async function createWorkspace(
 export async function updateWorkspace(
   app: App,
   actor: Actor,
-  { id, name, timezone }: WorkspaceFields & { id: string },
+  { id, name, timezone, window }: WorkspaceFields & { id: string },
 ): Promise<Workspace> {
   await requireFields(app.db, { name, timezone })
+  const sending_window = window === undefined || window === 'none' ? null : readWindow(window)
   await requireWorkspace(app.db, id)
   return app.db.transaction(async (tx) => {
     const workspace = await tx.one<Workspace>(sql`
-      update workspaces set name = coalesce(${name ?? null}, name), timezone = coalesce(${timezone ?? null}, timezone)
-      where id = ${id} returning id, name, timezone, created_at`)
-    await record(app, tx, actor, {
-      action: 'workspace.updated',
-      target: id,
-      workspace_id: id,
-      detail: { name: workspace.name, timezone: workspace.timezone },
-    })
+      update workspaces set name = coalesce(${name ?? null}, name), timezone = coalesce(${timezone ?? null}, timezone),
+        sending_window = case when ${window !== undefined} then ${sending_window} else sending_window end
+      where id = ${id} returning ${fields}`)
+    const { created_at: _, id: __, ...detail } = workspace
+    await record(app, tx, actor, { action: 'workspace.updated', target: id, workspace_id: id, detail })
     return workspace
   })
 }
 
+function readWindow(given: string): string {
+  const window = parseWindow(given)
+  if (window) return formatWindow(window)
+  throw new ApiError('invalid_request', {
+    detail: `${quote(given)} is not a sending window, such as "mon-fri 09:00-18:00": days, then a time from and a later one to. "none" is no window.`,
+  })
+}
+
 export function listWorkspaces(db: Db): Promise<Workspace[]> {
-  return db.rows<Workspace>(
-    sql`select id, name, timezone, created_at from workspaces order by created_at, id`,
-  )
+  return db.rows<Workspace>(sql`select ${fields} from workspaces order by created_at, id`)
 }
 
 export async function requireWorkspace(db: Db, id: string): Promise<Workspace> {
   const workspace =
-    isUuid(id) &&
-    (await db.maybe<Workspace>(sql`select id, name, timezone, created_at from workspaces where id = ${id}`))
+    isUuid(id) && (await db.maybe<Workspace>(sql`select ${fields} from workspaces where id = ${id}`))
   if (!workspace) throw notFound('workspace', id)
   return workspace
 }
@@ -88,7 +98,7 @@ async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promi
 }
 
 /** Node and PostgreSQL must both know the name, which leaves out abbreviations: IST is India to one, Israel to the other. */
-async function isTimezone(db: Db, name: string): Promise<boolean> {
+export async function isTimezone(db: Db, name: string): Promise<boolean> {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
   } catch {

@@ -88,7 +88,11 @@ function keepTalking(world: World): { stop(): void } {
     )
     const chat = chats[Math.floor(Math.random() * chats.length)]
     const text = news[Math.floor(Math.random() * news.length)]
-    if (chat && text) writeMessage(world, { ...chat, text })
+    try {
+      if (chat && text) writeMessage(world, { ...chat, text })
+    } catch {
+      // Whatever keeps the sandbox from writing, such as a full disk, must not end the service: it is said another time.
+    }
     next()
   }
   next()

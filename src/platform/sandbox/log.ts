@@ -98,7 +98,16 @@ class FileLog implements Log {
       }
       this.#length += line.length
     } catch (cause) {
+      this.#takeBack(cause)
+      throw new Error('The sandbox log cannot be written.', { cause })
+    }
+  }
+
+  /** Without the half line the log is as it was, and can be written again once the disk has room. */
+  #takeBack(cause: unknown): void {
+    try {
       ftruncateSync(this.#file, this.#length)
+    } catch {
       throw this.#fail(cause)
     }
   }

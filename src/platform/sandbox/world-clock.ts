@@ -44,7 +44,10 @@ interface Driven extends Dues {
   onDueChanged: (() => void) | null
 }
 
-/** Runs what falls due in real time, with one timer. A world that can no longer write its log stops here. */
+/** How long it waits before it tries again what it could not write down. */
+const failedMs = 5_000
+
+/** Runs what falls due in real time, with one timer. What cannot be written down now is tried again. */
 export function drive(world: Driven, onFailure: (error: unknown) => void): { stop(): void } {
   let timer: NodeJS.Timeout | undefined
   const arm = () => {
@@ -60,6 +63,8 @@ export function drive(world: Driven, onFailure: (error: unknown) => void): { sto
       arm()
     } catch (error) {
       onFailure(error)
+      // A disk without room may have some later.
+      timer = setTimeout(run, failedMs)
     }
   }
   world.onDueChanged = arm

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { chunkBytes, storeChunk } from '../../src/access/ledger/files.ts'
-import { sql } from '../../src/db/sql.ts'
-import { newId } from '../../src/lib/ids.ts'
-import { findUndocumented } from '../harness/documented.ts'
-import { until } from '../harness/process.ts'
-import type { Tenant } from '../harness/service.ts'
-import { openWorkplace, type Workplace } from '../harness/worker.ts'
+import { chunkBytes, storeChunk } from '../src/access/ledger/files.ts'
+import { sql } from '../src/db/sql.ts'
+import { newId } from '../src/lib/ids.ts'
+import { findUndocumented } from './harness/documented.ts'
+import { until } from './harness/process.ts'
+import type { Tenant } from './harness/service.ts'
+import { openWorkplace, type Workplace } from './harness/worker.ts'
 
 let workplace: Workplace
 let tenant: Tenant

@@ -1,0 +1,131 @@
+/** One message to everybody in a stage or with a column value: who that is, and the rows that the worker sends. */
+import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { type Sql, sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import { quote } from '../../lib/text.ts'
+import { type Found, findFault, insertBroadcast, needsName, parseTemplate } from '../campaigns/campaigns.ts'
+import { listSuppressed } from '../suppressions/suppressions.ts'
+
+/** The contract's limit for one call. */
+const recipientsMax = 30
+
+export interface BroadcastRequest {
+  readonly account_id: string
+  readonly audience_type: 'stage' | 'column'
+  readonly audience_ref: string
+  readonly column_value?: string | undefined
+  readonly message_text: string
+}
+
+interface Broadcast {
+  readonly broadcast_id: string
+  readonly recipients: number
+  readonly audience_total: number
+  readonly capped: boolean
+}
+
+export async function createBroadcast(
+  app: App,
+  tx: Tx,
+  caller: Caller,
+  { request, key }: { request: BroadcastRequest; key: string | undefined },
+): Promise<Broadcast> {
+  const template = parseTemplate(request.message_text, 'braces')
+  if (template.unknown !== undefined) {
+    throw new ApiError('unresolved_personalization', {
+      detail: `${quote(template.unknown)} is not a placeholder here: {{name}} is, with or without a fallback after |.`,
+    })
+  }
+  const chats = await audienceOf(tx, caller.workspace_id, request)
+  // Refuses where the list cannot be read.
+  await listSuppressed(tx, caller.workspace_id, [])
+  const { found, audience_total } = await readAudience(tx, caller.workspace_id, {
+    account_id: request.account_id,
+    chats,
+    named: needsName(template),
+  })
+  const long = found.find((one) => findFault(template, one) === 'text_too_long')
+  if (long) {
+    throw new ApiError('invalid_request', {
+      detail: `message_text is longer than 4096 characters for platform:chat:${long.chat_id}.`,
+    })
+  }
+  const { message_text } = request
+  const broadcast_id = await insertBroadcast(app, tx, caller, { message_text, audience_total, found, key })
+  return {
+    broadcast_id,
+    recipients: found.length,
+    audience_total,
+    capped: audience_total > found.length,
+  }
+}
+
+/** The chats `c` that are asked for. */
+async function audienceOf(
+  tx: Tx,
+  workspace_id: string,
+  { account_id, audience_type, audience_ref, column_value }: BroadcastRequest,
+): Promise<Sql> {
+  if (audience_type === 'stage') {
+    const stage = await tx.maybe(sql`
+      select 1 from stages where workspace_id = ${workspace_id} and key = ${audience_ref} and not hidden`)
+    if (!stage) {
+      throw new ApiError('invalid_stage', {
+        detail: `The stage ${quote(audience_ref)} is unknown or hidden.`,
+      })
+    }
+    return sql`from chats c where c.account_id = ${account_id} and c.stage_key = ${audience_ref}`
+  }
+  const column =
+    isUuid(audience_ref) &&
+    (await tx.maybe(sql`select 1 from columns where workspace_id = ${workspace_id} and id = ${audience_ref}`))
+  if (!column) {
+    throw new ApiError('column_not_found', {
+      detail: `The column ${quote(audience_ref)} is not available in this workspace.`,
+    })
+  }
+  return sql`from column_values v join chats c on c.account_id = v.account_id and c.chat_id = v.chat_id
+    where v.column_id = ${audience_ref} and v.account_id = ${account_id} and v.value @> array[${column_value}::text]`
+}
+
+interface AudienceRow {
+  readonly chat_id: ChatNumber
+  readonly name: string
+  readonly username: string | null
+  readonly total: number
+}
+
+/** Those who could be written to, the most recent first: no suppressed, nameless, bots, deleted accounts, or ourselves. */
+async function readAudience(
+  tx: Tx,
+  workspace_id: string,
+  { account_id, chats, named }: { account_id: string; chats: Sql; named: boolean },
+): Promise<{ found: Found[]; audience_total: number }> {
+  const rows = await tx.rows<AudienceRow>(sql`
+    select c.chat_id::text, c.name, c.username, (count(*) over ())::int as total
+    from (select c.* ${chats} and c.kind = 'private') c
+    left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id
+    where (not ${named}::boolean or btrim(c.name) <> '')
+      and not exists (
+        select from jsonb_array_elements(c.participants) as one
+        where one ->> 'id' = c.chat_id::text and coalesce(one ->> 'kind', 'person') <> 'person')
+      and not exists (
+        select from accounts a where a.id = c.account_id and a.platform_user_id = c.chat_id)
+      and not exists (
+        select from suppressions s where s.workspace_id = ${workspace_id} and (
+          (s.kind = 'platform_id' and s.value = c.chat_id::text) or (s.kind = 'username' and s.value = lower(c.username))
+          or (s.kind = 'phone' and s.value = regexp_replace(k.phone, '\\D', '', 'g'))))
+    order by c.last_message_at desc, c.chat_id desc limit ${recipientsMax}`)
+  const found = rows.map(({ chat_id, name, username }) => ({
+    contact: `${account_id}:${chat_id}`,
+    account_id,
+    chat_id,
+    identifier: null,
+    name: name.trim() === '' ? null : name,
+    username,
+  }))
+  return { found, audience_total: rows[0]?.total ?? 0 }
+}

@@ -1,0 +1,149 @@
+import { z } from 'zod'
+import { accountId, text } from '../../lib/shapes.ts'
+import { count, done, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { ok, type Route, route } from '../../route.ts'
+import { describeBroadcast, recipientOut, textMax, totalsOut } from '../campaigns/campaigns.ts'
+import { createBroadcast } from './broadcast.ts'
+
+const reach = {
+  broadcast_id: uuid('Names the broadcast.'),
+  recipients: count('How many get it: at most 30.'),
+  audience_total: count('How many could be written to.'),
+  capped: z.boolean().meta({ description: 'Whether there were more than one call takes.' }),
+}
+
+const queued = z
+  .object({ ...done, ...reach })
+  .meta({ id: 'BroadcastResult', description: 'A broadcast that waits for the worker.' })
+
+const detail = z
+  .object({
+    ...reach,
+    status: z.enum(['queued', 'sending', 'completed']).meta({ description: 'Where it stands.' }),
+    message_text: said('The message, with its placeholders.'),
+    created_at: moment('When it was asked for.'),
+    started_at: momentOrNull('When its first message was submitted.'),
+    completed_at: momentOrNull('When its last recipient came to an end.'),
+    totals: totalsOut,
+    people: z.array(recipientOut).meta({ description: 'Its recipients, the most recent chat first.' }),
+  })
+  .meta({ id: 'Broadcast', description: 'What became of a broadcast.' })
+
+const body = z
+  .strictObject({
+    account_id: accountId,
+    audience_type: z.enum(['stage', 'column']).meta({ description: 'What `audience_ref` names.' }),
+    audience_ref: z
+      .string()
+      .min(1)
+      .max(200)
+      .meta({ description: 'The key of a stage, or the id of a column.' }),
+    column_value: z
+      .string()
+      .min(1)
+      .max(4_096)
+      .optional()
+      .meta({ description: 'With a column: chats that have this value in it.' }),
+    message_text: text(textMax).meta({
+      description: 'The message; may have `{{name}}` or `{{name|there}}`.',
+    }),
+  })
+  .superRefine(({ audience_type, column_value }, context) => {
+    if (audience_type === 'column' && column_value === undefined) {
+      context.addIssue({ code: 'custom', path: ['column_value'], message: 'is required for a column' })
+    }
+    if (audience_type === 'stage' && column_value !== undefined) {
+      context.addIssue({ code: 'custom', path: ['column_value'], message: 'is for columns only' })
+    }
+  })
+  .meta({ id: 'BroadcastRequest', description: 'A message, and whom it is for.' })
+
+const totals = {
+  queued: 0,
+  submitting: 0,
+  waiting: 0,
+  completed: 2,
+  replied: 0,
+  failed: 0,
+  ambiguous: 0,
+  cancelled: 0,
+  suppressed: 0,
+}
+const example = {
+  broadcast_id: '019a7e70-0000-7000-8000-0000000000b1',
+  recipients: 2,
+  audience_total: 2,
+  capped: false,
+}
+
+export const routes: readonly Route[] = [
+  route({
+    name: 'create_broadcast',
+    method: 'POST',
+    path: '/broadcast',
+    summary: 'One message to a stage or to a column value',
+    description:
+      'Queues a message for the private chats of the account in that stage or with that value, the most recent first, ' +
+      'at most 30; the worker sends them. Left out are the suppressed, bots, deleted accounts, and without a name ' +
+      'those whom `{{name}}` would need.',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    idempotency: 'optional',
+    collision: 409,
+    account: 'required',
+    effect: 'local',
+    variant: ({ body: { audience_type } }) => ({
+      scopes: ['send'],
+      gates: ['broadcast', audience_type === 'stage' ? 'pipeline' : 'crm'],
+      idempotency: 'optional',
+    }),
+    body,
+    errors: ['invalid_stage', 'column_not_found', 'unresolved_personalization', 'suppression_unavailable'],
+    response: queued,
+    example: {
+      body: {
+        account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
+        audience_type: 'stage',
+        audience_ref: 'new',
+        message_text: 'Hello {{name|there}}, we are closed on Friday.',
+      },
+      response: { ok: true, message: 'The broadcast is queued for 2 people.', ...example },
+    },
+    handle: async (app, tx, { caller, body: request, key }) => {
+      const made = await createBroadcast(app, tx, caller, { request, key })
+      const people = made.recipients === 1 ? '1 person' : `${made.recipients} people`
+      const message =
+        made.recipients === 0 ? 'Nobody is in this audience.' : `The broadcast is queued for ${people}.`
+      return ok({ ok: true, message, ...made })
+    },
+  }),
+  route({
+    name: 'get_broadcast',
+    method: 'GET',
+    path: '/broadcast/{broadcast_id}',
+    summary: 'What became of a broadcast',
+    description: 'Every recipient says where it stands, why it has not moved, and what has happened to it.',
+    scopes: ['send'],
+    gates: ['broadcast'],
+    effect: 'read',
+    params: z.strictObject({ broadcast_id: uuid('The broadcast.') }),
+    malformed: 'not_found',
+    errors: ['not_found'],
+    response: detail,
+    example: {
+      params: { broadcast_id: example.broadcast_id },
+      response: {
+        ...example,
+        status: 'completed',
+        message_text: 'Hello {{name|there}}, we are closed on Friday.',
+        created_at: '2026-11-15T09:30:00.000Z',
+        started_at: '2026-11-15T09:30:00.100Z',
+        completed_at: '2026-11-15T09:30:15.200Z',
+        totals,
+        people: [],
+      },
+    },
+    handle: async (app, { caller, params: { broadcast_id } }) =>
+      ok(await describeBroadcast(app, caller, broadcast_id)),
+  }),
+]

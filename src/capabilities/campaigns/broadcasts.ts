@@ -1,0 +1,57 @@
+/** A broadcast is a campaign of one message, without steps and quota, that no list shows. */
+import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { presentRecipients, totalsOf } from './campaign-pages.ts'
+import { insertRecipients } from './create.ts'
+import { type CampaignRow, campaignRow, readStanding } from './facts.ts'
+import type { Found } from './recipients.ts'
+
+interface NewBroadcast {
+  readonly message_text: string
+  readonly audience_total: number
+  readonly found: readonly Found[]
+  readonly key: string | undefined
+}
+
+export async function insertBroadcast(
+  app: App,
+  tx: Tx,
+  { workspace_id, user_id }: Caller,
+  { message_text, audience_total, found, key }: NewBroadcast,
+): Promise<string> {
+  const id = app.sources.newId()
+  const { now } = await tx.one<{ now: Date }>(sql`
+    insert into campaigns (id, workspace_id, user_id, kind, status, message_text, daily_quota_per_account,
+      max_followups, audience_total, completed_at)
+    values (${id}, ${workspace_id}, ${user_id}, 'broadcast', ${found.length === 0 ? 'completed' : 'queued'},
+      ${message_text}, null, 0, ${audience_total}, case when ${found.length === 0} then domain_now() end)
+    returning created_at as now`)
+  // A campaign of the same key must not get the same recipients.
+  const keyed = key === undefined ? undefined : `broadcast ${key}`
+  await insertRecipients(tx, { workspace_id, campaign_id: id, found, starts: now, key: keyed })
+  return id
+}
+
+/** What became of it so far, recipient by recipient: there are at most thirty. */
+export async function describeBroadcast(
+  app: App,
+  { workspace_id }: Caller,
+  id: string,
+): Promise<Record<string, unknown>> {
+  const settings = await app.settings.current()
+  return app.db.snapshot(async (db) => {
+    const row = await db.maybe<CampaignRow>(sql`
+      ${campaignRow} where k.id = ${id} and k.workspace_id = ${workspace_id} and k.kind = 'broadcast'`)
+    if (!row) throw new ApiError('not_found', { detail: 'There is no such broadcast in this workspace.' })
+    const standing = await readStanding(app, db, workspace_id)
+    const { people } = await presentRecipients(db, settings, { row, standing, after: -1, limit: 1_000 })
+    const shown = await db.one<Record<string, unknown> & { audience_total: number }>(sql`
+      select k.id as broadcast_id, k.status, k.message_text, k.audience_total, k.created_at, k.started_at,
+        k.completed_at, ${totalsOf} as totals
+      from campaigns k where k.id = ${id}`)
+    const recipients = people.length
+    return { ...shown, recipients, capped: shown.audience_total > recipients, people }
+  })
+}

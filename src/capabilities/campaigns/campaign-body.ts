@@ -1,0 +1,176 @@
+/** The body that creation and preview take, and what fits each field of it but does not fit together. Pure. */
+import { z } from 'zod'
+import { accountId, chatId, chatNumber, readTime, text } from '../../lib/shapes.ts'
+import { isBlank, lengthOf } from '../../lib/text.ts'
+import { textMax } from './personalize.ts'
+import type { Branch, Step } from './plan.ts'
+
+export const recipientsMax = 100
+export const contactsMax = 5_000
+const poolMax = 100
+const trackMax = 5
+/** Ten years. */
+const waitHoursMax = 87_600
+
+export const branches = ['no_reply', 'seen', 'unseen'] as const satisfies readonly Branch[]
+
+const personChat = chatId
+  .refine((value) => !chatNumber(value).startsWith('-'), {
+    message: 'must be platform:chat: and an integer that is not negative: a campaign writes to people',
+  })
+  .meta({
+    description: 'A private chat.',
+    openapi: { type: 'string', pattern: '^platform:chat:(0|[1-9][0-9]{0,18})$' },
+  })
+
+const label = (description: string) =>
+  z
+    .string()
+    .refine((value) => lengthOf(value) <= 200, { message: 'must have at most 200 characters' })
+    .transform((value) => (isBlank(value) ? undefined : value))
+    .optional()
+    .meta({ description, openapi: { type: 'string', maxLength: 200 } })
+
+const step = z
+  .strictObject({
+    branch: z
+      .enum(branches)
+      .meta({ description: 'Which recipients get it: all who did not reply, or a track.' }),
+    wait_hours: z
+      .number()
+      .min(0.0833)
+      .max(waitHoursMax)
+      .meta({ description: 'How long after the message before, in hours.' }),
+    variants: z
+      .array(text(textMax))
+      .min(1)
+      .max(5)
+      .meta({ description: 'Texts, of which each recipient gets one.' }),
+  })
+  .meta({ id: 'CampaignStepRequest', description: 'A follow-up.' })
+
+const recipient = z
+  .strictObject({ account_id: accountId, chat_id: personChat })
+  .meta({ id: 'CampaignRecipientRequest', description: 'A chat, and the account that has it.' })
+
+const contact = z
+  .strictObject({
+    name: label('For `{{name}}`. Left out: the name the platform knows.'),
+    identifier: z
+      .string()
+      .meta({ description: 'A username, a link to one, a phone number, or a platform id.' }),
+    chat_id: personChat.optional(),
+  })
+  .meta({ id: 'CampaignContactRequest', description: 'Somebody to write to, known to an account or not.' })
+
+export const campaignBody = z
+  .strictObject({
+    name: label('For people.'),
+    message_text: text(textMax).meta({
+      description:
+        'The first message. `[[name]]`, `[[username]]`, with contacts `{{name}}`; `[[name|there]]` has a fallback.',
+    }),
+    recipients: z
+      .array(recipient)
+      .min(1)
+      .max(recipientsMax)
+      .optional()
+      .meta({ description: 'Chats to write to.' }),
+    contacts: z
+      .array(contact)
+      .min(1)
+      .max(contactsMax)
+      .optional()
+      .meta({ description: 'People to write to.' }),
+    account_id: accountId.optional(),
+    account_pool: z
+      .array(accountId)
+      .min(1)
+      .max(poolMax)
+      .optional()
+      .meta({ description: 'Accounts that share the contacts.' }),
+    steps: z
+      .array(step)
+      .max(2 * trackMax)
+      .default([])
+      .meta({ description: 'Follow-ups, in their order.' }),
+    branching_enabled: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Steps are of the tracks `seen` and `unseen`.' }),
+    daily_quota_per_account: z
+      .int()
+      .min(1)
+      .max(200)
+      .default(30)
+      .meta({ description: 'Campaign messages a day.' }),
+    max_followups: z
+      .int()
+      .min(0)
+      .max(trackMax)
+      .optional()
+      .meta({ description: 'Follow-ups to one recipient. Left out: 2; with contacts every step.' }),
+    scheduled_at: z
+      .string()
+      .refine((value) => /[Tt ]/.test(value) && readTime(value) !== undefined, {
+        message: 'must be an RFC 3339 time, such as 2026-11-16T09:00:00+01:00',
+      })
+      .optional()
+      .meta({
+        description: 'When it starts. Without an offset it is a time of `schedule_timezone`.',
+        openapi: { type: 'string', format: 'date-time' },
+      }),
+    schedule_timezone: z
+      .string()
+      .min(1)
+      .max(100)
+      .default('UTC')
+      .meta({ description: 'An IANA time zone, such as Europe/Berlin.' }),
+  })
+  .superRefine((body, context) => {
+    const fault = faultOf(body)
+    if (fault) context.addIssue({ code: 'custom', ...fault })
+  })
+  .meta({
+    id: 'CampaignRequest',
+    description: 'Either `recipients`, or `contacts` with an account or a pool.',
+  })
+
+export type CampaignBody = z.infer<typeof campaignBody>
+
+interface Formed {
+  readonly recipients?: unknown
+  readonly contacts?: unknown
+  readonly account_id?: unknown
+  readonly account_pool?: unknown
+  readonly branching_enabled: boolean
+  readonly steps: readonly Step[]
+}
+
+/** What fits each field and does not fit together. */
+function faultOf(body: Formed): { message: string; path: (string | number)[] } | undefined {
+  const { recipients, contacts, account_id, account_pool, branching_enabled, steps } = body
+  if ((recipients === undefined) === (contacts === undefined)) {
+    return { message: 'must have either recipients or contacts', path: [] }
+  }
+  const accounts = [account_id, account_pool].filter((given) => given !== undefined).length
+  if (recipients !== undefined && accounts > 0) {
+    const path = [account_id === undefined ? 'account_pool' : 'account_id']
+    return { message: 'is for contacts: every recipient names its own account', path }
+  }
+  if (contacts !== undefined && accounts !== 1) {
+    return { message: 'must have either account_id or account_pool beside contacts', path: [] }
+  }
+  const wrong = steps.findIndex(({ branch }) => (branch === 'no_reply') === branching_enabled)
+  if (wrong >= 0) {
+    const fits = branching_enabled ? 'seen or unseen while' : 'no_reply unless'
+    return { message: `must be ${fits} branching_enabled is true`, path: ['steps', wrong, 'branch'] }
+  }
+  for (const branch of branches) {
+    const count = steps.filter((one) => one.branch === branch).length
+    if (count > trackMax) {
+      return { message: `must have at most ${trackMax} steps of the track ${branch}`, path: ['steps'] }
+    }
+  }
+  return undefined
+}

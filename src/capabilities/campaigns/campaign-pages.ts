@@ -1,0 +1,232 @@
+/** Campaigns as callers see them: the list, and one with its recipients page by page. */
+import { isCapable } from '../../access/perform.ts'
+import type { App, Snapshot } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { type Paging, readPaging } from '../../lib/cursor.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { pageText, type Row } from '../../lib/page.ts'
+import {
+  type CampaignRow,
+  campaignRow,
+  pickFromPool,
+  readStanding,
+  type Standing,
+  toPlanned,
+} from './facts.ts'
+import { type PlannedCampaign, type PlannedRecipient, plan } from './plan.ts'
+import { type OperationRow, readReporting, timelineOf } from './reporting.ts'
+
+/** Only what was made here, and is not a broadcast. */
+const internal = sql`k.kind in ('scoped', 'contacts')`
+
+/** How many recipients of campaign `k` are in which status. */
+export const totalsOf = sql`(
+  select json_build_object('queued', coalesce(sum(queued), 0), 'submitting', coalesce(sum(submitting), 0),
+    'waiting', coalesce(sum(waiting), 0), 'completed', coalesce(sum(completed), 0),
+    'replied', coalesce(sum(replied), 0), 'failed', coalesce(sum(failed), 0),
+    'ambiguous', coalesce(sum(ambiguous), 0), 'cancelled', coalesce(sum(cancelled), 0),
+    'suppressed', coalesce(sum(suppressed), 0))
+  from campaign_accounts where campaign_id = k.id)`
+
+const campaignFields = sql`k.id, k.name, k.status, k.kind, k.message_text, k.branching_enabled,
+  k.daily_quota_per_account, k.max_followups, wire_time(k.scheduled_at) as scheduled_at, k.schedule_timezone,
+  wire_time(k.created_at) as created_at, wire_time(k.started_at) as started_at,
+  wire_time(k.completed_at) as completed_at, wire_time(k.cancelled_at) as cancelled_at, k.pause_reason,
+  ${totalsOf} as totals`
+
+const limitations = [
+  'Only campaigns that were created here are listed; legacy campaigns and broadcasts are not.',
+  'Delivery is not known; that a message was read is known only where the platform says so.',
+]
+
+interface PageQuery {
+  readonly cursor?: string | undefined
+  readonly limit: number
+}
+
+export function readListPaging({ secrets }: App, { workspace_id }: Caller, { cursor }: PageQuery): Paging {
+  return readPaging(secrets, { workspace_id, operation: 'list_campaigns', filters: {} }, cursor)
+}
+
+/** Of the whole workspace, the newest first, as JSON text. */
+export async function listCampaigns(
+  { db }: App,
+  { workspace_id }: Pick<Caller, 'workspace_id'>,
+  { limit, paging: { after, next } }: { limit: number; paging: Paging },
+): Promise<string> {
+  const [created_at, id] = after ?? ['infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+  const rows = await db.lists<Row>(sql`
+    select row_to_json(item)::text, k.created_at::text, k.id::text
+    from (
+      select * from campaigns k where k.workspace_id = ${workspace_id} and ${internal}
+        and (k.created_at, k.id) < (${created_at}::timestamptz, ${id}::uuid)
+      order by k.created_at desc, k.id desc limit ${limit + 1}) k
+    cross join lateral (select ${campaignFields}) item
+    order by k.created_at desc, k.id desc`)
+  const page = pageText('campaigns', rows, { limit, next })
+  const coverage = { scope: 'internal', legacy_excluded: true, limitations }
+  return `${page.slice(0, -1)},"coverage":${JSON.stringify(coverage)}}`
+}
+
+/** What creation and every list tell of one. */
+export async function readCampaign(db: Db, id: string): Promise<Record<string, unknown>> {
+  return db.one(sql`select ${campaignFields} from campaigns k where k.id = ${id}`)
+}
+
+/** Anybody's of the workspace; a legacy campaign and a broadcast are not told apart from none. */
+export async function requireCampaign(db: Db, workspace_id: string, id: string): Promise<CampaignRow> {
+  const row = await db.maybe<CampaignRow>(sql`
+    ${campaignRow} where k.id = ${id} and k.workspace_id = ${workspace_id} and ${internal}`)
+  if (!row) throw new ApiError('campaign_not_found')
+  return row
+}
+
+interface RecipientRow extends PlannedRecipient {
+  readonly position: number
+  readonly account_id: string | null
+  readonly identifier: string | null
+  readonly reason: string | null
+  readonly reads: readonly (Date | null)[]
+  readonly replied_at: Date | null
+  readonly reply_message_id: string | null
+  readonly reply_step: number | null
+  readonly reply_variant: number | null
+  readonly ended_at: Date | null
+}
+
+export async function describeCampaign(
+  app: App,
+  caller: Caller,
+  { id, query: { limit, cursor } }: { id: string; query: PageQuery },
+): Promise<Record<string, unknown>> {
+  const scope = {
+    workspace_id: caller.workspace_id,
+    operation: 'get_campaign',
+    filters: { campaign_id: id.toLowerCase() },
+  }
+  const { after, next } = readPaging(app.secrets, scope, cursor)
+  const settings = await app.settings.current()
+  return app.db.snapshot(async (db) => {
+    const row = await requireCampaign(db, caller.workspace_id, id)
+    const standing = await readStanding(app, db, caller.workspace_id)
+    const page = { row, standing, after: Number(after?.[0] ?? -1), limit }
+    const { people, operations, last } = await presentRecipients(db, settings, page)
+    return {
+      campaign: {
+        ...(await readCampaign(db, id)),
+        recipients: people,
+        steps: row.steps,
+        operations,
+        reporting: await readReporting(db, id),
+        can: abilities(app, settings, caller, row),
+      },
+      next_cursor: last === undefined ? null : next([last]),
+      has_more: last !== undefined,
+    }
+  })
+}
+
+interface PeoplePage {
+  readonly row: CampaignRow
+  readonly standing: Standing
+  readonly after: number
+  readonly limit: number
+}
+
+/** Recipients as callers see them, with their messages. `last`: where the next page begins, if there is one. */
+export async function presentRecipients(
+  db: Db,
+  settings: Snapshot,
+  { row, standing, after, limit }: PeoplePage,
+): Promise<{ people: object[]; operations: OperationRow[]; last: number | undefined }> {
+  const rows = await listRecipients(db, row.id, { after, limit: limit + 1 })
+  const shown = rows.slice(0, limit)
+  const operations = await listOperations(db, shown)
+  const show = await recipientPresenter(db, settings, { row, standing, operations })
+  return {
+    people: shown.map(show),
+    operations,
+    last: rows.length > limit ? shown.at(-1)?.position : undefined,
+  }
+}
+
+function listRecipients(
+  db: Db,
+  campaign_id: string,
+  { after, limit }: { after: number; limit: number },
+): Promise<RecipientRow[]> {
+  return db.rows<RecipientRow>(sql`
+    select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
+      r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_message_id::text, r.reply_step,
+      r.reply_variant, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
+      r.step = 0 and not exists (
+        select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold
+    from campaign_recipients r left join chats chat on chat.account_id = r.account_id and chat.chat_id = r.chat_id
+    where r.campaign_id = ${campaign_id} and r.position > ${after}
+    order by r.position limit ${limit}`)
+}
+
+function listOperations(db: Db, recipients: readonly { readonly id: string }[]): Promise<OperationRow[]> {
+  return db.rows<OperationRow>(sql`
+    select coalesce(o.public_id, o.id) as id, o.recipient_id, o.step_no as step, o.kind, o.state, o.account_id,
+      'platform:chat:' || o.chat_id as chat_id, (o.payload ->> 'variant')::int as variant, o.created_at, o.crossed_at,
+      o.finished_at, o.reconciled, o.reason, o.detail,
+      coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id
+    from operations o where o.recipient_id = any(${recipients.map(({ id }) => id)}::uuid[])
+    order by o.created_at, o.id`)
+}
+
+/** A recipient with why it has not moved, by the planner's word, and what has happened to it. */
+async function recipientPresenter(
+  db: Db,
+  settings: Snapshot,
+  given: { row: CampaignRow; standing: Standing; operations: readonly OperationRow[] },
+): Promise<(recipient: RecipientRow) => object> {
+  const { row, standing, operations } = given
+  const campaign: PlannedCampaign = toPlanned(settings, row)
+  const pool = await db.rows<{ account_id: string }>(sql`
+    select account_id from campaign_accounts where campaign_id = ${row.id} and pool`)
+  const taker = pickFromPool(
+    standing,
+    pool.map(({ account_id }) => account_id),
+  )
+  const byRecipient = Map.groupBy(operations, ({ recipient_id }) => recipient_id)
+  const reads = settings.gates.has('read_receipts')
+  return (recipient) => {
+    const { id, account_id, chat_id, identifier, name, status, reason, step } = recipient
+    const account = account_id === null ? taker : (standing.accounts.get(account_id) ?? null)
+    const planned = plan({ campaign, recipient, account, ...standing })
+    const now = planned.do === 'send' || planned.do === 'look_up' || planned.do === 'end'
+    return {
+      id,
+      account_id,
+      chat_id: chat_id === null ? null : `platform:chat:${chat_id}`,
+      identifier,
+      name,
+      status,
+      reason,
+      step,
+      next_action_at: planned.do === 'wait' ? planned.until : now ? standing.now : null,
+      blocked_by: planned.do === 'wait' ? planned.blocked_by : null,
+      timeline: timelineOf(recipient, byRecipient.get(id) ?? [], reads),
+    }
+  }
+}
+
+/** What the caller could do about it now. */
+function abilities(app: App, settings: Snapshot, caller: Caller, row: CampaignRow): Record<string, boolean> {
+  const able = (name: string) => {
+    const needs = app.routes.find((route) => route.name === name)
+    return needs !== undefined && isCapable(settings, caller, needs)
+  }
+  const own = row.user_id === caller.user_id
+  const active = ['scheduled', 'queued', 'sending'].includes(row.status)
+  const paused = row.status === 'paused'
+  return {
+    create: able('create_campaign'),
+    cancel: own && (active || paused) && able('cancel_campaign'),
+    pause: own && row.sequence && active && able('pause_campaign'),
+    resume: own && row.sequence && paused && able('resume_campaign'),
+  }
+}

@@ -1,0 +1,140 @@
+/** A creation as it was asked for, in one form: who is meant, which texts, when it starts. Pure. */
+import { ApiError } from '../../lib/errors.ts'
+import { type ChatNumber, chatNumber, readTime } from '../../lib/shapes.ts'
+import { quote } from '../../lib/text.ts'
+import { laterInstant } from '../../lib/zones.ts'
+import { parseIdentifier } from '../../platform/identifier.ts'
+import type { Identifier } from '../../platform/port.ts'
+import { branches, type CampaignBody } from './campaign-body.ts'
+import { formOf, parseTemplate, type Template } from './personalize.ts'
+import { type Step, trackOf } from './plan.ts'
+
+/** Somebody a campaign is to write to, in one form. */
+export interface Wanted {
+  readonly contact: string
+  readonly account_id: string | null
+  readonly chat_id: ChatNumber | null
+  readonly identifier: string | null
+  readonly name: string | null
+}
+
+/** A request whose form is good. */
+export interface CampaignRequest {
+  readonly kind: 'scoped' | 'contacts'
+  readonly name: string | null
+  readonly message_text: string
+  readonly templates: readonly Template[]
+  readonly wanted: readonly Wanted[]
+  /** Accounts that may take contacts; empty where every recipient names its own. */
+  readonly pool: readonly string[]
+  readonly steps: readonly Step[]
+  readonly branching_enabled: boolean
+  readonly daily_quota_per_account: number
+  readonly max_followups: number
+  readonly scheduled_at: Date | null
+  readonly schedule_timezone: string
+  readonly warnings: readonly string[]
+}
+
+/** Identifiers, placeholders and the start are read; duplicates collapse. The zone is known to be one. */
+export function readRequest(body: CampaignBody): CampaignRequest {
+  const kind = body.contacts ? 'contacts' : 'scoped'
+  const longest = Math.max(
+    ...branches.map((branch) => body.steps.filter((one) => one.branch === branch).length),
+  )
+  const max_followups = body.max_followups ?? (kind === 'contacts' ? longest : 2)
+  const start = readStart(body.scheduled_at, body.schedule_timezone)
+  const wanted = new Map<string, Wanted>()
+  for (const one of body.contacts ? readContacts(body.contacts) : readRecipients(body.recipients ?? [])) {
+    if (!wanted.has(one.contact)) wanted.set(one.contact, one)
+  }
+  const templates = readTemplates(body, kind, max_followups)
+  return {
+    kind,
+    name: body.name ?? null,
+    message_text: body.message_text,
+    templates,
+    wanted: [...wanted.values()],
+    pool: [...new Set(body.account_pool ?? (body.account_id === undefined ? [] : [body.account_id]))],
+    steps: body.steps,
+    branching_enabled: body.branching_enabled,
+    daily_quota_per_account: body.daily_quota_per_account,
+    max_followups,
+    scheduled_at: start?.at ?? null,
+    schedule_timezone: body.schedule_timezone,
+    warnings: [
+      ...(start?.changed ? ['scheduled_at_adjusted'] : []),
+      ...(longest > max_followups ? ['steps_truncated'] : []),
+    ],
+  }
+}
+
+/** Every text that a recipient can get. A placeholder that nobody could ever fill is refused wherever it stands. */
+function readTemplates(body: CampaignBody, kind: 'scoped' | 'contacts', max_followups: number): Template[] {
+  const form = formOf(kind)
+  const textsOf = (steps: readonly Step[]) => [
+    body.message_text,
+    ...steps.flatMap(({ variants }) => variants),
+  ]
+  for (const one of textsOf(body.steps)) requireKnown(parseTemplate(one, form), kind)
+  const steps = branches.flatMap((branch) => trackOf({ steps: body.steps, max_followups }, branch))
+  return textsOf(steps).map((one) => parseTemplate(one, form))
+}
+
+function requireKnown({ unknown }: Template, kind: 'scoped' | 'contacts'): void {
+  if (unknown === undefined) return
+  const known = kind === 'contacts' ? '{{name}} is' : '[[name]] and [[username]] are'
+  throw new ApiError('unresolved_personalization', {
+    detail: `${quote(unknown)} is not a placeholder here: ${known}, with or without a fallback after |.`,
+  })
+}
+
+function readStart(given: string | undefined, timezone: string): { at: Date; changed: boolean } | undefined {
+  const read = given === undefined ? undefined : readTime(given)
+  if (given === undefined || !read) return undefined
+  const offset = /([Zz]|[+-]\d\d:\d\d)$/.test(given)
+  return offset ? { at: read.at, changed: false } : laterInstant(read.at, timezone)
+}
+
+function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): Wanted[] {
+  return recipients.map(({ account_id, chat_id }) => {
+    const number = chatNumber(chat_id)
+    return { contact: `${account_id}:${number}`, account_id, chat_id: number, identifier: null, name: null }
+  })
+}
+
+const contactKinds = { username: 'username', phone: 'phone', id: 'platform_id' } as const
+
+/** Who is meant, in one form: the same as the suppression list's. */
+export function contactOf({ kind, value }: Identifier): string {
+  return `${contactKinds[kind]}:${kind === 'phone' ? value.slice(1) : value.toLowerCase()}`
+}
+
+function readContacts(contacts: NonNullable<CampaignBody['contacts']>): Wanted[] {
+  const faults = { invalid: [] as string[], unsupported: [] as string[] }
+  const wanted = contacts.flatMap(({ identifier, chat_id, name }): Wanted[] => {
+    const parsed = parseIdentifier(identifier)
+    if (typeof parsed === 'string') {
+      faults[parsed].push(identifier)
+      return []
+    }
+    const contact = contactOf(parsed)
+    const number = chat_id === undefined ? null : chatNumber(chat_id)
+    return [{ contact, account_id: null, chat_id: number, identifier: identifier.trim(), name: name ?? null }]
+  })
+  if (faults.invalid.length > 0) {
+    const detail = `Not usernames: ${listed(faults.invalid)}. A username has 3 to 32 letters, digits and underscores, a letter first.`
+    throw new ApiError('invalid_username', { detail })
+  }
+  if (faults.unsupported.length > 0) {
+    const detail = `Not usernames, links to one, phone numbers or platform ids: ${listed(faults.unsupported)}.`
+    throw new ApiError('unsupported_identifier', { detail })
+  }
+  return wanted
+}
+
+/** The first ten, and how many more there are. */
+export function listed(names: readonly string[]): string {
+  const more = names.length > 10 ? ` and ${names.length - 10} more` : ''
+  return names.slice(0, 10).map(quote).join(', ') + more
+}

@@ -1,0 +1,64 @@
+/** Contacts as a CSV file: what its rows mean, and why some are skipped. Pure. */
+import { parseCsv } from '../../lib/csv.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { quote } from '../../lib/text.ts'
+import { parseIdentifier } from '../../platform/identifier.ts'
+import { contactsMax } from './campaign-body.ts'
+import { contactOf } from './campaign-request.ts'
+
+/** The columns that can say who is meant; the first that is filled does. */
+const identifiers = ['identifier', 'username', 'phone', 'platform_id'] as const
+
+export interface SkippedLine {
+  readonly line: number
+  readonly reason: string
+}
+
+export interface ContactTable {
+  readonly contacts: readonly { readonly identifier: string; readonly name: string | undefined }[]
+  /** Where each contact stands in the file, by who is meant. */
+  readonly lines: ReadonlyMap<string, number>
+  readonly skipped: readonly SkippedLine[]
+}
+
+/** The first row names the columns; others than these are left alone. */
+export async function readContactTable(
+  text: AsyncIterable<string> | Iterable<string>,
+): Promise<ContactTable> {
+  const rows = parseCsv(text)
+  const head = await rows.next()
+  const names = head.done ? [] : head.value.cells.map((cell) => cell.trim().toLowerCase())
+  if (!identifiers.some((name) => names.includes(name))) {
+    throw new ApiError('invalid_request', {
+      detail: `The first line must name the columns: one of ${identifiers.join(', ')}, and name if there is one.`,
+    })
+  }
+  const contacts: { identifier: string; name: string | undefined }[] = []
+  const lines = new Map<string, number>()
+  const skipped: SkippedLine[] = []
+  for await (const { line, cells } of rows) {
+    const cell = (name: string) => cells[names.indexOf(name)]?.trim() ?? ''
+    const identifier = identifiers.map(cell).find((value) => value !== '') ?? ''
+    const parsed = parseIdentifier(identifier)
+    if (typeof parsed === 'string') {
+      skipped.push({ line, reason: faultOf(identifier) })
+      continue
+    }
+    const before = lines.get(contactOf(parsed))
+    if (before !== undefined) {
+      skipped.push({ line, reason: `It is on line ${before} already.` })
+      continue
+    }
+    lines.set(contactOf(parsed), line)
+    contacts.push({ identifier, name: cell('name') || undefined })
+    if (contacts.length > contactsMax) {
+      throw new ApiError('invalid_request', { detail: `A campaign has at most ${contactsMax} contacts.` })
+    }
+  }
+  return { contacts, lines, skipped }
+}
+
+function faultOf(identifier: string): string {
+  if (identifier === '') return `It has no ${identifiers.join(', no ')}.`
+  return `${quote(identifier)} is not a username, a link to one, a phone number with its country's code, or a platform id.`
+}

@@ -1,0 +1,97 @@
+/** Pausing, resuming and cancelling over HTTP. */
+import { z } from 'zod'
+import type { Tx } from '../../db/sql.ts'
+import { uuid } from '../../lib/wire.ts'
+import { ok, type Route, route } from '../../route.ts'
+import { controlledOut } from './campaign-shapes.ts'
+import { type Control, controlCampaign } from './control.ts'
+import { example } from './examples.ts'
+
+export const params = z.strictObject({ campaign_id: uuid('The campaign.') })
+
+/** What every change of a campaign needs; creating and cancelling need `scoped_routing` besides. */
+export const mutation = {
+  scopes: ['campaigns'],
+  gates: ['campaigns', 'campaign_mutation'],
+  allowlists: ['campaign_user', 'campaign_workspace'],
+  idempotency: 'required',
+  collision: 409,
+  effect: 'local',
+} as const
+
+const sequenceTexts = {
+  pause:
+    'Holds every message that has not crossed the submission boundary. Only campaigns with steps can be paused.',
+  resume: 'Lets a paused campaign go on: as scheduled, as sending, or as queued.',
+}
+
+/** Pause and resume differ in a word. */
+function sequenceRoute(control: 'pause' | 'resume'): Route {
+  return route({
+    name: `${control}_campaign`,
+    method: 'POST',
+    path: `/campaigns/{campaign_id}/${control}`,
+    summary: control === 'pause' ? 'Pauses a campaign' : 'Resumes a paused campaign',
+    description: sequenceTexts[control],
+    ...mutation,
+    params,
+    malformed: 'campaign_not_found',
+    errors: [
+      'campaign_not_found',
+      'not_a_sequence',
+      control === 'pause' ? 'invalid_sequence_status' : 'campaign_not_paused',
+    ],
+    response: controlledOut,
+    example: {
+      params: { campaign_id: example.campaign.id },
+      response: {
+        campaign: {
+          id: example.campaign.id,
+          status: control === 'pause' ? 'paused' : 'sending',
+          cancelled_at: null,
+        },
+        changed: true,
+      },
+    },
+    handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
+      ok(await changeOwn(tx, caller, { id, control })),
+  })
+}
+
+/** Another user's campaign is none to this caller. */
+async function changeOwn(
+  tx: Tx,
+  { workspace_id, user_id }: { workspace_id: string; user_id: string },
+  wanted: { id: string; control: Control },
+) {
+  const { campaign, changed } = await controlCampaign(tx, { workspace_id, user_id }, wanted)
+  return { campaign, changed }
+}
+
+export const controlRoutes: readonly Route[] = [
+  sequenceRoute('pause'),
+  sequenceRoute('resume'),
+  route({
+    name: 'cancel_campaign',
+    method: 'POST',
+    path: '/campaigns/{campaign_id}/cancel',
+    summary: 'Cancels a campaign',
+    description:
+      'For good. A message that has crossed the submission boundary may still arrive; nothing after it does.',
+    ...mutation,
+    gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
+    workspace_limit: ({ config }) => ({ limit: config.campaign_cancel_minute, seconds: 60 }),
+    params,
+    errors: ['campaign_not_found', 'campaign_completed'],
+    response: controlledOut,
+    example: {
+      params: { campaign_id: example.campaign.id },
+      response: {
+        campaign: { id: example.campaign.id, status: 'cancelled', cancelled_at: '2026-11-15T10:00:00.000Z' },
+        changed: true,
+      },
+    },
+    handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
+      ok(await changeOwn(tx, caller, { id, control: 'cancel' })),
+  }),
+]

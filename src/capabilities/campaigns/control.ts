@@ -1,0 +1,84 @@
+/** Pausing, resuming and cancelling: changes of state, each under the campaign's row lock. Nothing is sent or recalled. */
+import { sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import type { CampaignStatus } from './plan.ts'
+
+export type Control = 'pause' | 'resume' | 'cancel'
+
+interface Controlled {
+  readonly campaign: {
+    readonly id: string
+    readonly status: CampaignStatus
+    readonly cancelled_at: Date | null
+  }
+  readonly changed: boolean
+}
+
+interface Row {
+  readonly id: string
+  readonly workspace_id: string
+  readonly status: CampaignStatus
+  readonly sequence: boolean
+  readonly cancelled_at: Date | null
+  /** The status that resuming leads to. */
+  readonly resumed: CampaignStatus
+}
+
+/** Whose campaigns may be changed: a caller's own; an operator's are all. */
+export interface Reach {
+  readonly workspace_id?: string
+  readonly user_id?: string
+}
+
+/** The lock waits for every boundary that has seen the campaign active, and none that begins later sees it so. */
+export async function controlCampaign(
+  tx: Tx,
+  { workspace_id, user_id }: Reach,
+  { id, control }: { id: string; control: Control },
+): Promise<Controlled & { readonly workspace_id: string }> {
+  const row = await tx.maybe<Row>(sql`
+    select id, workspace_id, status, sequence, cancelled_at, case when scheduled_at > domain_now() then 'scheduled'
+      when started_at is not null then 'sending' else 'queued' end as resumed
+    from campaigns
+    where id = ${id} and kind in ('scoped', 'contacts')
+      and workspace_id = coalesce(${workspace_id ?? null}, workspace_id)
+      and user_id = coalesce(${user_id ?? null}, user_id)
+    for no key update`)
+  if (!row) throw new ApiError('campaign_not_found')
+  const to = nextStatus(row, control)
+  if (to === row.status) {
+    const { status, cancelled_at } = row
+    return { campaign: { id, status, cancelled_at }, changed: false, workspace_id: row.workspace_id }
+  }
+  const campaign = await tx.one<Controlled['campaign']>(sql`
+    update campaigns set status = ${to}, pause_reason = case when ${to} = 'paused' then 'requested' end,
+      cancelled_at = case when ${to} = 'cancelled' then domain_now() end
+    where id = ${id} returning id, status, cancelled_at`)
+  if (to === 'cancelled') await stopRecipients(tx, id)
+  return { campaign, changed: true, workspace_id: row.workspace_id }
+}
+
+function nextStatus({ status, sequence, resumed }: Row, control: Control): CampaignStatus {
+  if (control === 'cancel') {
+    if (status === 'completed') throw new ApiError('campaign_completed')
+    return 'cancelled'
+  }
+  if (!sequence) throw new ApiError('not_a_sequence')
+  if (control === 'resume') {
+    if (status !== 'paused') throw new ApiError('campaign_not_paused')
+    return resumed
+  }
+  if (status === 'cancelled' || status === 'completed') {
+    throw new ApiError('invalid_sequence_status', {
+      detail: `The campaign is ${status}, so it cannot be paused.`,
+    })
+  }
+  return 'paused'
+}
+
+/** Everybody who still waits. What has crossed the boundary may still arrive. */
+async function stopRecipients(tx: Tx, campaign_id: string): Promise<void> {
+  await tx.run(sql`
+    update campaign_recipients set status = 'cancelled', next_action_at = null, ended_at = domain_now()
+    where campaign_id = ${campaign_id} and status in ('queued', 'waiting')`)
+}

@@ -1,0 +1,173 @@
+/** Creating a campaign: campaign, steps and recipients in one transaction. Nothing is sent; the worker does that. */
+import type { z } from 'zod'
+import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { derivedId } from '../../lib/ids.ts'
+import { quote } from '../../lib/text.ts'
+import { isTimezone } from '../workspaces/workspaces.ts'
+import { type CampaignBody, campaignBody } from './campaign-body.ts'
+import { type CampaignRequest, readRequest } from './campaign-request.ts'
+import { type Found, findRecipients, requireAll } from './recipients.ts'
+
+/** What can be said of a request whatever the moment: it comes before an earlier answer is repeated. */
+export async function checkRequest(
+  app: App,
+  _caller: Caller,
+  { body }: { readonly body: CampaignBody },
+): Promise<CampaignRequest> {
+  const { gates } = await app.settings.current()
+  if (body.branching_enabled && !(gates.has('branching') && gates.has('read_receipts'))) {
+    throw new ApiError('branching_disabled')
+  }
+  if (!(await isTimezone(app.db, body.schedule_timezone))) {
+    throw new ApiError('invalid_request', {
+      detail: `schedule_timezone ${quote(body.schedule_timezone)} is not an IANA time zone, such as Europe/Berlin.`,
+    })
+  }
+  return readRequest(body)
+}
+
+/** A start in the past, or over a year ahead, is somebody's mistake. */
+export function requireStart(now: Date, { scheduled_at }: CampaignRequest): void {
+  if (scheduled_at === null) return
+  if (scheduled_at < now) {
+    throw new ApiError('invalid_request', { detail: 'scheduled_at is in the past.' })
+  }
+  const latest = new Date(now)
+  latest.setUTCFullYear(now.getUTCFullYear() + 1)
+  if (scheduled_at > latest) {
+    throw new ApiError('invalid_request', { detail: 'scheduled_at is more than a year ahead.' })
+  }
+}
+
+interface Made {
+  readonly id: string
+  readonly warnings: readonly string[]
+}
+
+export async function createCampaign(
+  app: App,
+  tx: Tx,
+  caller: Pick<Caller, 'workspace_id' | 'user_id'>,
+  { request, key }: { request: CampaignRequest; key: string | undefined },
+): Promise<Made> {
+  const { now } = await tx.one<{ now: Date }>(sql`select domain_now() as now`)
+  requireStart(now, request)
+  const found = requireAll(await findRecipients(tx, caller.workspace_id, request))
+  const warnings = [...request.warnings, ...(await findOverlap(tx, caller.workspace_id, found))]
+  const id = await storeCampaign(app, tx, caller, { request, found, now, key })
+  return { id, warnings }
+}
+
+async function storeCampaign(
+  app: App,
+  tx: Tx,
+  caller: Pick<Caller, 'workspace_id' | 'user_id'>,
+  given: { request: CampaignRequest; found: readonly Found[]; now: Date; key: string | undefined },
+): Promise<string> {
+  const { request, found, now, key } = given
+  const id = app.sources.newId()
+  const starts = request.scheduled_at !== null && request.scheduled_at > now ? request.scheduled_at : now
+  await insertCampaign(tx, { ...caller, id, request, scheduled: starts > now })
+  await insertPool(tx, caller.workspace_id, id, request.pool)
+  await insertRecipients(tx, { workspace_id: caller.workspace_id, campaign_id: id, found, starts, key })
+  return id
+}
+
+/** A campaign for an account that no worker has connected yet: the demo's. Its contacts are looked up in their turn. */
+export async function seedCampaign(
+  app: App,
+  caller: Pick<Caller, 'workspace_id' | 'user_id'>,
+  body: z.input<typeof campaignBody>,
+): Promise<string> {
+  const request = readRequest(campaignBody.parse(body))
+  const found = request.wanted.map((one) => ({ ...one, username: null }))
+  return app.db.transaction(async (tx) => {
+    const { now } = await tx.one<{ now: Date }>(sql`select domain_now() as now`)
+    return storeCampaign(app, tx, caller, { request, found, now, key: undefined })
+  })
+}
+
+/** Somebody who waits for a message of another campaign would hear from two. */
+export async function findOverlap(db: Db, workspace_id: string, found: readonly Found[]): Promise<string[]> {
+  const chats = found.filter(({ chat_id }) => chat_id !== null)
+  const { overlaps } = await db.one<{ overlaps: boolean }>(sql`
+    select exists (
+      select from unnest(${found.map(({ contact }) => contact)}::text[]) as g (contact)
+      join campaign_recipients r on r.workspace_id = ${workspace_id} and r.contact = g.contact
+        and r.status in ('queued', 'submitting', 'waiting'))
+    or exists (
+      select from unnest(${chats.map(({ account_id }) => account_id)}::text[],
+        ${chats.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)
+      join campaign_recipients r on r.account_id = g.account_id and r.chat_id = g.chat_id
+        and r.status in ('queued', 'submitting', 'waiting')) as overlaps`)
+  return overlaps ? ['already_in_campaign'] : []
+}
+
+async function insertCampaign(
+  tx: Tx,
+  {
+    id,
+    workspace_id,
+    user_id,
+    request,
+    scheduled,
+  }: { id: string; workspace_id: string; user_id: string; request: CampaignRequest; scheduled: boolean },
+): Promise<void> {
+  const { steps } = request
+  await tx.run(sql`
+    insert into campaigns (id, workspace_id, user_id, kind, name, status, message_text, branching_enabled,
+      daily_quota_per_account, max_followups, scheduled_at, schedule_timezone, sequence)
+    values (${id}, ${workspace_id}, ${user_id}, ${request.kind}, ${request.name}, ${scheduled ? 'scheduled' : 'queued'},
+      ${request.message_text}, ${request.branching_enabled}, ${request.daily_quota_per_account},
+      ${request.max_followups}, ${request.scheduled_at}, ${request.schedule_timezone}, ${steps.length > 0})`)
+  for (const [position, { branch, wait_hours, variants }] of steps.entries()) {
+    await tx.run(sql`
+      insert into campaign_steps (campaign_id, workspace_id, position, branch, wait_hours, variants)
+      values (${id}, ${workspace_id}, ${position}, ${branch}, ${wait_hours}, ${variants})`)
+  }
+}
+
+/** The accounts that may take contacts, each with a row from the beginning. */
+async function insertPool(tx: Tx, workspace_id: string, id: string, pool: readonly string[]): Promise<void> {
+  if (pool.length === 0) return
+  await tx.run(sql`
+    insert into campaign_accounts (campaign_id, account_id, workspace_id, pool)
+    select ${id}, one, ${workspace_id}, true from unnest(${pool}::text[]) as one order by one`)
+}
+
+/**
+ * Their ids come from workspace, key and contact: repeating a creation that a restored database forgot makes the same
+ * recipients again, and they meet the messages that journals have put back.
+ */
+export async function insertRecipients(
+  tx: Tx,
+  {
+    workspace_id,
+    campaign_id,
+    found,
+    starts,
+    key,
+  }: {
+    workspace_id: string
+    campaign_id: string
+    found: readonly Found[]
+    starts: Date
+    key: string | undefined
+  },
+): Promise<void> {
+  const from = key === undefined ? ['campaign', campaign_id] : ['key', key]
+  const ids = found.map(({ contact }) => derivedId('recipient', workspace_id, ...from, contact))
+  await tx.run(sql`
+    insert into campaign_recipients (id, campaign_id, workspace_id, position, contact, account_id, chat_id, identifier,
+      name, username, next_action_at)
+    select g.id, ${campaign_id}, ${workspace_id}, g.position - 1, g.contact, g.account_id, g.chat_id, g.identifier,
+      g.name, g.username, ${starts}
+    from unnest(${ids}::uuid[], ${found.map(({ contact }) => contact)}::text[],
+      ${found.map(({ account_id }) => account_id)}::text[], ${found.map(({ chat_id }) => chat_id)}::bigint[],
+      ${found.map(({ identifier }) => identifier)}::text[], ${found.map(({ name }) => name)}::text[],
+      ${found.map(({ username }) => username)}::text[])
+      with ordinality as g (id, contact, account_id, chat_id, identifier, name, username, position)`)
+}

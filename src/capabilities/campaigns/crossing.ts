@@ -1,0 +1,187 @@
+/** The recipients' side of the boundary: what is locked and read, what is decided on it, and what is written. */
+import type { LockedDay, NewAttempt } from '../../access/ledger/direct-crossing.ts'
+import type { App } from '../../app.ts'
+import { sql, type Tx } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import type { State } from '../../operation.ts'
+import type { Person } from '../../platform/port.ts'
+import { identityOf } from './message.ts'
+import { decide } from './pick.ts'
+import { type FactsRow, factColumns, factTables, personTables } from './recipient-facts.ts'
+
+/** A message that wants to cross: the recipient as it was picked, and for a contact who was found. */
+export interface Wanted {
+  readonly row: FactsRow
+  readonly found: Person | null
+  /** The new operation's, unless an earlier attempt of the same message has one. */
+  readonly id: string
+  readonly token: string
+}
+
+export interface LockedRow extends FactsRow {
+  readonly earlier_id: string | null
+  readonly earlier_state: State | null
+  readonly message_id: string | null
+  readonly sent_at: Date | null
+  /** Another contact of the campaign is the same person. */
+  readonly duplicate: boolean
+}
+
+/**
+ * Two contacts may turn out to be one person at the same time. Before anything is read, whoever found somebody takes that
+ * name for its transaction. Answers who did not get it.
+ */
+export async function lockFound(tx: Tx, wanted: readonly Wanted[]): Promise<Set<string>> {
+  const found = wanted.filter((one) => one.found !== null)
+  if (found.length === 0) return new Set()
+  const rows = await tx.rows<{ id: string }>(sql`
+    select id from unnest(${found.map(({ row }) => row.recipient_id)}::uuid[],
+      ${found.map(({ row, found }) => `campaign ${row.campaign_id} person ${found?.id}`)}::text[]) as g (id, name)
+    where not pg_try_advisory_xact_lock(hashtextextended(name, 0))`)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Campaigns, then recipients. What another transaction holds is left to it, and is not answered. */
+export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
+  const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
+  const all = <T>(pick: (one: Wanted) => T): T[] => ordered.map(pick)
+  return tx.rows<LockedRow>(sql`
+    with given as materialized (
+      select * from unnest(${all(({ row }) => row.recipient_id)}::uuid[], ${all(({ row }) => row.campaign_id)}::uuid[],
+        ${all(({ row }) => row.account_id)}::text[], ${all(({ row }) => row.version)}::int[],
+        ${all(({ row }) => identityOf(app, row).random_id)}::bigint[], ${all(({ found }) => found?.id ?? null)}::bigint[],
+        ${all(({ found }) => found?.name ?? null)}::text[], ${all(({ found }) => found?.username ?? null)}::text[])
+        as g (id, campaign_id, account_id, version, random_id, chat_id, name, username)),
+    running as materialized (
+      select * from campaigns k where k.id in (select campaign_id from given) order by k.id
+      for share skip locked -- guard: campaign is held
+      ),
+    waiting as materialized (
+      select r.*, g.account_id as acting, g.random_id,
+        coalesce(r.chat_id, g.chat_id) as found_chat_id, coalesce(r.name, g.name) as found_name,
+        coalesce(r.username, g.username) as found_username
+      from given g join running on running.id = g.campaign_id
+      cross join lateral (
+        select * from campaign_recipients r where r.id = g.id
+          and r.version = g.version -- guard: decided on this version
+        for update skip locked) r),
+    recipients as materialized (
+      select id, campaign_id, workspace_id, acting, random_id, status, step, version, found_chat_id as chat_id, contact,
+        found_name as name, found_username as username, last_sent_at, next_action_at, last_message_id, unknown_since
+      from waiting)
+    select ${factColumns}, earlier.id as earlier_id, earlier.state as earlier_state, m.id::text as message_id, m.sent_at,
+      k.kind = 'contacts' and r.step = 0 and exists (
+        select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
+          and other.id <> r.id and other.status not in ('failed', 'cancelled')) as duplicate
+    from recipients r join running k on k.id = r.campaign_id
+    cross join lateral (select r.acting as account_id) g
+    ${factTables}
+    ${personTables}
+    left join operations earlier on earlier.recipient_id = r.id and earlier.step_no = r.step
+    left join lateral (
+      select m.id, m.sent_at from messages m where m.account_id = r.acting and m.random_id = r.random_id limit 1) m on true`)
+}
+
+export type Crossable =
+  | { readonly do: 'send'; readonly attempt: NewAttempt }
+  | { readonly do: 'end'; readonly status: string; readonly reason: string | null }
+  /** The ledger knows more of this message than its recipient does. */
+  | { readonly do: 'adopt'; readonly operation_id: string }
+  | { readonly do: 'nothing' }
+
+/** On what is locked, with what the account has used of its day. */
+export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day: LockedDay): Crossable {
+  const { now, used, used_cold, lookups, next_campaign_at } = day
+  const row: LockedRow = { ...locked, now, used, used_cold, lookups, next_campaign_at }
+  const decision = decide(app, row)
+  if (decision.do === 'end') return decision
+  if (decision.do !== 'send') return { do: 'nothing' }
+  if (row.duplicate) return { do: 'end', status: 'failed', reason: 'duplicate' }
+  if (row.earlier_id !== null && row.earlier_state !== 'released') {
+    return { do: 'adopt', operation_id: row.earlier_id }
+  }
+  return { do: 'send', attempt: attemptOf(app, wanted, { row, day, decision }) }
+}
+
+interface Decided {
+  readonly row: LockedRow
+  readonly day: LockedDay
+  readonly decision: Extract<ReturnType<typeof decide>, { do: 'send' }>
+}
+
+function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): NewAttempt {
+  const { text, branch, variant, cold } = decision
+  const { message_id, sent_at } = row
+  return {
+    ...identityOf(app, row),
+    id: row.earlier_id ?? wanted.id,
+    token: wanted.token,
+    workspace_id: row.workspace_id,
+    user_id: row.user_id,
+    account_id: row.account_id,
+    chat_id: row.chat_id as ChatNumber,
+    payload: { text, branch, variant, found: wanted.found !== null },
+    campaign_id: row.campaign_id,
+    recipient_id: row.recipient_id,
+    step_no: row.step,
+    quota_day: row.kind === 'broadcast' ? null : day.day,
+    cold,
+    next_campaign_at: new Date(day.now.getTime() + app.config.pacing_seconds * 1_000),
+    proof: message_id === null ? null : { message_id, at: (sent_at ?? day.now).toISOString() },
+  }
+}
+
+/** In flight. The account and the chat are the recipient's from now on. */
+export async function markSubmitting(
+  tx: Tx,
+  attempts: readonly NewAttempt[],
+  rows: ReadonlyMap<string, LockedRow>,
+): Promise<void> {
+  if (attempts.length === 0) return
+  const names = attempts.map(({ recipient_id }) => rows.get(recipient_id ?? '') ?? null)
+  await tx.run(sql`
+    update campaign_recipients r set status = 'submitting', account_id = g.account_id, chat_id = g.chat_id,
+      name = g.name, username = g.username, next_action_at = null, unknown_since = null
+    from unnest(${attempts.map(({ recipient_id }) => recipient_id)}::uuid[],
+      ${attempts.map(({ account_id }) => account_id)}::text[], ${attempts.map(({ chat_id }) => chat_id)}::bigint[],
+      ${names.map((row) => row?.name ?? null)}::text[], ${names.map((row) => row?.username ?? null)}::text[])
+      as g (id, account_id, chat_id, name, username)
+    where r.id = g.id`)
+}
+
+export interface Ended {
+  readonly recipient_id: string
+  readonly status: string
+  readonly reason: string | null
+}
+
+/** Nothing more will be sent. */
+export async function markEnded(tx: Tx, ended: readonly Ended[]): Promise<void> {
+  if (ended.length === 0) return
+  await tx.run(sql`
+    update campaign_recipients r set status = g.status, reason = g.reason, next_action_at = null,
+      ended_at = domain_now()
+    from unnest(${ended.map(({ recipient_id }) => recipient_id)}::uuid[], ${ended.map(({ status }) => status)}::text[],
+      ${ended.map(({ reason }) => reason)}::text[]) as g (id, status, reason)
+    where r.id = g.id and r.status in ('queued', 'waiting')`)
+}
+
+/** Ends a recipient whose contact cannot be written to at all, as it was picked. */
+export async function endRecipient(
+  app: App,
+  { recipient_id, version }: FactsRow,
+  ended: Omit<Ended, 'recipient_id'>,
+): Promise<void> {
+  await app.db.transaction(async (tx) => {
+    const held = await tx.maybe(sql`
+      select 1 from campaign_recipients where id = ${recipient_id} and version = ${version} for update`)
+    if (held) await markEnded(tx, [{ recipient_id, ...ended }])
+  })
+}
+
+/** Waits for whoever holds the recipient: a crossing that gave no answer is decided by then. */
+export async function waitForRecipient(app: App, recipient_id: string): Promise<void> {
+  await app.db.transaction((tx) =>
+    tx.run(sql`select 1 from campaign_recipients where id = ${recipient_id} for update`),
+  )
+}

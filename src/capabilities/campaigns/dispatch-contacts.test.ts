@@ -1,0 +1,210 @@
+/** Contacts that are found just before their first message, broadcasts, and messages that fail for a reason of ours. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
+import { closeByPerson } from '../../access/ledger/settle.ts'
+import { sql } from '../../db/sql.ts'
+
+let place: CampaignPlace
+beforeAll(async () => {
+  place = await openCampaigns({ PARLEY_START_CHAT_PER_DAY: '12', PARLEY_SCHEDULE_LATENESS: '3600' })
+})
+beforeEach(() => place.fresh())
+afterEach(async () => {
+  expect(await place.judge()).toEqual([])
+})
+afterAll(() => place.close())
+
+const hour = 3_600
+const day = 24 * hour
+let named = 0
+
+/** Somebody whom nobody here knows yet. */
+function stranger(given = {}): { person_id: number; contact: string; phone: string } {
+  const username = `stranger_${named++}`
+  const phone = `49170${String(named).padStart(6, '0')}`
+  const { person_id } = place.work.sandbox.world.addPerson({
+    name: `Name ${named}`,
+    username,
+    phone: `+${phone}`,
+    ...given,
+  })
+  return { person_id, contact: `username:${username}`, phone: `phone:${phone}` }
+}
+
+describe('contacts', () => {
+  test('are found just before their first message, and stay with the account that wrote to them', async () => {
+    const pool = [await place.account(), await place.account()]
+    const people = Array.from({ length: 4 }, () => stranger())
+    const contacts = people.map(({ contact }) => ({ contact }))
+    const id = await place.campaign({
+      ...{
+        kind: 'contacts',
+        pool,
+        contacts,
+        message_text: 'Hello {{name|there}}',
+        steps: [{ wait_hours: 24 }],
+      },
+    })
+    await place.advance(hour)
+    const rows = await place.recipients(id)
+    expect(rows.map(({ status }) => status)).toEqual(['waiting', 'waiting', 'waiting', 'waiting'])
+    expect(rows.map(({ chat_id }) => Number(chat_id))).toEqual(people.map(({ person_id }) => person_id))
+    // Shared out evenly: each new contact goes to the account with most of its day left.
+    const by = Object.values(Object.groupBy(rows, ({ account_id }) => account_id ?? ''))
+    expect(by.map((own) => own?.length)).toEqual([2, 2])
+    expect(place.sent()[0]?.text).toMatch(/^Hello Name \d+$/)
+    await place.advance(2 * day)
+    expect(await place.statuses(id)).toEqual(['completed', 'completed', 'completed', 'completed'])
+    expect((await place.recipients(id)).map(({ account_id }) => account_id)).toEqual(
+      rows.map(({ account_id }) => account_id),
+    )
+    expect(place.sent()).toHaveLength(8)
+  })
+
+  test('fail where nobody is found, where it is the same person again, and where it is no person', async () => {
+    const pool = [await place.account()]
+    const one = stranger()
+    const bot = stranger({ kind: 'bot' })
+    const contacts = [
+      { contact: 'username:nobody_at_all' },
+      { contact: one.contact },
+      { contact: one.phone },
+      { contact: bot.contact },
+    ]
+    const id = await place.campaign({ kind: 'contacts', pool, contacts })
+    await place.advance(hour)
+    expect((await place.recipients(id)).map(({ status, reason }) => [status, reason])).toEqual([
+      ['failed', 'username_not_found'],
+      ['completed', null],
+      ['failed', 'duplicate'],
+      ['failed', 'identity_ineligible'],
+    ])
+    expect(place.sent()).toHaveLength(1)
+  })
+
+  test('wait for another day when the account has looked up enough', async () => {
+    const pool = [await place.account()]
+    const contacts = Array.from({ length: 14 }, () => ({ contact: stranger().contact }))
+    const id = await place.campaign({ kind: 'contacts', pool, contacts })
+    await place.advance(hour)
+    expect(place.sent()).toHaveLength(12)
+    await place.advance(day)
+    expect(place.sent()).toHaveLength(14)
+    expect(await place.status(id)).toBe('completed')
+  })
+
+  test('of an account that is lost before it wrote are free for another', async () => {
+    const pool = [await place.account(), await place.account()]
+    const [lost = ''] = pool
+    await place.db.run(sql`update accounts set status = 'DISABLED' where id = ${lost}`)
+    const contacts = [{ contact: stranger().contact, account_id: lost }]
+    const id = await place.campaign({ kind: 'contacts', pool, contacts })
+    await place.until('another account has written', async () => {
+      await place.advance(1)
+      return place.sent().length > 0
+    })
+    expect(await place.recipients(id)).toMatchObject([{ status: 'completed', account_id: pool[1] }])
+  })
+})
+
+describe('a broadcast', () => {
+  test('uses no quota, is held by its own gate, and nobody replies to it', async () => {
+    const account_id = await place.account()
+    const people = await place.people(account_id, 2)
+    await place.work.service.shut('broadcast')
+    const chats = people.map((person_id) => ({ account_id, person_id }))
+    const id = await place.campaign({ kind: 'broadcast', chats })
+    await place.advance(hour)
+    expect(place.sent()).toEqual([])
+    await place.work.service.open('broadcast')
+    await place.work.service.shut('campaigns')
+    await place.advance(hour)
+    await place.work.service.open('campaigns')
+    expect(place.sent()).toHaveLength(2)
+    place.work.write(account_id, people[0] ?? 0, 'Thanks')
+    await place.advance(hour)
+    expect(await place.statuses(id)).toEqual(['completed', 'completed'])
+    const counted = await place.db.one(sql`
+      select (select coalesce(sum(used), 0)::int from account_days where account_id = ${account_id}) as used,
+        (select count(*)::int from campaign_counts where campaign_id = ${id}) as counts`)
+    expect(counted).toEqual({ used: 0, counts: 0 })
+    const told = await place.work.events(place.tenant.workspace_id)
+    expect(told.filter(({ type }) => type === 'campaign.replied')).toEqual([])
+  })
+})
+
+describe('a message that fails for a reason of ours', () => {
+  test('does not hold up the other 99 of its batch, nor those behind it', async () => {
+    const account_id = await place.account()
+    const people = await place.people(account_id, 3)
+    // What the database refuses on the way over the boundary, and nobody could have foreseen.
+    const poisoned = people[0] ?? 0
+    await place.db.run(sql`
+      create function refuse_poison() returns trigger language plpgsql as $$
+      begin
+        if new.payload ->> 'text' like '%poison%' then raise exception 'poison'; end if;
+        return new;
+      end $$`)
+    await place.db.run(sql`
+      create trigger poison before insert on operations for each row execute function refuse_poison()`)
+    const id = await place.campaign({
+      message_text: 'To [[name]]',
+      chats: people.map((person_id) => ({ account_id, person_id })),
+    })
+    await place.db.run(sql`
+      update campaign_recipients set name = 'poison' where campaign_id = ${id} and chat_id = ${poisoned}`)
+    await place.until('the others are sent', async () => {
+      await place.advance(20).catch(() => {})
+      return place.sent().length === 2
+    })
+    expect(await place.statuses(id)).toEqual(['queued', 'completed', 'completed'])
+    const { used } = await place.db.one<{ used: number }>(
+      sql`select sum(used)::int as used from account_days where account_id = ${account_id}`,
+    )
+    expect(used).toBe(2)
+    await place.db.run(sql`drop trigger poison on operations`)
+    await place.control(id, 'cancel')
+  }, 120_000)
+})
+
+describe('a schedule', () => {
+  test('that was missed by more than the operator tolerates is paused', async () => {
+    const account_id = await place.account()
+    const [person_id = 0] = await place.people(account_id, 1)
+    const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
+    const soon = new Date(now.getTime() + hour * 1000)
+    const id = await place.campaign({
+      chats: [{ account_id, person_id }],
+      steps: [{ wait_hours: 1 }],
+      scheduled_at: soon,
+    })
+    // Nobody was there to start it: the clock went on by itself.
+    await place.db.run(sql`update manual_clock set at = at + interval '3 hours'`)
+    await place.until('it is paused', async () => (await place.status(id)) === 'paused')
+    await place.advance(hour)
+    expect(place.sent()).toEqual([])
+    await place.control(id, 'resume')
+    await place.advance(1)
+    expect(place.sent()).toHaveLength(1)
+  })
+})
+
+describe('an unknown outcome that a person closes', () => {
+  test.each([
+    ['sent', 'completed', 1],
+    ['not_sent', 'failed', 0],
+  ] as const)('as %s', async (closed_as, status, followed) => {
+    const account_id = await place.account()
+    const [person_id = 0] = await place.people(account_id, 1)
+    place.work.fault({ on: 'send', fault: 'unavailable', times: 1, account_id })
+    const id = await place.campaign({ chats: [{ account_id, person_id }], steps: [{ wait_hours: 24 }] })
+    await place.advance(1)
+    const row = await place.db.one<{ id: string }>(
+      sql`select id from operations where campaign_id = ${id} and state = 'ambiguous'`,
+    )
+    await place.db.transaction((tx) => closeByPerson(tx, place.app.operations, { id: row.id, closed_as }))
+    await place.advance(2 * day)
+    expect(await place.statuses(id)).toEqual([status])
+    expect(place.sent()).toHaveLength(followed)
+  })
+})

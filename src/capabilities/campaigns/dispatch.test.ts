@@ -1,0 +1,310 @@
+/** Campaigns as they run: sent when due, never twice, and everything that holds or ends them. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
+import { sql } from '../../db/sql.ts'
+import { readMessages } from '../../platform/sandbox/person-acts.ts'
+import { addSuppression } from '../suppressions/suppressions.ts'
+
+let place: CampaignPlace
+let account_id: string
+beforeAll(async () => {
+  place = await openCampaigns()
+})
+beforeEach(async () => {
+  await place.fresh()
+  account_id = await place.account()
+})
+afterEach(async () => {
+  expect(await place.judge()).toEqual([])
+})
+afterAll(() => place.close())
+
+const hour = 3_600
+const day = 24 * hour
+const daily = [{ wait_hours: 24 }, { wait_hours: 24 }]
+
+async function chatsWith(count: number, given = {}) {
+  const people = await place.people(account_id, count, given)
+  return people.map((person_id) => ({ account_id, person_id }))
+}
+
+async function usedAndSent(): Promise<unknown> {
+  return place.db.one(sql`
+    select coalesce(sum(used), 0)::int as used, coalesce(sum(sent), 0)::int as sent from account_days
+    where account_id = ${account_id}`)
+}
+
+async function events(): Promise<unknown[]> {
+  const all = await place.work.events(place.tenant.workspace_id)
+  return all.filter(({ type }) => type === 'campaign.replied').map(({ data }) => data)
+}
+
+describe('a sequence', () => {
+  test('goes out message by message, keeps the gap, and completes', async () => {
+    const chats = await chatsWith(2)
+    const [one, two] = chats.map(({ person_id }) => person_id)
+    const id = await place.campaign({ chats, steps: [{ wait_hours: 24 }, { wait_hours: 48 }] })
+    await place.advance(2 * hour)
+    expect(place.sent()).toEqual([
+      { person: one, text: 'First message', at: 0 },
+      { person: two, text: 'First message', at: 15 },
+    ])
+    expect(await place.status(id)).toBe('sending')
+    await place.advance(100 * hour)
+    expect(place.sent().slice(2)).toEqual([
+      { person: one, text: 'Step 1', at: day },
+      { person: two, text: 'Step 1', at: day + 15 },
+      { person: one, text: 'Step 2', at: 3 * day },
+      { person: two, text: 'Step 2', at: 3 * day + 15 },
+    ])
+    expect(await place.statuses(id)).toEqual(['completed', 'completed'])
+    expect(await place.status(id)).toBe('completed')
+    expect(await usedAndSent()).toEqual({ used: 6, sent: 6 })
+  })
+
+  test('waits for its time, and a start that was missed is paused where the operator says so', async () => {
+    const chats = await chatsWith(1)
+    const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
+    const id = await place.campaign({
+      chats,
+      steps: daily,
+      scheduled_at: new Date(now.getTime() + hour * 1000),
+    })
+    expect(await place.status(id)).toBe('scheduled')
+    await place.advance(hour - 1)
+    expect(place.sent()).toEqual([])
+    await place.advance(2)
+    expect(place.sent().map(({ at }) => at)).toEqual([hour])
+  })
+
+  test('holds while paused, goes on when resumed, and is over when cancelled', async () => {
+    const chats = await chatsWith(3)
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(1)
+    await place.control(id, 'pause')
+    await place.advance(day)
+    expect(place.sent()).toHaveLength(1)
+    await place.control(id, 'resume')
+    await place.advance(20)
+    expect(place.sent().map(({ text }) => text)).toEqual(['First message', 'Step 1', 'First message'])
+    await place.control(id, 'cancel')
+    await place.advance(10 * day)
+    expect(place.sent()).toHaveLength(3)
+    expect(await place.statuses(id)).toEqual(['cancelled', 'cancelled', 'cancelled'])
+  })
+})
+
+describe('quota', () => {
+  test('counts an account over all campaigns, and follow-ups go first', async () => {
+    const chats = await chatsWith(6)
+    const { seconds } = await place.db.one<{ seconds: number }>(sql`
+      select extract(epoch from date_trunc('day', domain_now()) + interval '1 day' - domain_now())::int as seconds`)
+    await place.advance(seconds)
+    const first = await place.campaign({ chats: chats.slice(0, 3), quota: 2, steps: [{ wait_hours: 20 }] })
+    const second = await place.campaign({ chats: chats.slice(3), quota: 3, message_text: 'Other' })
+    await place.advance(hour)
+    // The first campaign has two of the day; the second may go on to three.
+    expect(place.sent().map(({ text }) => text)).toEqual(['First message', 'First message', 'Other'])
+    await place.advance(day)
+    expect(
+      place
+        .sent()
+        .slice(3)
+        .map(({ text }) => text),
+    ).toEqual(['Step 1', 'Step 1', 'Other'])
+    await place.advance(3 * day)
+    expect(await place.status(first)).toBe('completed')
+    expect(await place.status(second)).toBe('completed')
+    const { most } = await place.db.one<{ most: number }>(
+      sql`select max(used) as most from account_days where account_id = ${account_id}`,
+    )
+    expect(most).toBe(3)
+  })
+
+  test('first messages to people who never wrote have an allowance of their own', async () => {
+    await place.db.run(sql`update accounts set cold_per_day = 1 where id = ${account_id}`)
+    const [known] = await chatsWith(1)
+    const cold = [0, 1].map(() => ({ account_id, person_id: place.work.person() }))
+    const id = await place.campaign({ chats: [...cold, ...(known ? [known] : [])] })
+    await place.advance(hour)
+    expect(place.sent().map(({ person }) => person)).toEqual([cold[0]?.person_id, known?.person_id])
+    await place.advance(day)
+    expect(place.sent()).toHaveLength(3)
+    expect(await place.status(id)).toBe('completed')
+  })
+})
+
+describe('a reply', () => {
+  test('ends the sequence, is told once, and counts', async () => {
+    const chats = await chatsWith(2)
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(hour)
+    const person_id = chats[0]?.person_id ?? 0
+    place.work.write(account_id, person_id, 'Tell me more')
+    place.work.write(account_id, person_id, 'Are you there?')
+    await place.advance(4 * day)
+    expect(await place.statuses(id)).toEqual(['replied', 'completed'])
+    expect(place.sent().filter(({ person }) => person === person_id)).toHaveLength(1)
+    expect(await events()).toMatchObject([
+      { campaign_id: id, account_id, chat_id: `platform:chat:${person_id}`, step: 0, variant: 0 },
+    ])
+    const counts = await place.db.one(sql`
+      select sent::int, reached::int, replied::int from campaign_counts where campaign_id = ${id} and at = '-infinity'`)
+    expect(counts).toEqual({ sent: 4, reached: 2, replied: 1 })
+  })
+
+  test('within 30 days of the last message still counts, later not', async () => {
+    const chats = await chatsWith(2)
+    const id = await place.campaign({ chats })
+    await place.advance(29 * day)
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'I was away')
+    await place.advance(2 * day)
+    place.work.write(account_id, chats[1]?.person_id ?? 0, 'I was away for longer')
+    await place.advance(hour)
+    expect(await place.statuses(id)).toEqual(['replied', 'completed'])
+    expect(await events()).toHaveLength(1)
+  })
+
+  test('that asks to stop counts apart, and ends what waits for that person elsewhere', async () => {
+    const chats = await chatsWith(1)
+    const other = await place.account()
+    const person_id = chats[0]?.person_id ?? 0
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(hour)
+    const later = await place.campaign({ chats: [{ account_id: other, person_id }], steps: daily })
+    await place.db.run(
+      sql`update account_hosts set next_campaign_at = domain_now() + interval '1 day' where account_id = ${other}`,
+    )
+    place.work.write(account_id, person_id, 'STOP')
+    await place.advance(5 * day)
+    expect(await place.statuses(id)).toEqual(['replied'])
+    expect(await place.statuses(later)).toEqual(['suppressed'])
+    const row = await place.db.one(sql`select opted_out from campaign_recipients where campaign_id = ${id}`)
+    expect(row).toEqual({ opted_out: true })
+    expect(place.sent()).toHaveLength(1)
+  })
+})
+
+describe('who is not written to', () => {
+  test('a new suppression ends pending recipients in its own transaction', async () => {
+    const chats = await chatsWith(2)
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(1)
+    const { workspace_id } = place.tenant
+    const platform_id = String(chats[1]?.person_id)
+    await addSuppression(place.app, 'system', { workspace_id, platform_id })
+    expect(await place.statuses(id)).toEqual(['waiting', 'suppressed'])
+    await place.advance(4 * day)
+    expect(place.sent()).toHaveLength(3)
+    expect(await place.status(id)).toBe('completed')
+  })
+
+  test('a refusal for good fails the recipient and gives the quota back', async () => {
+    const chats = await chatsWith(1, { behaviour: 'blocks' })
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(day)
+    expect(await place.recipients(id)).toMatchObject([{ status: 'failed', reason: 'blocked_by_person' }])
+    expect(await usedAndSent()).toEqual({ used: 0, sent: 0 })
+    expect(await place.status(id)).toBe('completed')
+  })
+})
+
+describe('what holds', () => {
+  test('a flood wait stops the account, and the recipient stays due', async () => {
+    const chats = await chatsWith(2)
+    place.work.fault({ on: 'send', fault: 'flood_wait', seconds: 600, times: 1, account_id })
+    const id = await place.campaign({ chats })
+    await place.advance(500)
+    expect(place.sent()).toEqual([])
+    expect(await usedAndSent()).toEqual({ used: 0, sent: 0 })
+    await place.advance(200)
+    expect(place.sent().map(({ at }) => at)).toEqual([600, 615])
+    expect(await place.status(id)).toBe('completed')
+  })
+
+  test('a closed gate, a list without the user, a disabled user, and dispatch that is off', async () => {
+    const chats = await chatsWith(5)
+    const id = await place.campaign({ chats })
+    const { user_id } = place.tenant
+    const holds: [() => Promise<unknown>, () => Promise<unknown>][] = [
+      [() => place.work.service.shut('campaigns'), () => place.work.service.open('campaigns')],
+      [() => place.work.service.allow(place.tenant, false), () => place.work.service.allow(place.tenant)],
+      [
+        () => place.db.run(sql`update users set disabled_at = now() where id = ${user_id}`),
+        () => place.db.run(sql`update users set disabled_at = null where id = ${user_id}`),
+      ],
+      [
+        () => place.db.run(sql`update settings set value = 'false' where name = 'dispatch'`),
+        () => place.db.run(sql`update settings set value = 'true' where name = 'dispatch'`),
+      ],
+    ]
+    await place.advance(1)
+    for (const [at, [hold, release]] of holds.entries()) {
+      await hold()
+      await place.advance(hour)
+      expect(place.sent()).toHaveLength(at + 1)
+      await release()
+      await place.advance(1)
+      expect(place.sent()).toHaveLength(at + 2)
+    }
+    expect(await place.status(id)).toBe('completed')
+  })
+
+  test('the sending window of the workspace', async () => {
+    const { workspace_id } = place.tenant
+    await place.db.run(sql`
+      update workspaces set sending_window = 'mon-sun 00:00-00:01' where id = ${workspace_id}`)
+    const chats = await chatsWith(1)
+    const id = await place.campaign({ chats })
+    await place.advance(day)
+    expect(place.sent()).toHaveLength(1)
+    const { at } = await place.db.one<{ at: string }>(
+      sql`select to_char(last_sent_at at time zone 'UTC', 'HH24:MI:SS') as at from campaign_recipients where campaign_id = ${id}`,
+    )
+    expect(at).toBe('00:00:00')
+  })
+})
+
+describe('branches', () => {
+  test('the track is the one that fits when the step is due', async () => {
+    const chats = await chatsWith(2)
+    const steps = [
+      { branch: 'seen' as const, wait_hours: 24, variants: ['You read it'] },
+      { branch: 'unseen' as const, wait_hours: 48, variants: ['You did not'] },
+    ]
+    await place.campaign({ chats, steps, branching: true })
+    await place.advance(hour)
+    const person_id = chats[0]?.person_id ?? 0
+    readMessages(place.work.sandbox.world, { account_id, person_id })
+    await place.advance(4 * day)
+    expect(place.sent().slice(2)).toEqual([
+      { person: person_id, text: 'You read it', at: day },
+      { person: chats[1]?.person_id, text: 'You did not', at: 2 * day + 15 },
+    ])
+  })
+})
+
+describe('an unknown outcome', () => {
+  test('that the platform proves later goes on as if it had been answered', async () => {
+    const chats = await chatsWith(1)
+    place.work.fault({ on: 'send', fault: 'drop_after', times: 1, account_id })
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(5 * day)
+    expect(place.sent()).toHaveLength(3)
+    expect(await place.statuses(id)).toEqual(['completed'])
+    expect(await usedAndSent()).toEqual({ used: 3, sent: 3 })
+  })
+
+  test('that nobody finds out is final when the next message would be due, and nobody is followed up', async () => {
+    const chats = await chatsWith(1)
+    place.work.fault({ on: 'send', fault: 'unavailable', times: 1, account_id })
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(hour)
+    expect(await place.statuses(id)).toEqual(['submitting'])
+    await place.advance(day)
+    expect(await place.statuses(id)).toEqual(['ambiguous'])
+    expect(await place.status(id)).toBe('completed')
+    expect(place.sent()).toEqual([])
+    expect(await usedAndSent()).toEqual({ used: 1, sent: 0 })
+  })
+})

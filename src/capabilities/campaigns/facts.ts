@@ -1,0 +1,91 @@
+/** What the planner is told, read without locks: for whoever shows or foretells. */
+import { isLive } from '../../access/ledger/liveness.ts'
+import type { App, Snapshot } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { parseWindow } from '../../lib/sending-window.ts'
+import type { CampaignStatus, Hours, PlannedAccount, PlannedCampaign, Step } from './plan.ts'
+
+export interface CampaignRow {
+  readonly id: string
+  readonly workspace_id: string
+  readonly user_id: string
+  readonly user_disabled: boolean
+  readonly kind: 'scoped' | 'contacts' | 'broadcast'
+  readonly status: CampaignStatus
+  readonly message_text: string
+  readonly branching_enabled: boolean
+  readonly daily_quota_per_account: number | null
+  readonly max_followups: number
+  readonly scheduled_at: Date | null
+  readonly sequence: boolean
+  readonly steps: readonly Step[]
+}
+
+/** With its steps, which are few. */
+export const campaignRow = sql`
+  select k.id, k.workspace_id, k.user_id, u.disabled_at is not null as user_disabled, k.kind, k.status, k.message_text,
+    k.branching_enabled, k.daily_quota_per_account, k.max_followups, k.scheduled_at, k.sequence,
+    coalesce((
+      select json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
+        order by s.position)
+      from campaign_steps s where s.campaign_id = k.id), '[]') as steps
+  from campaigns k join users u on u.id = k.user_id`
+
+type Held = Pick<CampaignRow, 'kind' | 'branching_enabled' | 'user_id' | 'user_disabled' | 'workspace_id'>
+
+/** Whether everything is open that dispatch depends on. */
+export function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: Held): boolean {
+  const { kind, branching_enabled, user_id, user_disabled, workspace_id } = campaign
+  if (!dispatch || user_disabled) return false
+  if (kind === 'broadcast') return gates.has('broadcast')
+  if (!gates.has('campaigns') || !allowlists) return false
+  if (kind === 'contacts' && !gates.has('extended')) return false
+  if (branching_enabled && !(gates.has('branching') && gates.has('read_receipts'))) return false
+  return allowlists.campaign_user.has(user_id) && allowlists.campaign_workspace.has(workspace_id)
+}
+
+export function toPlanned(settings: Snapshot, row: CampaignRow): PlannedCampaign {
+  return { ...row, allowed: isAllowed(settings, row) }
+}
+
+/** `enabled`: READY, whether or not its session is live at this moment. */
+export type StandingAccount = PlannedAccount & { readonly enabled: boolean }
+
+export interface Standing {
+  readonly now: Date
+  readonly hours: Hours
+  readonly accounts: ReadonlyMap<string, StandingAccount>
+}
+
+/** The workspace's hours, and its accounts with what they have used of today. */
+export async function readStanding({ config }: App, db: Db, workspace_id: string): Promise<Standing> {
+  const { now, timezone, sending_window } = await db.one<{
+    now: Date
+    timezone: string
+    sending_window: string | null
+  }>(sql`select domain_now() as now, timezone, sending_window from workspaces where id = ${workspace_id}`)
+  const rows = await db.rows<StandingAccount & { id: string }>(sql`
+    select a.id, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} as ready, h.flood_until, h.next_campaign_at, a.cold_per_day,
+      ${config.start_chat_day}::int as lookups_per_day, coalesce(d.used, 0) as used,
+      coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups
+    from accounts a left join account_hosts h on h.account_id = a.id
+      left join account_days d on d.account_id = a.id and d.day = (${now} at time zone ${timezone})::date
+    where a.workspace_id = ${workspace_id}`)
+  const window = sending_window === null ? null : (parseWindow(sending_window) ?? null)
+  return { now, hours: { timezone, window }, accounts: new Map(rows.map((row) => [row.id, row])) }
+}
+
+/** The account of the pool that would take a new contact: one that is ready, with most of its day left. */
+export function pickFromPool(
+  { accounts }: Pick<Standing, 'accounts'>,
+  pool: readonly string[],
+): PlannedAccount | null {
+  const ready = pool.flatMap((id) => {
+    const account = accounts.get(id)
+    return account?.ready ? [account] : []
+  })
+  return ready.reduce<PlannedAccount | null>(
+    (best, one) => (best === null || one.used < best.used ? one : best),
+    null,
+  )
+}

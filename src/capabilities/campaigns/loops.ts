@@ -1,0 +1,161 @@
+/** What happens to campaigns by the clock alone: they start, they are late, unknown outcomes become final, they end. */
+import type { App, Topic } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import type { Loop } from '../../loop.ts'
+import { decide, listHeads } from './pick.ts'
+import { planStart } from './plan.ts'
+
+/** Messages of campaigns may be due. */
+export const messagesDue: Topic = { topic: 'campaigns' }
+
+const restMs = 1_000
+const atOnce = 500
+
+export const loops = (): readonly Loop[] => [
+  {
+    name: 'campaigns',
+    restMs,
+    wakeOn: messagesDue,
+    step: async (app) => {
+      const started = await startSchedules(app)
+      const changed = (await endUnknown(app.db)) + (await freeContacts(app.db)) + (await moveOn(app.db))
+      if (started + changed > 0) app.wake.signal(messagesDue)
+      return started + changed >= atOnce
+    },
+    nextDueAt: findNextDue,
+    countDue,
+  },
+]
+
+interface Scheduled {
+  readonly id: string
+  readonly scheduled_at: Date
+  readonly sequence: boolean
+  readonly now: Date
+}
+
+async function startSchedules(app: App): Promise<number> {
+  return app.db.transaction(async (tx) => {
+    const due = await tx.rows<Scheduled>(sql`
+      select id, scheduled_at, sequence, domain_now() as now from campaigns
+      where status = 'scheduled' and scheduled_at <= domain_now() order by id limit ${atOnce} for update skip locked`)
+    const lateness_seconds = app.config.schedule_lateness_seconds
+    const starts = due.map((one) => ({
+      id: one.id,
+      start: planStart(one, { now: one.now, lateness_seconds }),
+    }))
+    for (const { id } of starts.filter(({ start }) => start === 'pause')) {
+      app.log.warn(
+        { campaign_id: id },
+        'a sequence was to start long ago; it is paused until somebody resumes it',
+      )
+    }
+    if (starts.length === 0) return 0
+    return tx.run(sql`
+      update campaigns k set status = case when g.late then 'paused' else 'queued' end,
+        pause_reason = case when g.late then 'late' end
+      from unnest(${starts.map(({ id }) => id)}::uuid[], ${starts.map(({ start }) => start === 'pause')}::boolean[])
+        as g (id, late)
+      where k.id = g.id`)
+  })
+}
+
+/** Nobody has found out by the time of the next message, so nobody is followed up. Later proof is still welcome. */
+function endUnknown(db: Db): Promise<number> {
+  return db.run(sql`
+    with due as materialized (
+      select id from campaign_recipients
+      where status = 'submitting' and unknown_since is not null and next_action_at <= domain_now()
+      order by id limit ${atOnce} for update skip locked)
+    update campaign_recipients r set next_action_at = null, ended_at = domain_now(),
+      status = case when r.reply_step is null then 'ambiguous' else 'replied' end,
+      unknown_since = case when r.reply_step is null then r.unknown_since end
+    from due where r.id = due.id`)
+}
+
+/** Contacts that an account was to write to first, and cannot any more: another account of the pool may. */
+function freeContacts(db: Db): Promise<number> {
+  return db.run(sql`
+    with lost as materialized (
+      select r.id from campaign_accounts c
+      join accounts a on a.id = c.account_id and a.status not in ('CONNECTING', 'READY')
+      join campaigns k on k.id = c.campaign_id and k.kind = 'contacts' and k.status in ('queued', 'sending')
+      join campaign_recipients r on r.account_id = c.account_id and r.campaign_id = c.campaign_id
+        and r.status = 'queued' and r.step = 0
+      where c.has_open and exists (
+        select from campaign_accounts p join accounts b on b.id = p.account_id
+        where p.campaign_id = c.campaign_id and p.pool and p.account_id <> c.account_id and b.status = 'READY')
+      order by r.id limit ${atOnce} for update of r skip locked)
+    update campaign_recipients r set account_id = null, chat_id = null from lost where r.id = lost.id`)
+}
+
+/** Campaigns of which something has gone out are sending; those of which nobody is left are completed. */
+function moveOn(db: Db): Promise<number> {
+  return db.run(sql`
+    with totals as materialized (
+      select k.id, bool_or(c.has_open) as has_open,
+        sum(c.submitting + c.waiting + c.completed + c.replied + c.ambiguous) > 0 as begun
+      from campaigns k join campaign_accounts c on c.campaign_id = k.id
+      where k.status in ('queued', 'sending') group by k.id),
+    moved as materialized (
+      select k.id, t.has_open from totals t join campaigns k on k.id = t.id
+      where k.status in ('queued', 'sending') and (not t.has_open or (t.begun and k.status = 'queued'))
+      order by k.id limit ${atOnce} for update of k skip locked)
+    update campaigns k set status = case when m.has_open then 'sending' else 'completed' end,
+      started_at = coalesce(k.started_at, domain_now()),
+      completed_at = case when not m.has_open then domain_now() end
+    from moved m where k.id = m.id`)
+}
+
+/** The heads of all accounts that somebody drives. */
+async function listAllHeads(db: Db) {
+  const accounts = await db.rows<{ account_id: string }>(sql`
+    select h.account_id from account_hosts h join accounts a on a.id = h.account_id
+    where a.status = 'READY' and h.lease_until > real_now() and h.observed_at is not null and exists (
+      select from campaign_accounts c where c.account_id = h.account_id and (c.has_open or c.pool))
+    order by 1`)
+  if (accounts.length === 0) return []
+  return listHeads(db, { account_ids: accounts.map(({ account_id }) => account_id), avoid: [] })
+}
+
+/** The earliest moment at which anything here happens by itself. */
+async function findNextDue(app: App): Promise<Date | null> {
+  const [{ at }, heads] = await Promise.all([
+    app.db.one<{ at: Date | null }>(sql`
+      select least(
+        (select min(scheduled_at) from campaigns where status = 'scheduled'),
+        (select min(next_action_at) from campaign_recipients where status = 'submitting')) as at`),
+    listAllHeads(app.db),
+  ])
+  const waits = heads.map((row) => decide(app, row))
+  const times = waits.flatMap((one) => (one.do === 'wait' && one.until ? [one.until] : []))
+  const all = [...times, ...(at ? [at] : [])]
+  return all.length === 0 ? null : new Date(Math.min(...all.map((time) => time.getTime())))
+}
+
+/** What is due and not done: by the clock, for an account to send, or in flight. Whoever asks waits for it. */
+async function countDue(app: App): Promise<number> {
+  const [{ count }, heads] = await Promise.all([
+    app.db.one<{ count: number }>(sql`
+      select (
+        (select count(*) from campaigns where status = 'scheduled' and scheduled_at <= domain_now())
+        + (select count(*) from campaign_recipients where status = 'submitting' and next_action_at <= domain_now())
+        + (select count(*) from operations where state = 'submitting' and campaign_id is not null)
+        -- Shown by the platform, and about to be settled: what comes next depends on it.
+        + (select count(*) from operations
+          where state = 'ambiguous' and campaign_id is not null and proof_message_id is not null)
+        + (select count(*) from campaigns k where k.status in ('queued', 'sending') and not exists (
+          select from campaign_accounts c where c.campaign_id = k.id and c.has_open))
+        + (select count(*) from campaigns k where k.status = 'queued' and exists (
+          select from campaign_accounts c where c.campaign_id = k.id
+            and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)))::int as count`),
+    listAllHeads(app.db),
+  ])
+  const due = heads.filter((row) => isDue(decide(app, row).do)).length
+  if (count + due > 0) app.wake.signal(messagesDue)
+  return count + due
+}
+
+function isDue(what: string): boolean {
+  return what === 'send' || what === 'look_up' || what === 'end'
+}

@@ -1,0 +1,277 @@
+/**
+ * What becomes of recipients when their message does: told in the transaction of every change of the operation, whoever
+ * made it (an answer, the sweep, a proof, a journal, a person), so that the two never disagree.
+ */
+import { executable } from '../../access/ledger/columns.ts'
+import { sql, type Tx } from '../../db/sql.ts'
+import { emit } from '../../events/emit.ts'
+import type { SettledOperation } from '../../operation.ts'
+import { type CountChange, countOutcomes, countReply } from './counts.ts'
+import { dueAt, type PlannedCampaign, type PlannedRecipient, type Step } from './plan.ts'
+import { repliedEvent } from './replies.ts'
+
+/** A recipient, its campaign, and the operation, as of now and locked. */
+interface Row {
+  readonly id: string
+  readonly operation_id: string
+  readonly campaign_id: string
+  readonly workspace_id: string
+  readonly account_id: string
+  readonly chat_id: string
+  readonly kind: PlannedCampaign['kind']
+  readonly campaign_status: PlannedCampaign['status']
+  readonly branching_enabled: boolean
+  readonly max_followups: number
+  readonly steps: readonly Step[]
+  readonly status: PlannedRecipient['status']
+  readonly step: number
+  readonly last_sent_at: Date | null
+  readonly replied_at: Date | null
+  readonly reply_message_id: string | null
+  readonly reply_step: number | null
+  readonly reply_variant: number | null
+  readonly suppressed: boolean
+  readonly now: Date
+  readonly crossed_at: Date
+  /** Of an accepted message. */
+  readonly message_id: string | null
+  readonly sent_at: Date | null
+  readonly read_at: Date | null
+  readonly branch: string | null
+  readonly variant: number | null
+}
+
+/** What a recipient is from now on. Undefined leaves a column as it is. */
+interface Next {
+  readonly status: PlannedRecipient['status']
+  readonly next_action_at?: Date | null
+  readonly reason?: string | null
+  readonly unknown_since?: Date | null
+  /** The message counts as sent. */
+  readonly accepted?: boolean
+}
+
+export async function settleRecipients(tx: Tx, operations: readonly SettledOperation[]): Promise<void> {
+  const byId = new Map(operations.map((operation) => [operation.id, operation]))
+  const rows = await lockRows(tx, operations)
+  const changes = rows.flatMap((row) => {
+    const operation = byId.get(row.operation_id)
+    const next = operation && nextOf(row, operation)
+    return operation && next ? [{ row, operation, next }] : []
+  })
+  await write(tx, changes)
+  const replied = changes.filter(({ row, next }) => next.status === 'replied' && row.status !== 'replied')
+  countOutcomes(tx, [
+    ...rows.flatMap((row) => countOf(row, byId.get(row.operation_id))),
+    ...replied.map(({ row }) => countReply({ ...row, at: row.now })),
+  ])
+  for (const [workspace_id, own] of Map.groupBy(replied, ({ row }) => row.workspace_id)) {
+    emit(
+      tx,
+      workspace_id,
+      own.map(({ row, operation }) => eventOf(row, operation)),
+    )
+  }
+}
+
+/** The reply that was heard while the message was in flight. */
+function eventOf(row: Row, { step_no }: SettledOperation) {
+  const { reply_message_id: message_id, replied_at } = row
+  const step = row.reply_step ?? step_no ?? 0
+  const variant = row.reply_variant ?? row.variant ?? 0
+  return repliedEvent({
+    ...row,
+    recipient_id: row.id,
+    message_id: message_id ?? '0',
+    replied_at: replied_at ?? row.now,
+    step,
+    variant,
+  })
+}
+
+/** What the ledger knows of messages whose recipients were made again after a restore. */
+export async function adoptOutcomes(tx: Tx, operation_ids: readonly string[]): Promise<void> {
+  const operations = await tx.rows<SettledOperation>(sql`
+    select ${executable}, o.state as from_state, o.state, o.reason, o.detail, o.closed_as
+    from operations o where o.id = any(${operation_ids}::uuid[])`)
+  await settleRecipients(tx, operations)
+}
+
+/**
+ * Campaigns before recipients, in the order that everybody keeps. A cancel waits for this, or is seen by it: nobody is
+ * left waiting in a campaign that has ended.
+ */
+async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promise<Row[]> {
+  const ids = operations.map(({ recipient_id }) => recipient_id)
+  const [, , rows] = await Promise.all([
+    tx.run(sql`
+      select 1 from campaigns where id in (select campaign_id from campaign_recipients where id = any(${ids}::uuid[]))
+      order by id for share -- guard: a settlement sees the cancel
+      `),
+    tx.run(sql`select 1 from campaign_recipients where id = any(${ids}::uuid[]) order by id for update`),
+    tx.rows<Row>(sql`
+      select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
+        k.status as campaign_status, k.branching_enabled, k.max_followups, (
+          select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours,
+            'variants', s.variants) order by s.position), '[]')
+          from campaign_steps s where s.campaign_id = k.id) as steps,
+        r.status, r.step, r.last_sent_at, r.replied_at, r.reply_message_id::text, r.reply_step, r.reply_variant,
+        domain_now() as now,
+        coalesce(o.crossed_at, o.created_at) as crossed_at,
+        coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id,
+        coalesce((o.reply_body ->> 'timestamp')::timestamptz, o.proof_at) as sent_at,
+        case when chat.read_by_them_id >= (o.reply_body ->> 'message_id')::bigint then chat.read_by_them_at end
+          as read_at,
+        o.payload ->> 'branch' as branch, (o.payload ->> 'variant')::int as variant,
+        exists (
+          select from suppressions s where s.workspace_id = r.workspace_id and (s.kind, s.value) in (
+            ('platform_id', o.chat_id::text), ('username', lower(r.username)),
+            (split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) as suppressed
+      from operations o join campaign_recipients r on r.id = o.recipient_id join campaigns k on k.id = r.campaign_id
+      left join chats chat on chat.account_id = o.account_id and chat.chat_id = o.chat_id
+      where o.id = any(${operations.map(({ id }) => id)}::uuid[])
+      order by r.id, o.step_no`),
+  ])
+  return rows
+}
+
+function nextOf(known: Row, operation: SettledOperation): Next | undefined {
+  // A message before the present one tells nothing new: the next was sent because it had been.
+  const step = operation.step_no ?? 0
+  if (known.step > step) return undefined
+  const row = { ...known, step }
+  switch (operation.state) {
+    case 'completed':
+      return accepted(row, row.sent_at ?? row.now)
+    case 'refused':
+      return { status: 'failed', reason: operation.detail }
+    case 'released':
+      return released(row)
+    case 'ambiguous':
+      if (operation.closed_as === 'sent') return accepted(row, row.crossed_at)
+      if (operation.closed_as === 'not_sent') return { status: 'failed', reason: 'noted_not_sent' }
+      return unknown(row)
+    case 'submitting':
+      return { status: 'submitting' }
+    default:
+      return undefined
+  }
+}
+
+/** It has had the message: what comes next, if anything. */
+function accepted(row: Row, sent_at: Date): Next {
+  const was = row.status
+  if (isAnswered(row)) return { status: 'replied', accepted: true }
+  // What was final stays so but for the proof: nobody is followed up after that.
+  const over = was === 'ambiguous' || was === 'failed' || row.campaign_status === 'cancelled'
+  const due = over ? null : dueAfter(row, sent_at)
+  if (due === null) return { status: 'completed', accepted: true }
+  if (row.suppressed) return { status: 'suppressed', reason: 'suppressed', accepted: true }
+  return { status: 'waiting', next_action_at: due, accepted: true }
+}
+
+/** Something was heard meanwhile, and it came after a message of ours. */
+function isAnswered({ reply_message_id, reply_step, message_id }: Row): boolean {
+  if (reply_message_id === null) return false
+  return reply_step !== null || (message_id !== null && BigInt(reply_message_id) > BigInt(message_id))
+}
+
+/** Provably nothing went out: it is due again, unless there is no reason to send it any more. */
+function released(row: Row): Next | undefined {
+  if (row.status === 'ambiguous') return { status: 'failed', reason: 'never_written' }
+  if (row.status !== 'submitting') return undefined
+  if (row.campaign_status === 'cancelled') return { status: 'cancelled' }
+  if (row.suppressed) return { status: 'suppressed', reason: 'suppressed' }
+  if (row.reply_step !== null) return { status: 'replied' }
+  return { status: row.step === 0 ? 'queued' : 'waiting', next_action_at: row.now }
+}
+
+/** It stays open until the next message would be due; where none is left, or the campaign has ended, it is final. */
+function unknown(row: Row): Next | undefined {
+  if (row.status !== 'submitting' && row.status !== 'queued' && row.status !== 'waiting') return undefined
+  const due = row.campaign_status === 'cancelled' ? null : dueAfter(row, row.crossed_at)
+  if (due === null || due <= row.now) return { status: 'ambiguous', unknown_since: row.now }
+  return { status: 'submitting', unknown_since: row.now, next_action_at: due }
+}
+
+/** When the message after this one would be due; null where there is none. */
+function dueAfter(row: Row, last_sent_at: Date): Date | null {
+  const { kind, branching_enabled, max_followups, steps } = row
+  const campaign: PlannedCampaign = {
+    ...{ kind, branching_enabled, max_followups, steps, status: 'sending', message_text: '', allowed: true },
+    ...{ daily_quota_per_account: null, scheduled_at: null },
+  }
+  const recipient: PlannedRecipient = {
+    ...{
+      id: row.id,
+      status: 'waiting',
+      step: row.step + 1,
+      chat_id: row.chat_id,
+      name: null,
+      username: null,
+    },
+    ...{ last_sent_at, next_action_at: null, read: row.read_at !== null, unknown_since: null, cold: false },
+  }
+  return dueAt(campaign, recipient)
+}
+
+interface Change {
+  readonly row: Row
+  readonly operation: SettledOperation
+  readonly next: Next
+}
+
+const final = new Set(['completed', 'replied', 'failed', 'ambiguous', 'cancelled', 'suppressed'])
+
+async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return
+  const all = <T>(pick: (change: Change) => T): T[] => changes.map(pick)
+  await tx.run(sql`
+    update campaign_recipients r set status = g.status, account_id = g.account_id, chat_id = g.chat_id,
+      next_action_at = g.next_action_at, reason = g.reason, unknown_since = g.unknown_since,
+      ended_at = case when g.final then coalesce(r.ended_at, domain_now()) end,
+      step = case when g.accepted then g.step_no + 1 else greatest(r.step, g.step_no) end,
+      last_sent_at = case when g.accepted then g.sent_at else r.last_sent_at end,
+      last_message_id = case when g.accepted then g.message_id else r.last_message_id end,
+      branch = case when g.accepted then g.branch else r.branch end,
+      variant = case when g.accepted then g.variant else r.variant end,
+      reads = case when g.read_at is null then r.reads else
+        array(select coalesce(r.reads[n], g.read_at) from generate_series(1, g.step_no + 1) as n) end,
+      replied_at = case when g.status = 'replied' or not g.accepted then r.replied_at end,
+      reply_message_id = case when g.status = 'replied' or not g.accepted then r.reply_message_id end,
+      reply_step = case when g.status = 'replied' then coalesce(r.reply_step, g.step_no) else r.reply_step end,
+      reply_variant = case when g.status = 'replied' then coalesce(r.reply_variant, g.variant) else r.reply_variant end,
+      reply_branch = case when g.status = 'replied' then coalesce(r.reply_branch, g.branch) else r.reply_branch end
+    from unnest(${all(({ row }) => row.id)}::uuid[], ${all(({ next }) => next.status)}::text[],
+      ${all(({ next }) => final.has(next.status))}::boolean[], ${all(({ row }) => row.account_id)}::text[],
+      ${all(({ row }) => row.chat_id)}::bigint[],
+      ${all(({ next }) => next.next_action_at?.toISOString() ?? null)}::timestamptz[],
+      ${all(({ next }) => next.reason ?? null)}::text[],
+      ${all(({ next }) => next.unknown_since?.toISOString() ?? null)}::timestamptz[],
+      ${all(({ next }) => next.accepted ?? false)}::boolean[], ${all(({ operation }) => operation.step_no ?? 0)}::int[],
+      ${all(({ row }) => (row.sent_at ?? row.crossed_at).toISOString())}::timestamptz[],
+      ${all(({ row }) => row.message_id)}::bigint[], ${all(({ row }) => row.branch)}::text[],
+      ${all(({ row }) => row.variant)}::int[], ${all(({ row }) => row.read_at?.toISOString() ?? null)}::timestamptz[])
+      as g (id, status, final, account_id, chat_id, next_action_at, reason, unknown_since, accepted, step_no, sent_at,
+        message_id, branch, variant, read_at)
+    where r.id = g.id`)
+}
+
+/** What changes in the figures of the campaign, at the time of the crossing. A broadcast has none. */
+function countOf(row: Row, operation: SettledOperation | undefined): CountChange[] {
+  if (!operation || row.kind === 'broadcast') return []
+  const { campaign_id, workspace_id, account_id, crossed_at: at } = row
+  const { from_state, state, step_no } = operation
+  const came = (to: string) => (state === to ? 1 : 0) - (from_state === to && state !== from_state ? 1 : 0)
+  if (from_state === state) return []
+  return [
+    {
+      ...{ campaign_id, workspace_id, account_id, at },
+      sent: came('completed'),
+      failed: came('refused'),
+      ambiguous: came('ambiguous'),
+      reached: step_no === 0 ? came('completed') : 0,
+      replied: 0,
+    },
+  ]
+}

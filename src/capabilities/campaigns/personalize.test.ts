@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { needsName, parseTemplate, render } from './personalize.ts'
+
+const ada = { name: 'Ada', username: 'ada_l' }
+const nobody = { name: null, username: null }
+
+describe('personalization', () => {
+  test('puts values in, and fallbacks where there is none', () => {
+    const rendered = {
+      'Hi [[name]], @[[username]]': 'Hi Ada, @ada_l',
+      'Hi [[name|there]]': 'Hi Ada',
+      '[[name]][[name]]': 'AdaAda',
+      'other brackets [[Name]] [[first name]] [name] {name} [[]] [[name':
+        'other brackets [[Name]] [[first name]] [name] {name} [[]] [[name',
+    }
+    for (const [given, text] of Object.entries(rendered)) {
+      expect(render(given, 'brackets', ada), given).toEqual({ text })
+    }
+    expect(render('Hi [[name|there]][[username|]]', 'brackets', nobody)).toEqual({ text: 'Hi there' })
+    expect(render('Hi {{name|you}}', 'braces', { name: '  ', username: null })).toEqual({ text: 'Hi you' })
+  })
+
+  test('a value is text: brackets in a name are not filled', () => {
+    expect(
+      render('Hi [[name]]', 'brackets', { name: '[[username]] $& {{name}}', username: 'ada_l' }),
+    ).toEqual({
+      text: 'Hi [[username]] $& {{name}}',
+    })
+  })
+
+  test('a missing value, an unknown word and the form of the other document cannot be resolved', () => {
+    const unresolved = { fault: 'unresolved_personalization' }
+    expect(render('Hi [[name]]', 'brackets', nobody)).toEqual(unresolved)
+    expect(render('Hi [[nick|you]]', 'brackets', ada)).toEqual(unresolved)
+    expect(render('Hi {{name}}', 'brackets', ada)).toEqual(unresolved)
+    expect(render('Hi [[name]]', 'braces', ada)).toEqual(unresolved)
+    expect(render('Hi {{username}}', 'braces', ada)).toEqual(unresolved)
+    // Nothing would be left to send.
+    expect(render('[[name|]]', 'brackets', nobody)).toEqual(unresolved)
+    expect(parseTemplate('Hi [[name]] [[company]]', 'brackets').unknown).toBe('[[company]]')
+    expect(parseTemplate('Hi {{name|x}}', 'brackets').unknown).toBe('{{name|x}}')
+    expect(parseTemplate('Hi [[name]] [[username|x]] [[Company]]', 'brackets').unknown).toBeUndefined()
+  })
+
+  test('is limited in code points, values included', () => {
+    const name = '😀'.repeat(10)
+    expect(render(`${'x'.repeat(4_086)}[[name]]`, 'brackets', { ...ada, name })).toHaveProperty('text')
+    expect(render(`${'x'.repeat(4_087)}[[name]]`, 'brackets', { ...ada, name })).toEqual({
+      fault: 'text_too_long',
+    })
+  })
+
+  test('a text needs the name only where it has no fallback', () => {
+    expect(needsName(parseTemplate('Hi {{name}}', 'braces'))).toBe(true)
+    expect(needsName(parseTemplate('Hi {{name|there}} {name}', 'braces'))).toBe(false)
+  })
+
+  test('a text full of open brackets takes no longer than another', () => {
+    const text = '[[a|{{a|'.repeat(512)
+    expect(render(text, 'brackets', ada)).toEqual({ text })
+  })
+})

@@ -1,0 +1,104 @@
+/** What is to be done next for each account: follow-ups before first messages, one at a time. */
+import type { App } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { type Plan, plan } from './plan.ts'
+import { type FactsRow, factColumns, factsOf, factTables, personTables } from './recipient-facts.ts'
+
+export interface Due {
+  readonly row: FactsRow
+  readonly plan: Extract<Decision, { do: 'send' | 'look_up' | 'end' }>
+}
+
+/**
+ * The first recipient of each campaign that is not held, for each account: of those that wait for a follow-up, of those
+ * that wait for their first message, and of contacts that no account has taken. A paused or exhausted campaign hides
+ * nothing behind it. `avoid`: recipients that failed a moment ago for a reason of ours.
+ */
+export function listHeads(
+  db: Db,
+  { account_ids, avoid }: { account_ids: readonly string[]; avoid: readonly string[] },
+): Promise<FactsRow[]> {
+  return db.rows<FactsRow>(sql`
+    select ${factColumns}
+    from unnest(${account_ids}::text[]) as g (account_id)
+    ${factTables}
+    cross join lateral (
+      select r.id from campaign_accounts c join campaigns k on k.id = c.campaign_id
+      cross join lateral (
+        (select r.id from campaign_recipients r
+          where r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'waiting'
+            and r.id <> all(${avoid}::uuid[])
+          order by r.next_action_at, r.position limit 1)
+        union all
+        (select r.id from campaign_recipients r
+          where r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
+            and r.id <> all(${avoid}::uuid[])
+          order by r.next_action_at, r.position limit 1)
+        union all
+        -- Who never wrote must wait for another day: whoever did is next.
+        (select r.id from campaign_recipients r
+          where coalesce(d.used_cold, 0) >= account.cold_per_day
+            and r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
+            and r.id <> all(${avoid}::uuid[]) and exists (
+              select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender)
+          order by r.next_action_at, r.position limit 1)) r
+      where c.account_id = g.account_id and c.has_open and k.status in ('queued', 'sending')
+      union
+      select r.id from campaign_accounts c join campaigns k on k.id = c.campaign_id
+      join campaign_accounts untaken on untaken.campaign_id = c.campaign_id and untaken.account_id = ''
+        and untaken.has_open
+      -- Accounts that could take one as well look at another one each, so that they do not all go for the same.
+      cross join lateral (
+        select count(*) as rank from campaign_accounts q join account_hosts qh on qh.account_id = q.account_id
+        left join account_days qd on qd.account_id = q.account_id and qd.day = t.day
+        where q.campaign_id = c.campaign_id and q.pool and q.account_id = any(${account_ids}::text[])
+          and q.account_id < g.account_id and coalesce(qd.used, 0) = coalesce(d.used, 0)
+          and (qh.flood_until is null or qh.flood_until <= t.now)
+          and (qh.next_campaign_at is null or qh.next_campaign_at <= t.now)) others
+      cross join lateral (
+        select r.id from campaign_recipients r
+        where r.campaign_id = c.campaign_id and r.account_id is null and r.status = 'queued'
+          and r.id <> all(${avoid}::uuid[])
+        order by r.next_action_at, r.position offset others.rank limit 1) r
+      where c.account_id = g.account_id and c.pool and k.status in ('queued', 'sending') and not exists (
+        select from campaign_accounts q join accounts b on b.id = q.account_id
+        join account_hosts bh on bh.account_id = b.id
+        left join account_days bd on bd.account_id = b.id and bd.day = t.day
+        where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
+          and bh.observed_at is not null and (bh.flood_until is null or bh.flood_until <= t.now)
+          and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
+    join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
+    ${personTables}
+    where not exists (
+      select from operations q where q.account_id = g.account_id and q.state = 'queued') -- guard: single sends go first
+    order by g.account_id, (r.status = 'waiting') desc, r.next_action_at, k.id, r.position`)
+}
+
+/** Of the heads of each account, the first that something can be done about now. */
+export function chooseDue(app: App, heads: readonly FactsRow[]): Due[] {
+  const taken = new Set<string>()
+  const chosen: Due[] = []
+  for (const own of Map.groupBy(heads, ({ account_id }) => account_id).values()) {
+    for (const row of own) {
+      if (taken.has(row.recipient_id)) continue
+      const decided = decide(app, row)
+      if (decided.do === 'wait' || decided.do === 'nothing') continue
+      taken.add(row.recipient_id)
+      chosen.push({ row, plan: decided })
+      break
+    }
+  }
+  return chosen
+}
+
+export type Decision =
+  | Plan
+  | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: string }
+
+/** Whoever asked to stop is not written to, whatever the plan says. */
+export function decide(app: App, row: FactsRow): Decision {
+  const planned = plan(factsOf(app, row))
+  const acts = planned.do === 'send' || planned.do === 'look_up'
+  if (acts && row.suppressed) return { do: 'end', status: 'suppressed', reason: 'suppressed' }
+  return planned
+}

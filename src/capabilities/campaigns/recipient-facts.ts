@@ -1,0 +1,122 @@
+/** Everything that decides about one recipient, as one row: read when picking, and again under locks at the boundary. */
+import { isLive } from '../../access/ledger/liveness.ts'
+import type { App } from '../../app.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+import { parseWindow } from '../../lib/sending-window.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import type { CampaignStatus, Facts, PlannedCampaign, PlannedRecipient, Step } from './plan.ts'
+
+export interface FactsRow {
+  readonly recipient_id: string
+  readonly campaign_id: string
+  readonly workspace_id: string
+  readonly user_id: string
+  /** The account that would write. */
+  readonly account_id: string
+  readonly kind: PlannedCampaign['kind']
+  readonly campaign_status: CampaignStatus
+  readonly message_text: string
+  readonly branching_enabled: boolean
+  readonly daily_quota_per_account: number | null
+  readonly max_followups: number
+  readonly scheduled_at: Date | null
+  readonly steps: readonly Step[]
+  readonly allowed: boolean
+  readonly status: PlannedRecipient['status']
+  readonly step: number
+  readonly version: number
+  readonly chat_id: ChatNumber | null
+  readonly contact: string
+  readonly name: string | null
+  readonly username: string | null
+  readonly last_sent_at: Date | null
+  readonly next_action_at: Date | null
+  readonly read: boolean
+  readonly unknown_since: Date | null
+  readonly cold: boolean
+  readonly suppressed: boolean
+  readonly ready: boolean
+  readonly flood_until: Date | null
+  readonly next_campaign_at: Date | null
+  readonly cold_per_day: number | null
+  readonly used: number
+  readonly used_cold: number
+  readonly lookups: number
+  readonly timezone: string
+  readonly sending_window: string | null
+  readonly now: Date
+}
+
+/** Needs `r` (recipient), `k` (campaign), `g.account_id` (who would write), and the rows that `factTables` joins. */
+export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k.workspace_id, k.user_id, g.account_id, k.kind,
+  k.status as campaign_status, k.message_text, k.branching_enabled, k.daily_quota_per_account, k.max_followups,
+  k.scheduled_at, (
+    select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
+      order by s.position), '[]') from campaign_steps s where s.campaign_id = k.id) as steps,
+  r.status, r.step, r.version, r.chat_id::text, r.contact, r.name, r.username, r.last_sent_at, r.next_action_at,
+  coalesce(chat.read_by_them_id >= r.last_message_id, false) as read, r.unknown_since,
+  r.step = 0 and not exists (
+    select from messages m where m.account_id = g.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold,
+  exists (
+    select from suppressions s where s.workspace_id = r.workspace_id and (s.kind, s.value) in (
+      ('platform_id', r.chat_id::text), ('username', lower(r.username)), ('username', lower(person.username)),
+      ('phone', regexp_replace(person.phone, '\\D', '', 'g')),
+      (split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) as suppressed, -- guard: suppression at the boundary
+  exists (select from settings where name = 'dispatch' and value = 'true'::jsonb)
+    and not exists (select from users u where u.id = k.user_id and u.disabled_at is not null)
+    and not exists (
+      select from unnest(case k.kind when 'broadcast' then '{broadcast}' when 'contacts' then '{campaigns,extended}'
+          else '{campaigns}' end::text[]
+        || case when k.branching_enabled then '{branching,read_receipts}' else '{}' end::text[]) as needed (name)
+      where not exists (select from gates where gates.name = needed.name and enabled))
+    and (k.kind = 'broadcast' or (
+      exists (select from allowlists l where l.list = 'campaign_user' and l.id = k.user_id)
+      and exists (select from allowlists l where l.list = 'campaign_workspace' and l.id = k.workspace_id))) as allowed,
+  account.status = 'READY' and ${isLive} as ready, h.flood_until, h.next_campaign_at, account.cold_per_day,
+  coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups,
+  w.timezone, w.sending_window, t.now`
+
+export const factTables: Sql = sql`
+  join account_hosts h on h.account_id = g.account_id
+  join accounts account on account.id = g.account_id
+  join workspaces w on w.id = h.workspace_id
+  cross join lateral (select domain_now() as now, (domain_now() at time zone w.timezone)::date as day) t
+  left join account_days d on d.account_id = g.account_id and d.day = t.day`
+
+export const personTables: Sql = sql`
+  left join chats chat on chat.account_id = g.account_id and chat.chat_id = r.chat_id
+  left join contacts person on person.account_id = g.account_id and person.provider_id = r.chat_id`
+
+/** The facts as the planner wants them. */
+export function factsOf({ config }: App, row: FactsRow): Facts {
+  return {
+    campaign: campaignOf(row),
+    recipient: { ...row, id: row.recipient_id },
+    account: { ...row, lookups_per_day: config.start_chat_day },
+    hours: { timezone: row.timezone, window: windowOf(row.sending_window) },
+    now: row.now,
+  }
+}
+
+export function campaignOf(
+  row: Omit<PlannedCampaign, 'status'> & Pick<FactsRow, 'campaign_status'>,
+): PlannedCampaign {
+  const { kind, message_text, branching_enabled, daily_quota_per_account, max_followups, scheduled_at } = row
+  const { steps, allowed, campaign_status: status } = row
+  return {
+    ...{
+      kind,
+      status,
+      message_text,
+      branching_enabled,
+      daily_quota_per_account,
+      max_followups,
+      scheduled_at,
+    },
+    ...{ steps, allowed },
+  }
+}
+
+function windowOf(text: string | null) {
+  return text === null ? null : (parseWindow(text) ?? null)
+}

@@ -1,0 +1,206 @@
+/** Whom a campaign can write to, and whom not and why: looked up in our own database only. */
+import { type Db, sql } from '../../db/sql.ts'
+import { ApiError, type ErrorCode } from '../../lib/errors.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import { phoneDigits } from '../../platform/identifier.ts'
+import { listSuppressed } from '../suppressions/suppressions.ts'
+import { type CampaignRequest, listed, type Wanted } from './campaign-request.ts'
+import { findFault } from './personalize.ts'
+
+/** Somebody who can be written to, as far as is known here. */
+export interface Found extends Wanted {
+  readonly username: string | null
+}
+
+/** Why somebody cannot be written to, in the order in which creation tells of it. */
+const reasons = {
+  foreign: ['account_unavailable', 'Not eligible accounts of this workspace'],
+  not_ready: ['account_not_ready', 'Accounts that are not READY'],
+  no_chat: ['chat_not_found', 'Chats that are not available in their accounts'],
+  no_person: ['invalid_request', 'Chats that are not with a person who can be written to'],
+  suppressed: ['suppressed_recipient', 'Recipients who are on the suppression list'],
+  nameless: ['unresolved_personalization', 'Recipients without a value for a name that the message uses'],
+  too_long: ['invalid_request', 'Recipients for whom the text is longer than 4096 characters'],
+} as const satisfies Record<string, readonly [ErrorCode, string]>
+
+type Reason = keyof typeof reasons
+
+export interface Excluded {
+  readonly wanted: Wanted
+  readonly reason: Reason
+}
+
+export interface Recipients {
+  readonly found: readonly Found[]
+  readonly excluded: readonly Excluded[]
+}
+
+/** For a list of those who are left out. */
+export function sentenceOf({ reason }: Excluded): string {
+  return `${reasons[reason][1]}.`
+}
+
+export function codeOf({ reason }: Excluded): ErrorCode {
+  return reasons[reason][0]
+}
+
+/** Creation refuses them all together: the first reason there is, with the first ten it concerns. */
+export function requireAll({ found, excluded }: Recipients): readonly Found[] {
+  for (const [reason, [code, what]] of Object.entries(reasons)) {
+    const concerned = excluded.filter((one) => one.reason === reason).map(({ wanted }) => wanted)
+    if (concerned.length === 0) continue
+    const names = concerned.map((one) => nameOf(one, code))
+    throw new ApiError(code, { detail: `${what}: ${listed([...new Set(names)])}.` })
+  }
+  return found
+}
+
+function nameOf({ account_id, chat_id, identifier }: Wanted, code: ErrorCode): string {
+  if (account_id !== null && code.startsWith('account_')) return account_id
+  return identifier ?? `platform:chat:${chat_id}`
+}
+
+interface AccountRow {
+  readonly id: string
+  readonly ready: boolean
+  readonly platform_user_id: string | null
+}
+
+/** Accounts and chats first, then the suppression list, then the texts. */
+export async function findRecipients(
+  db: Db,
+  workspace_id: string,
+  request: CampaignRequest,
+): Promise<Recipients> {
+  const accounts = await readAccounts(db, workspace_id, request)
+  requirePool(accounts, request.pool)
+  const chats = await readChats(db, workspace_id, request)
+  const looked = request.wanted.map((wanted) => look(wanted, accounts, chats, request.pool))
+  const found = looked.flatMap((one) => ('reason' in one ? [] : [one]))
+  const excluded = looked.filter((one) => 'reason' in one)
+  const barred = await findBarred(db, workspace_id, found)
+  for (const one of found) {
+    const reason = barred.has(one) ? 'suppressed' : findTextFault(one, request)
+    if (reason) excluded.push({ wanted: one, reason })
+  }
+  const left = new Set(excluded.map(({ wanted }) => wanted))
+  return { found: found.filter((one) => !left.has(one)), excluded }
+}
+
+async function readAccounts(
+  db: Db,
+  workspace_id: string,
+  { wanted, pool }: CampaignRequest,
+): Promise<ReadonlyMap<string, AccountRow>> {
+  const ids = [...new Set([...pool, ...wanted.flatMap(({ account_id }) => account_id ?? [])])]
+  const rows = await db.rows<AccountRow>(sql`
+    select id, status = 'READY' as ready, platform_user_id::text from accounts
+    where workspace_id = ${workspace_id} and id = any(${ids})`)
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** Whose contacts are shared out must be there for all of them. */
+function requirePool(accounts: ReadonlyMap<string, AccountRow>, pool: readonly string[]): void {
+  const none = pool.filter((id) => !accounts.has(id))
+  const idle = pool.filter((id) => accounts.get(id)?.ready === false)
+  for (const [ids, [code, what]] of [
+    [none, reasons.foreign],
+    [idle, reasons.not_ready],
+  ] as const) {
+    if (ids.length > 0) throw new ApiError(code, { detail: `${what}: ${listed(ids)}.` })
+  }
+}
+
+interface ChatRow {
+  readonly account_id: string
+  readonly chat_id: ChatNumber
+  readonly kind: string
+  readonly name: string
+  readonly username: string | null
+  /** What the other side is, where the platform said so. */
+  readonly other: string | null
+  readonly phone: string | null
+}
+
+/** Every chat that is asked for, in every account that may write to it. */
+async function readChats(
+  db: Db,
+  workspace_id: string,
+  { wanted, pool }: CampaignRequest,
+): Promise<ReadonlyMap<string, ChatRow>> {
+  const pairs = wanted.flatMap(({ account_id, chat_id }) =>
+    chat_id === null
+      ? []
+      : (account_id === null ? pool : [account_id]).map((id) => ({ account_id: id, chat_id })),
+  )
+  if (pairs.length === 0) return new Map()
+  const rows = await db.rows<ChatRow>(sql`
+    select c.account_id, c.chat_id::text, c.kind, c.name, c.username, coalesce(k.phone, p.one ->> 'phone') as phone,
+      p.one ->> 'kind' as other
+    from unnest(${pairs.map(({ account_id }) => account_id)}::text[],
+      ${pairs.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)
+    join chats c on c.account_id = g.account_id and c.chat_id = g.chat_id and c.workspace_id = ${workspace_id}
+    left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id
+    left join lateral (
+      select one from jsonb_array_elements(c.participants) as one where one ->> 'id' = c.chat_id::text limit 1) p on true`)
+  return new Map(rows.map((row) => [`${row.account_id}:${row.chat_id}`, row]))
+}
+
+type Looked = Excluded | (Found & { readonly phone: string | null })
+
+function look(
+  wanted: Wanted,
+  accounts: ReadonlyMap<string, AccountRow>,
+  chats: ReadonlyMap<string, ChatRow>,
+  pool: readonly string[],
+): Looked {
+  const { account_id, chat_id } = wanted
+  if (account_id !== null && !accounts.has(account_id)) return { wanted, reason: 'foreign' }
+  if (account_id !== null && !accounts.get(account_id)?.ready) return { wanted, reason: 'not_ready' }
+  if (chat_id === null) return { ...wanted, username: null, phone: null }
+  const chat = (account_id === null ? pool : [account_id])
+    .map((id) => chats.get(`${id}:${chat_id}`))
+    .find((one) => one !== undefined)
+  if (!chat) return { wanted, reason: 'no_chat' }
+  const self = accounts.get(chat.account_id)?.platform_user_id === chat_id
+  if (chat.kind !== 'private' || (chat.other ?? 'person') !== 'person' || self) {
+    return { wanted, reason: 'no_person' }
+  }
+  const name = wanted.name ?? (chat.name.trim() === '' ? null : chat.name)
+  return { ...wanted, account_id: chat.account_id, name, username: chat.username, phone: chat.phone }
+}
+
+/** By everything that is known of a person: the chat's number, the username, the phone number, the identifier itself. */
+async function findBarred(
+  db: Db,
+  workspace_id: string,
+  found: readonly (Found & { readonly phone: string | null })[],
+): Promise<ReadonlySet<Found>> {
+  const entries = found.map((one) => {
+    const known = [
+      ...(one.identifier === null ? [] : [one.contact]),
+      ...(one.chat_id === null ? [] : [`platform_id:${one.chat_id}`]),
+      ...(one.username === null ? [] : [`username:${one.username.toLowerCase()}`]),
+      ...[phoneDigits(one.phone ?? '')].flatMap((digits) =>
+        digits === undefined ? [] : [`phone:${digits}`],
+      ),
+    ]
+    return { one, known }
+  })
+  const all = [...new Set(entries.flatMap(({ known }) => known))].map((text) => {
+    const at = text.indexOf(':')
+    return { kind: text.slice(0, at) as 'platform_id' | 'username' | 'phone', value: text.slice(at + 1) }
+  })
+  const barred = await listSuppressed(db, workspace_id, all)
+  return new Set(entries.filter(({ known }) => known.some((text) => barred.has(text))).map(({ one }) => one))
+}
+
+/** A contact that has not been looked up may still turn out to have a name. */
+function findTextFault(one: Found, { templates, kind }: CampaignRequest): Reason | undefined {
+  if (kind === 'contacts' && one.name === null && one.chat_id === null) return undefined
+  for (const template of templates) {
+    const fault = findFault(template, one)
+    if (fault) return fault === 'text_too_long' ? 'too_long' : 'nameless'
+  }
+  return undefined
+}

@@ -1,0 +1,151 @@
+/** What recipients do: they answer, which ends their sequence, and they read, which may change its track. */
+import type { App } from '../../app.ts'
+import type { AccountKey } from '../../contract.ts'
+import { sql, type Tx } from '../../db/sql.ts'
+import type { NewEvent } from '../../events/emit.ts'
+import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
+import type { Message } from '../../platform/port.ts'
+import { isOptOut } from '../suppressions/suppressions.ts'
+import { countOutcomes, countReply } from './counts.ts'
+import { dueAt, type PlannedCampaign, type Step } from './plan.ts'
+
+/** How long after a campaign's last message an answer still counts as one to it. */
+const replyDays = 30
+
+interface Reply extends AccountKey {
+  readonly campaign_id: string
+  readonly recipient_id: string
+  readonly chat_id: string
+  readonly message_id: string
+  readonly replied_at: Date
+  /** The message that was answered. */
+  readonly step: number
+  readonly variant: number | null
+}
+
+export function repliedEvent(reply: Reply): NewEvent {
+  const { campaign_id, recipient_id, account_id, message_id, step, variant } = reply
+  const chat_id = chatIdOf(reply.chat_id as ChatNumber)
+  const data = { campaign_id, recipient_id, account_id, chat_id, message_id, step, variant: variant ?? 0 }
+  return { type: 'campaign.replied', occurred_at: reply.replied_at.toISOString(), data }
+}
+
+/** A live message of the other side of a private chat. */
+interface Heard {
+  readonly chat_id: ChatNumber
+  readonly message: Message
+}
+
+/**
+ * The first answer ends what waits for that person, in the transaction that stores it; of campaigns that have had their
+ * say only the last to write is answered. Heard while a message is in flight or unknown, it is noted, and decides once that
+ * message is proven. Broadcasts are not answered. Answers the events.
+ */
+export async function noteReplies(
+  app: App,
+  tx: Tx,
+  account: AccountKey,
+  heard: readonly Heard[],
+): Promise<NewEvent[]> {
+  const first = new Map<string, Heard>()
+  for (const one of heard) {
+    const known = first.get(one.chat_id)
+    if (!known || BigInt(one.message.id) < BigInt(known.message.id)) first.set(one.chat_id, one)
+  }
+  if (first.size === 0) return []
+  const messages = [...first.values()]
+  const { account_id } = account
+  const chats = messages.map(({ chat_id }) => chat_id)
+  await tx.run(sql`
+    select 1 from campaign_recipients where account_id = ${account_id} and chat_id = any(${chats}::bigint[])
+    order by id for update`)
+  const replies = await tx.rows<Reply & { status: string }>(sql`
+    with heard as materialized (
+      select * from unnest(${chats}::bigint[], ${messages.map(({ message }) => message.id)}::bigint[],
+        ${messages.map(({ message }) => message.timestamp)}::timestamptz[],
+        ${messages.map(({ message }) => isOptOut(app.config.opt_out_words, message.text))}::boolean[])
+        as h (chat_id, message_id, at, opted_out)),
+    answered as materialized (
+      select r.id, r.status, r.step, h.*, sent.step_no, sent.variant, sent.branch,
+        row_number() over (partition by h.chat_id, r.status order by r.last_sent_at desc nulls last, r.id) as latest
+      from heard h join campaign_recipients r on r.account_id = ${account_id} and r.chat_id = h.chat_id
+      join campaigns k on k.id = r.campaign_id and k.kind <> 'broadcast'
+      left join lateral (
+        select o.step_no, (o.payload ->> 'variant')::int as variant, o.payload ->> 'branch' as branch from operations o
+        where o.recipient_id = r.id and o.state = 'completed' and (o.reply_body ->> 'message_id')::bigint < h.message_id
+        order by o.step_no desc limit 1) sent on true
+      where (r.status in ('waiting', 'completed') and sent.step_no is not null
+          and h.at <= r.last_sent_at + make_interval(days => ${replyDays}))
+        -- Whether it is an answer is known once ours is: until then the last one that was heard is kept.
+        or (r.status in ('submitting', 'ambiguous') and r.reply_step is null))
+    update campaign_recipients r set replied_at = a.at, reply_message_id = a.message_id, opted_out = a.opted_out,
+      reply_step = a.step_no, reply_variant = a.variant, reply_branch = a.branch,
+      status = case when r.status in ('waiting', 'completed') then 'replied' else r.status end,
+      next_action_at = case when r.status = 'waiting' then null else r.next_action_at end,
+      ended_at = case when r.status in ('waiting', 'completed') then domain_now() else r.ended_at end
+    from answered a where r.id = a.id and (a.status <> 'completed' or a.latest = 1)
+    returning r.id as recipient_id, r.campaign_id, r.workspace_id, r.account_id, r.chat_id::text,
+      r.reply_message_id::text as message_id, r.replied_at, coalesce(r.reply_step, 0) as step, r.reply_variant as variant,
+      r.status`)
+  const decided = replies.filter(({ status }) => status === 'replied')
+  countOutcomes(
+    tx,
+    decided.map((reply) => countReply({ ...reply, at: reply.replied_at })),
+  )
+  return decided.map(repliedEvent)
+}
+
+interface ReadMark {
+  readonly chat_id: ChatNumber
+  readonly up_to_message_id: string
+  readonly at: string
+}
+
+interface Waiting {
+  readonly id: string
+  readonly step: number
+  readonly last_sent_at: Date
+  readonly max_followups: number
+  readonly steps: readonly Step[]
+}
+
+/** Our messages were read. Where the track depends on it, the next message is planned anew. */
+export async function noteReads(
+  tx: Tx,
+  { account_id }: AccountKey,
+  marks: readonly ReadMark[],
+): Promise<void> {
+  if (marks.length === 0) return
+  const rows = await tx.rows<Waiting & { branches: boolean }>(sql`
+    with marks as materialized (
+      select chat_id, max(id) as id, max(at) as at from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
+        ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
+        ${marks.map(({ at }) => at)}::timestamptz[]) as m (chat_id, id, at) group by 1),
+    locked as materialized (
+      select r.id, m.at from marks m join campaign_recipients r on r.account_id = ${account_id} and r.chat_id = m.chat_id
+      where r.last_message_id <= m.id and r.step > 0 and r.reads[r.step] is null order by r.id for update of r)
+    update campaign_recipients r set reads =
+      array(select coalesce(r.reads[n], l.at) from generate_series(1, r.step) as n)
+    from locked l, campaigns k where r.id = l.id and k.id = r.campaign_id
+    returning r.id, r.step, r.last_sent_at, k.max_followups, k.branching_enabled and r.status = 'waiting' as branches, (
+      select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
+        order by s.position), '[]') from campaign_steps s where s.campaign_id = k.id) as steps`)
+  for (const row of rows.filter(({ branches }) => branches)) {
+    await tx.run(sql`
+      update campaign_recipients set next_action_at = ${dueWhenRead(row)?.toISOString()}::timestamptz
+      where id = ${row.id} and status = 'waiting'`)
+  }
+}
+
+/** It is `waiting`, so there is a step to come on one of the tracks. */
+function dueWhenRead({ id, step, last_sent_at, max_followups, steps }: Waiting): Date {
+  const campaign: PlannedCampaign = {
+    ...{ kind: 'scoped', status: 'sending', message_text: '', branching_enabled: true, max_followups, steps },
+    ...{ daily_quota_per_account: null, scheduled_at: null, allowed: true },
+  }
+  const due = dueAt(campaign, {
+    ...{ id, status: 'waiting', step, chat_id: null, name: null, username: null, last_sent_at, read: true },
+    ...{ next_action_at: null, unknown_since: null, cold: false },
+  })
+  return due ?? last_sent_at
+}

@@ -1,0 +1,165 @@
+/** The verbs of campaigns: what an operator sees of them, and how one is stopped. */
+import type { Command } from 'commander'
+import {
+  controlAnyCampaign,
+  createFromFile,
+  type FromFileReport,
+  foretellCampaign,
+  listAllCampaigns,
+  showCampaign,
+  verifyAnyCampaign,
+} from '../capabilities/campaigns/campaigns.ts'
+import { Refusal } from '../lib/errors.ts'
+import { readText } from './crm.ts'
+import { workspaceHelp } from './help.ts'
+import { Plain } from './output.ts'
+import { withProgress } from './progress.ts'
+import { noun, verb, whole } from './verbs.ts'
+
+export function addCampaignVerbs(program: Command): void {
+  const campaign = noun(program, 'campaign', 'messages to many: list, show, create, stop')
+  addReads(campaign)
+  addControls(campaign)
+  addCreate(campaign)
+  addVerify(noun(program, 'verify', 'whether the books agree'))
+}
+
+function addReads(campaign: Command): void {
+  verb<{ workspace?: string }>(campaign, 'list', 'the newest campaigns', (app, _, { workspace }) =>
+    listAllCampaigns(app.db, workspace),
+  ).option('--workspace <id>', workspaceHelp)
+  verb(campaign, 'show <id>', 'one campaign, with its first 100 recipients', async (app, _, __, id = '') => {
+    const shown = await showCampaign(app, id)
+    return new Plain(readableCampaign(shown), () => shown)
+  })
+  verb(
+    campaign,
+    'forecast <id>',
+    'when its messages go out, as things stand',
+    async (app, _, __, id = '') => {
+      const foretold = await withProgress('Playing the campaign through', foretellCampaign(app, id))
+      return new Plain(readableForecast(foretold), () => foretold)
+    },
+  )
+}
+
+function addControls(campaign: Command): void {
+  const controls = {
+    pause: 'hold what has not gone out; only campaigns with steps',
+    resume: 'let a paused campaign go on',
+    cancel: 'stop it for good',
+  } as const
+  for (const control of ['pause', 'resume', 'cancel'] as const) {
+    verb(campaign, `${control} <id>`, controls[control], (app, actor, _, id = '') =>
+      controlAnyCampaign(app, actor, { id, control }),
+    )
+  }
+}
+
+interface CreateOptions {
+  readonly workspace: string
+  readonly user: string
+  readonly account: string[]
+  readonly text: string
+  readonly contacts: string
+  readonly name?: string
+  readonly dailyQuota?: number
+}
+
+function addCreate(campaign: Command): void {
+  verb<CreateOptions>(
+    campaign,
+    'create',
+    'queue a message to the contacts of a CSV file; says which rows were skipped and why',
+    async (app, actor, options) => {
+      const { workspace, user, account, text, contacts, name, dailyQuota } = options
+      const wanted = {
+        workspace_id: workspace,
+        user_id: user,
+        accounts: account,
+        message_text: text,
+        name,
+        daily_quota_per_account: dailyQuota,
+        text: readText(contacts),
+      }
+      const report = await withProgress('Creating the campaign', createFromFile(app, actor, wanted))
+      return new Plain(readableReport(report), () => ({ ...report }))
+    },
+  )
+    .requiredOption('--workspace <id>', workspaceHelp)
+    .requiredOption('--user <id>', 'id of the user (a UUID) whose campaign it is; allowlists go by that user')
+    .requiredOption('--account <ids...>', 'the accounts that share the contacts')
+    .requiredOption('--text <text>', 'the message; may have {{name}} or {{name|there}}')
+    .requiredOption('--contacts <file>', 'a CSV file with the columns identifier and name')
+    .option('--name <name>', 'what people call it')
+    .option('--daily-quota <n>', 'campaign messages a day from one account', whole)
+}
+
+function addVerify(verify: Command): void {
+  verb(
+    verify,
+    'campaign <id>',
+    'counts, messages and quota against the ledger',
+    async (app, _, __, id = '') => {
+      const { ok, checks } = await verifyAnyCampaign(app.db, id)
+      const wrong = checks.filter((check) => !check.ok)
+      if (!ok) throw new Refusal(wrong.map(({ name, detail }) => `${name}: ${detail}`).join('\n'))
+      return new Plain([checks.map(({ name, detail }) => `${name.padEnd(25)}${detail}\n`).join('')], () => ({
+        ok,
+        checks,
+      }))
+    },
+  )
+}
+
+/** For people: a line for each row that was skipped. */
+function* readableReport({ campaign_id, recipients, warnings, skipped }: FromFileReport): Generator<string> {
+  yield `campaign_id  ${campaign_id}\nrecipients   ${recipients}\n`
+  if (warnings.length > 0) yield `warnings     ${warnings.join(', ')}\n`
+  yield `skipped      ${skipped.length}\n`
+  for (const { line, reason } of skipped) yield `  line ${line}: ${reason}\n`
+}
+
+interface ShownRecipient {
+  readonly name: string | null
+  readonly identifier: string | null
+  readonly chat_id: string | null
+  readonly status: string
+  readonly reason: string | null
+  readonly step: number
+  readonly next_action_at: Date | null
+  readonly blocked_by: string | null
+}
+
+function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
+  const { recipients, reporting: _, totals, message_text: __, ...facts } = shown
+  for (const [name, value] of Object.entries(facts)) yield `${name.padEnd(25)}${plain(value)}\n`
+  const counted = Object.entries(totals as Record<string, number>).filter(([, count]) => count > 0)
+  yield `${'recipients'.padEnd(25)}${counted.map(([status, count]) => `${count} ${status}`).join(', ')}\n`
+  for (const one of recipients as ShownRecipient[]) {
+    const who = one.name ?? one.identifier ?? one.chat_id
+    const why = one.blocked_by ?? one.reason
+    const when = one.next_action_at === null ? '' : `, next ${one.next_action_at.toISOString()}`
+    yield `  ${plain(who)}: ${one.status}, ${one.step} sent${why === null ? '' : `, ${why}`}${when}\n`
+  }
+}
+
+function* readableForecast(foretold: Record<string, unknown>): Generator<string> {
+  const { load, end } = foretold as {
+    load: { account_id: string; day: string; messages: number; total: number }[]
+    end: Date | null
+  }
+  for (const { account_id, day, messages, total } of load) {
+    yield `${day}  ${account_id}  ${messages} of this campaign, ${total} in all\n`
+  }
+  yield end === null
+    ? 'Nothing goes out as things stand.\n'
+    : `The last message goes out at ${end.toISOString()}.\n`
+}
+
+/** A name from outside must not move the cursor of the terminal. */
+function plain(value: unknown): string {
+  return value === null || value === undefined || value === ''
+    ? '–'
+    : String(value).replaceAll(/\p{Cc}/gu, '�')
+}

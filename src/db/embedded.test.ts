@@ -1,0 +1,113 @@
+/** What the bundled PostgreSQL lets anybody reach: a socket of our own, no network, no TLS, no superuser. */
+import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Embedded, openEmbedded } from './embedded.ts'
+import { migrate } from './migrate.ts'
+import { openDatabase } from './pool.ts'
+
+let data_dir: string
+let embedded: Embedded
+let client: pg.Client
+beforeAll(async () => {
+  data_dir = await mkdtemp(join(tmpdir(), 'parley-embedded-'))
+  await chmod(data_dir, 0o755)
+  embedded = await openEmbedded({ data_dir, claim: 'service' })
+  client = new pg.Client(embedded.connection)
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await embedded.close()
+  await rm(data_dir, { recursive: true, force: true })
+})
+
+async function shows(name: string): Promise<string> {
+  const { rows } = await client.query('select current_setting($1) as value', [name])
+  return rows[0].value
+}
+
+test('it listens on a socket and on no address, without TLS', async () => {
+  expect(await shows('listen_addresses')).toBe('')
+  expect(await shows('ssl')).toBe('off')
+  expect(await shows('unix_socket_permissions')).toBe('0700')
+})
+
+test('nothing that is stored needs its libraries for encryption, collation or XML', async () => {
+  const db = openDatabase(embedded.connection, { pool_size: 2 })
+  await migrate(db)
+  await db.close()
+  const { rows: extensions } = await client.query('select extname from pg_extension order by 1')
+  expect(extensions).toEqual([{ extname: 'btree_gin' }, { extname: 'plpgsql' }])
+  const { rows: databases } = await client.query('select distinct datlocprovider from pg_database')
+  expect(databases).toEqual([{ datlocprovider: 'b' }])
+  const { rows: columns } = await client.query(`
+    select a.attrelid::regclass, a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
+      left join pg_collation l on l.oid = a.attcollation
+    where c.relnamespace = 'public'::regnamespace and (a.atttypid = 'xml'::regtype or l.collprovider = 'i')`)
+  expect(columns).toEqual([])
+})
+
+describe.runIf(process.platform === 'linux')('its processes', () => {
+  test('have no port open, in the eyes of the system', async () => {
+    const [pid = ''] = (await readFile(join(data_dir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')
+    const sockets = await socketsOf(pid)
+    expect(sockets.size).toBeGreaterThan(0)
+    expect(await boundSockets(sockets, 'unix')).toBeGreaterThan(0)
+    for (const kind of ['tcp', 'tcp6', 'udp', 'udp6'])
+      expect([kind, await boundSockets(sockets, kind)]).toEqual([kind, 0])
+  })
+
+  /** The numbers of the sockets that a process has. */
+  async function socketsOf(pid: string): Promise<Set<string>> {
+    const directory = `/proc/${pid}/fd`
+    const targets = await Promise.all(
+      (await readdir(directory)).map((fd) => readlink(join(directory, fd)).catch(() => '')),
+    )
+    return new Set(targets.flatMap((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []))
+  }
+
+  async function boundSockets(sockets: ReadonlySet<string>, kind: string): Promise<number> {
+    const table = await readFile(`/proc/net/${kind}`, 'utf8').catch(() => '')
+    const column = kind === 'unix' ? 6 : 9
+    const numbers = table.split('\n').map((line) => line.trim().split(/\s+/)[column] ?? '')
+    return numbers.filter((number) => sockets.has(number)).length
+  }
+})
+
+describe('the role of a new directory', () => {
+  test('may do nothing but own its database', async () => {
+    const { rows } = await client.query(`
+      select rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
+        (select datdba = r.oid from pg_database where datname = current_database()) as owner
+      from pg_roles r where rolname = current_user`)
+    expect(rows).toEqual([
+      {
+        rolsuper: false,
+        rolcreaterole: false,
+        rolcreatedb: false,
+        rolreplication: false,
+        rolbypassrls: false,
+        owner: true,
+      },
+    ])
+  })
+
+  test.each([
+    ['read a file', `select pg_read_file('/etc/passwd')`],
+    ['write a file', `copy (select 1) to '/tmp/parley-written'`],
+    ['run a program', `copy (select 1) to program 'true'`],
+    ['change the server', `alter system set ssl = 'on'`],
+  ])('is not let to %s', async (_, statement) => {
+    await expect(client.query(statement)).rejects.toMatchObject({ code: '42501' })
+  })
+
+  test('is the only one whose password anybody has', async () => {
+    const { rows } = await client.query(`select rolname from pg_roles where rolcanlogin order by 1`)
+    expect(rows.map(({ rolname }) => rolname)).toEqual(['parley', 'postgres'])
+    const other = new pg.Client({ ...embedded.connection, user: 'postgres' })
+    await expect(other.connect()).rejects.toMatchObject({ code: '28P01' })
+  })
+})

@@ -1,0 +1,72 @@
+/** A workspace's sending window: on which days of the week, and between which times of its own clocks. Pure. */
+import { firstInstant, localTime } from './zones.ts'
+
+/** Minutes of the local day on certain days of the week; ISO numbers, 1 is Monday. `to` is no longer inside. */
+export interface SendingWindow {
+  readonly days: readonly number[]
+  readonly from: number
+  readonly to: number
+}
+
+const names = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
+const dayMs = 86_400_000
+const minuteMs = 60_000
+
+/** `mon-fri 09:00-18:00`, `mon,wed,sat-sun 8:30-24:00`. Undefined where it is none. */
+export function parseWindow(text: string): SendingWindow | undefined {
+  const found = /^\s*([a-z,\s-]+?)\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*$/i.exec(text)
+  if (!found) return undefined
+  const [, list = '', ...times] = found
+  const [fromHour = 0, fromMinute = 0, toHour = 0, toMinute = 0] = times.map(Number)
+  const days = new Set<number>()
+  for (const part of list.toLowerCase().split(',')) {
+    const [first, last, more] = part.split('-').map((name) => names.indexOf(name.trim()))
+    if (first === undefined || first < 0 || last === -1 || more !== undefined) return undefined
+    for (let day = first; ; day = (day + 1) % 7) {
+      days.add(day + 1)
+      if (day === (last ?? first)) break
+    }
+  }
+  const [from, to] = [fromHour * 60 + fromMinute, toHour * 60 + toMinute]
+  if (fromMinute > 59 || toMinute > 59 || to > 24 * 60 || from >= to) return undefined
+  return { days: [...days].sort(), from, to }
+}
+
+/** The one way it is written and stored. */
+export function formatWindow({ days, from, to }: SendingWindow): string {
+  const runs: number[][] = []
+  for (const day of days) {
+    const run = runs.at(-1)
+    if (run?.at(-1) === day - 1) run.push(day)
+    else runs.push([day])
+  }
+  const name = (day: number | undefined) => names[(day ?? 1) - 1]
+  const list = runs.map((run) =>
+    run.length > 2 ? `${name(run[0])}-${name(run.at(-1))}` : run.map(name).join(','),
+  )
+  return `${list.join(',')} ${clock(from)}-${clock(to)}`
+}
+
+function clock(minutes: number): string {
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
+}
+
+/** The earliest moment from `at` on that is inside; `at` itself where it is. */
+export function windowOpens(window: SendingWindow, timezone: string, at: Date): Date {
+  if (isInside(window, timezone, at)) return at
+  const today = localTime(at, timezone)
+  today.setUTCHours(0, 0, 0, 0)
+  // A clock change can skip a whole window, so the same day of the week comes up a second time.
+  for (let days = 0; days <= 14; days++) {
+    const opens = firstInstant(new Date(today.getTime() + days * dayMs + window.from * minuteMs), timezone)
+    if (opens > at && isInside(window, timezone, opens)) return opens
+  }
+  throw new Error(`The sending window ${formatWindow(window)} never opens in ${timezone}.`)
+}
+
+function isInside({ days, from, to }: SendingWindow, timezone: string, at: Date): boolean {
+  const local = localTime(at, timezone)
+  const minutes = (local.getTime() % dayMs) / minuteMs
+  return days.includes(local.getUTCDay() || 7) && minutes >= from && minutes < to
+}

@@ -1,0 +1,100 @@
+/** Sends what campaigns have due, for the accounts of this process: one message of each account at a time. */
+import type { App } from '../app.ts'
+import { chooseDue, type Due, listHeads, messagesDue } from '../capabilities/campaigns/campaigns.ts'
+import type { Loop } from '../loop.ts'
+import type { Driven } from './attempt.ts'
+import type { Driving } from './ledger.ts'
+import { attemptMessage, type MessageWays } from './message-attempt.ts'
+import { within } from './within.ts'
+
+const restMs = 1_000
+/** A process that stops waits this long for what it has submitted. */
+const drainMsMax = 10_000
+/** A recipient that failed for a reason of ours is left alone for so long, and hides nobody meanwhile. */
+const avoidMs = 30_000
+
+export class Dispatch {
+  readonly loop: Loop = {
+    name: 'dispatch',
+    restMs,
+    wakeOn: messagesDue,
+    step: async () => {
+      await this.#begin()
+      return false
+    },
+  }
+  readonly #app: App
+  readonly #ways: MessageWays
+  readonly #driving: Driving
+  /** The accounts with a message on its way. */
+  readonly #busy = new Map<string, Promise<void>>()
+  /** Until when recipients are left alone, by the monotonic clock. */
+  readonly #avoid = new Map<string, number>()
+  #stopping = false
+  #beginning = false
+  #again = false
+
+  constructor(app: App, ways: MessageWays, driving: Driving) {
+    this.#app = app
+    this.#ways = ways
+    this.#driving = driving
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await within(drainMsMax, Promise.all(this.#busy.values()))
+  }
+
+  /** Takes what is due now. Called by the loop and whenever an account is free again. */
+  async #begin(): Promise<void> {
+    if (this.#beginning) {
+      this.#again = true
+      return
+    }
+    this.#beginning = true
+    try {
+      do {
+        // Messages that were recorded together end in the same turn: their accounts are picked for, and cross, together.
+        await new Promise<void>((turn) => setImmediate(turn))
+        this.#again = false
+        const accounts = this.#stopping ? new Map<string, Driven>() : this.#driving.driven()
+        const free = [...accounts.keys()].filter((id) => !this.#busy.has(id))
+        if (free.length === 0) continue
+        const heads = await listHeads(this.#app.db, { account_ids: free, avoid: this.#listAvoided() })
+        for (const due of chooseDue(this.#app, heads)) {
+          const account = accounts.get(due.row.account_id)
+          if (account && !this.#stopping) this.#start(due, account)
+        }
+      } while (this.#again)
+    } finally {
+      this.#beginning = false
+    }
+  }
+
+  #listAvoided(): string[] {
+    const now = this.#app.sources.now()
+    for (const [id, until] of this.#avoid) if (until <= now) this.#avoid.delete(id)
+    return [...this.#avoid.keys()]
+  }
+
+  #start(due: Due, account: Driven): void {
+    const { account_id, recipient_id, chat_id } = due.row
+    if (this.#busy.has(account_id)) return
+    const release = this.#driving.lanes.take({ id: recipient_id, account_id, chat_id, file_id: null })
+    if (!release) return
+    const { log } = this.#app
+    const work = attemptMessage(this.#app, this.#ways, due, account)
+      .catch((err) => {
+        log.error({ err, recipient_id, account_id }, 'a message of a campaign failed')
+        return 'avoid' as const
+      })
+      .then((result) => {
+        if (result === 'avoid') this.#avoid.set(recipient_id, this.#app.sources.now() + avoidMs)
+        release()
+        this.#busy.delete(account_id)
+        void this.#begin().catch((err) => log.error({ err }, 'due messages could not be read'))
+      })
+    this.#busy.set(account_id, work)
+    account.awaits(work)
+  }
+}

@@ -1,0 +1,132 @@
+/** One message of a campaign, from the recipient that is due to what was learnt. */
+import { countLookup } from '../access/ledger/account-usage.ts'
+import { releaseNeverSent } from '../access/ledger/crossing.ts'
+import { findAttempt } from '../access/ledger/direct-crossing.ts'
+import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
+import {
+  type Due,
+  endRecipient,
+  type FactsRow,
+  waitForRecipient,
+} from '../capabilities/campaigns/campaigns.ts'
+import { withKnownPhone } from '../capabilities/contacts/contacts.ts'
+import { findSuppressed } from '../capabilities/suppressions/suppressions.ts'
+import type { Identifier, Person } from '../platform/port.ts'
+import { concludeProven, type Driven, submitCrossed, type Ways } from './attempt.ts'
+import type { MessageBoundary } from './message-boundary.ts'
+import { isTrouble, noteFloodWait } from './recording.ts'
+import { within } from './within.ts'
+
+export interface MessageWays extends Ways {
+  readonly messages: MessageBoundary
+}
+
+const lookUpMsMax = 15_000
+/** For a better moment: asked again at once it would be picked again and again. */
+const uncrossedMs = 50
+
+/** `avoid`: it failed for a reason of ours, and would again if it were picked at once. */
+export async function attemptMessage(
+  app: App,
+  ways: MessageWays,
+  { row, plan }: Due,
+  account: Driven,
+): Promise<'done' | 'avoid'> {
+  const { held } = account
+  const found = plan.do === 'look_up' ? await lookUp(app, row, account) : null
+  if (found === 'done' || found === 'avoid') return found
+  // Before the boundary, so that a pause anywhere after it counts.
+  const startedAt = app.sources.now()
+  const crossed = await ways.messages.cross({ wanted: { row, found }, held })
+  const { token, status } = crossed
+  if (status === 'lost') {
+    await takeBack(app, ways, row, token)
+    return 'done'
+  }
+  if (status === 'failed') return 'avoid'
+  if (status !== 'crossed') {
+    if (status !== 'ended') await app.sources.sleep(uncrossedMs)
+    return 'done'
+  }
+  const { operation, proof } = crossed
+  if (proof) await concludeProven(app, ways, operation, { token, proof })
+  else {
+    const prepared = await app.operations
+      .get(operation.kind)
+      ?.prepare({ db: app.db, account: held, session: account.session }, operation)
+    const submit =
+      prepared?.kind === 'accepted'
+        ? prepared.value
+        : async () => ({ kind: 'not_written', reason: 'preparation failed' }) as const
+    await submitCrossed(app, ways, operation, { token, startedAt, held, submit })
+  }
+  return 'done'
+}
+
+/** Who a contact is, within the account's limits. What fails here has cost a look-up and nothing else. */
+async function lookUp(
+  app: App,
+  row: FactsRow,
+  { held, session }: Driven,
+): Promise<Person | 'done' | 'avoid'> {
+  const { allowed } = await app.limits.take(`lookup:${held.account_id}`, {
+    limit: app.config.start_chat_minute,
+    seconds: 60,
+  })
+  if (!allowed) return 'avoid'
+  await countLookup(app.db, held)
+  const found = await within(lookUpMsMax, session.resolve(identifierOf(row)))
+  // crash point 3d: the platform was asked who a contact is, nothing is written
+  if (found?.kind === 'accepted') return checkFound(app, row, found.value)
+  if (found?.kind === 'refused') {
+    const { reason } = found
+    if (isTrouble(reason)) await noteTrouble(app, held.account_id, { status: reason, reason })
+    else await endRecipient(app, row, { status: 'failed', reason })
+    return 'done'
+  }
+  if (found?.kind === 'flood_wait') {
+    const about = { ...held, id: null }
+    await app.db.transaction((tx) => noteFloodWait(tx, about, found.retry_after_seconds))
+    return 'done'
+  }
+  return 'avoid'
+}
+
+async function checkFound(app: App, row: FactsRow, person: Person): Promise<Person | 'done'> {
+  const { account_id, workspace_id } = row
+  if (person.kind !== 'person') {
+    await endRecipient(app, row, { status: 'failed', reason: 'identity_ineligible' })
+    return 'done'
+  }
+  const known = await withKnownPhone(app.db, { account_id, workspace_id }, person)
+  if (await findSuppressed(app.db, workspace_id, known)) {
+    await endRecipient(app, row, { status: 'suppressed', reason: 'suppressed' })
+    return 'done'
+  }
+  return person
+}
+
+/** As `contact` says it in one form. */
+function identifierOf({ contact }: FactsRow): Identifier {
+  const at = contact.indexOf(':')
+  const [kind, value] = [contact.slice(0, at), contact.slice(at + 1)]
+  if (kind === 'username') return { kind, value }
+  if (kind === 'phone') return { kind, value: `+${value}` }
+  return { kind: 'id', value }
+}
+
+/** The answer to COMMIT is lost. Once nobody holds the recipient any more, it is known whether the message crossed. */
+async function takeBack(
+  app: App,
+  { recorder }: MessageWays,
+  { recipient_id, step }: FactsRow,
+  token: string,
+): Promise<void> {
+  app.log.warn({ recipient_id }, 'the boundary gave no answer for a message; nothing is sent')
+  await recorder.retryUntilStored(recipient_id, async () => {
+    await waitForRecipient(app, recipient_id)
+    const row = await app.db.transaction((tx) => findAttempt(tx, { recipient_id, step_no: step }))
+    if (row?.attempt_token === token) await releaseNeverSent(app, { id: row.id, token })
+  })
+}

@@ -1,0 +1,305 @@
+/** The boundary of campaign messages: what it requires, what it writes, and that nobody slips through beside it. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { NewCampaign } from '../../test/harness/campaigns.ts'
+import type { LedgerRows } from '../../test/harness/ledger-rows.ts'
+import { openPickedRows, type Picked, type PickedRows, type Standing } from '../../test/harness/picked.ts'
+import { until } from '../../test/harness/process.ts'
+import type { Held } from '../access/ledger/leases.ts'
+import { putBack } from '../access/ledger/put-back.ts'
+import { settle } from '../access/ledger/settle.ts'
+import type { App } from '../app.ts'
+import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
+import { identityOf } from '../capabilities/campaigns/message.ts'
+import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
+import { LostCommit } from '../db/errors.ts'
+import { sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import type { Session } from '../platform/port.ts'
+import { attemptMessage, type MessageWays } from './message-attempt.ts'
+import { MessageBoundary } from './message-boundary.ts'
+import { Recorder } from './recording.ts'
+
+let place: PickedRows
+let rows: LedgerRows
+beforeAll(async () => {
+  place = await openPickedRows()
+  rows = place.rows
+})
+afterAll(() => place.close())
+
+const picked = (given?: NewCampaign, held?: Held) => place.picked(given, held)
+const pick = (held: Held, campaign_id: string) => place.pick(held, campaign_id)
+const stateOf = (one: Picked) => place.stateOf(one)
+const operation = (one: Picked) => place.operation(one)
+const control = (id: string, how: 'pause' | 'cancel') => place.control(id, how)
+const boundary = () => place.boundary()
+
+describe('a message', () => {
+  test('crosses with its operation, its recipient and the use of its day', async () => {
+    const one = await picked()
+    expect(await one.cross()).toBe('crossed')
+    expect(await stateOf(one)).toEqual({ status: 'submitting', operations: 1, used: 1 })
+  })
+
+  const steps = [{ wait_hours: 24 }]
+  test.each<[string, (one: Picked) => Promise<unknown>, Partial<Standing>]>([
+    [
+      'of a campaign that is paused',
+      ({ campaign_id }) => control(campaign_id, 'pause'),
+      { status: 'queued' },
+    ],
+    [
+      'of one that was cancelled',
+      ({ campaign_id }) => control(campaign_id, 'cancel'),
+      { status: 'cancelled' },
+    ],
+    [
+      'to somebody who is suppressed by now',
+      ({ person_id }) =>
+        addSuppression(rows.app, 'system', {
+          workspace_id: rows.tenant.workspace_id,
+          platform_id: String(person_id),
+        }),
+      { status: 'suppressed' },
+    ],
+    [
+      'of an account whose day is used up',
+      ({ held }) =>
+        rows.db.run(sql`
+          insert into account_days (account_id, workspace_id, day, used)
+          values (${held.account_id}, ${held.workspace_id}, (domain_now() at time zone 'UTC')::date, 30)`),
+      { status: 'queued', used: 30 },
+    ],
+    [
+      'of an account that must wait',
+      ({ held }) => rows.host(held, sql`flood_until = domain_now() + interval '1 minute'`),
+      {},
+    ],
+    [
+      'of an account that keeps a gap',
+      ({ held }) => rows.host(held, sql`next_campaign_at = domain_now() + interval '1 minute'`),
+      {},
+    ],
+    ['of an account of another', ({ held }) => rows.host(held, sql`lease_epoch = lease_epoch + 1`), {}],
+    [
+      'to a recipient that has changed',
+      ({ campaign_id }) =>
+        rows.db.run(sql`update campaign_recipients set name = 'Other' where campaign_id = ${campaign_id}`),
+      {},
+    ],
+    ['while the gate is closed', () => rows.service.shut('campaigns'), {}],
+  ])('does not cross %s', async (_, change, expected) => {
+    const one = await picked({ steps })
+    await change(one)
+    expect(await one.cross()).not.toBe('crossed')
+    await rows.service.open('campaigns')
+    expect(await stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0, ...expected })
+  })
+
+  test('to somebody whose name alone is on the list ends the recipient', async () => {
+    const one = await picked({ steps })
+    const { campaign_id, held } = one
+    const username = `name_of_${one.person_id}`
+    await rows.db.run(sql`
+      update campaign_recipients set username = ${username} where campaign_id = ${campaign_id}`)
+    const cross = await pick(held, campaign_id)
+    const { workspace_id } = rows.tenant
+    await addSuppression(rows.app, 'system', { workspace_id, username })
+    // Nobody whom we know has this name, so the new entry itself has ended nothing.
+    expect(await stateOf(one)).toMatchObject({ status: 'queued' })
+    expect(await cross()).toBe('ended')
+    expect(await stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
+  test('of an account that has one in flight waits', async () => {
+    const one = await picked()
+    const other = await picked({}, one.held)
+    expect(await one.cross()).toBe('crossed')
+    await rows.host(one.held, sql`next_campaign_at = null`)
+    expect(await other.cross()).toBe('no')
+  })
+
+  test('that was released is taken up again under its id, and uses the day once', async () => {
+    const one = await picked()
+    await one.cross()
+    const first = await operation(one)
+    await rows.db.transaction((tx) =>
+      settle(tx, rows.app.operations, [
+        { id: first.id, token: first.attempt_token, ending: { to: 'released', reason: 'never_written' } },
+      ]),
+    )
+    expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
+    await rows.host(one.held, sql`next_campaign_at = null`)
+    const again = await pick(one.held, one.campaign_id)
+    expect(await again()).toBe('crossed')
+    expect(await stateOf(one)).toEqual({ status: 'submitting', operations: 1, used: 1 })
+    expect(await operation(one)).toMatchObject({ id: first.id, attempt_no: 2 })
+  })
+
+  test('that the ledger knows more of than its recipient is not sent: the recipient learns of it', async () => {
+    const one = await picked({ steps })
+    await one.cross()
+    const { id, attempt_token: token } = await operation(one)
+    await rows.db.transaction((tx) =>
+      settle(tx, rows.app.operations, [{ id, token, ending: { to: 'ambiguous', reason: 'lease' } }]),
+    )
+    // As after a restore: the recipient was made again, the operation came back from a journal.
+    await rows.db.run(sql`alter table campaign_recipients disable trigger recipients_guard`)
+    await rows.db.run(sql`
+      update campaign_recipients set status = 'queued', unknown_since = null, next_action_at = domain_now()
+      where campaign_id = ${one.campaign_id}`)
+    await rows.db.run(sql`alter table campaign_recipients enable trigger recipients_guard`)
+    await rows.host(one.held, sql`next_campaign_at = null`)
+    const again = await pick(one.held, one.campaign_id)
+    expect(await again()).toBe('ended')
+    expect(await stateOf(one)).toMatchObject({ status: 'submitting', operations: 1 })
+  })
+
+  test('is not picked while somebody waits for a single send of the account', async () => {
+    const one = await picked()
+    const id = await rows.operation(one.held)
+    const options = { account_ids: [one.held.account_id], avoid: [] }
+    expect(await listHeads(rows.db, options)).toEqual([])
+    await rows.db.run(sql`update operations set state = 'released', reason = 'withdrawn' where id = ${id}`)
+    expect(await listHeads(rows.db, options)).toHaveLength(1)
+  })
+})
+
+describe('a message whose crossing gives no answer', () => {
+  /** The database commits, and its answer does not arrive. */
+  function losing(): App {
+    const { app } = rows
+    const transaction: typeof app.db.transaction = async (work) => {
+      await app.db.transaction(work)
+      throw new LostCommit('lost')
+    }
+    return { ...app, db: { ...app.db, transaction } }
+  }
+
+  test('is not sent, and its worker says so', async () => {
+    const one = await picked()
+    const { held } = one
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const instance = await rows.instance()
+    const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
+    const [due] = chooseDue(rows.app, heads)
+    if (!due) throw new Error('Nothing is due.')
+    const session = { send: () => Promise.reject(new Error('It was sent.')) } as unknown as Session
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const ways = { messages, recorder } as unknown as MessageWays
+    expect(await attemptMessage(rows.app, ways, due, { held, session, awaits: () => {} })).toBe('done')
+    expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
+    expect(await rows.row((await operation(one)).id)).toMatchObject({
+      state: 'released',
+      reason: 'never_written',
+    })
+  })
+})
+
+describe('a message that the platform has shown before', () => {
+  test('crosses with its proof, and nobody submits it', async () => {
+    const one = await picked()
+    const { held, person_id } = one
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const [due] = chooseDue(rows.app, heads)
+    if (!due) throw new Error('Nothing is due.')
+    await rows.db.run(sql`
+      insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
+      values (${held.account_id}, ${person_id}, 7, ${held.workspace_id}, 'sent before', true, now(),
+        ${identityOf(rows.app, due.row).random_id}::bigint)`)
+    const answer = await (await boundary()).cross({ wanted: { row: due.row, found: null }, held })
+    expect(answer).toMatchObject({ status: 'crossed', proof: { message_id: '7' } })
+  })
+})
+
+describe('while a cancel is under way', () => {
+  async function cancelling<T>(
+    campaign_id: string,
+    work: (commit: () => Promise<unknown>) => Promise<T>,
+  ): Promise<T> {
+    const client = await rows.db.client()
+    try {
+      await client.query('begin')
+      await client.query(
+        `update campaigns set status = 'cancelled', cancelled_at = domain_now() where id = '${campaign_id}'`,
+      )
+      return await work(() => client.query('commit'))
+    } finally {
+      await client.end()
+    }
+  }
+
+  test('nothing crosses on what was read before it', async () => {
+    const one = await picked()
+    await cancelling(one.campaign_id, async (commit) => {
+      expect(await one.cross()).toBe('no')
+      await commit()
+    })
+    expect(await stateOf(one)).toMatchObject({ operations: 0, used: 0 })
+  })
+
+  test('what ends meanwhile waits for it, so that nobody is left waiting', async () => {
+    const one = await picked({ steps: [{ wait_hours: 1 }] })
+    await one.cross()
+    const { id, attempt_token: token } = await operation(one)
+    const reply = { message_id: '5', timestamp: new Date().toISOString() }
+    await cancelling(one.campaign_id, async (commit) => {
+      const settling = rows.db.transaction((tx) =>
+        settle(tx, rows.app.operations, [{ id, token, ending: { to: 'completed', reply } }]),
+      )
+      await until('it waits for the cancel', 10_000, async () => {
+        const waiting = await rows.db.maybe(sql`
+          select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
+        return waiting !== undefined
+      }).catch(() => {})
+      await commit()
+      await settling
+    })
+    expect(await stateOf(one)).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('a message that a restored database has forgotten', () => {
+  test('is put back with its recipient and the use of its day', async () => {
+    const one = await picked({ steps: [{ wait_hours: 24 }] })
+    const { account_id, workspace_id } = one.held
+    const [recipient] = await rows.db.rows<{ id: string }>(
+      sql`select id from campaign_recipients where campaign_id = ${one.campaign_id}`,
+    )
+    const entry = {
+      ...{ id: newId(), token: newId(), workspace_id, kind: 'campaign_message', account_id, random_id: '77' },
+      ...{ chat_id: `${one.person_id}` as const, key: null, fingerprint: '00'.repeat(32) },
+      ...{ campaign_id: one.campaign_id, recipient_id: recipient?.id ?? '', step_no: 0, cold: false },
+      quota_day: new Date().toISOString().slice(0, 10),
+    }
+    const back = () => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
+    expect([await back(), await back()]).toEqual([true, false])
+    expect(await stateOf(one)).toEqual({ status: 'submitting', operations: 1, used: 1 })
+  })
+})
+
+describe('a batch of a hundred', () => {
+  test('of which the database refuses one: the other 99 cross', async () => {
+    await rows.db.run(sql`
+      create function refuse_poison() returns trigger language plpgsql as $$
+      begin
+        if new.payload ->> 'text' = 'poison' then raise exception 'poison'; end if;
+        return new;
+      end $$`)
+    await rows.db.run(sql`
+      create trigger poison before insert on operations for each row execute function refuse_poison()`)
+    const all: Picked[] = []
+    for (let n = 0; n < 100; n++) all.push(await picked({ message_text: n === 41 ? 'poison' : 'Hello' }))
+    const messages = await boundary()
+    const heads = await listHeads(rows.db, { account_ids: all.map(({ held }) => held.account_id), avoid: [] })
+    const held = new Map(all.map((one) => [one.held.account_id, one.held]))
+    const answers = await Promise.all(
+      chooseDue(rows.app, heads).map(({ row }) =>
+        messages.cross({ wanted: { row, found: null }, held: held.get(row.account_id) as Held }),
+      ),
+    )
+    await rows.db.run(sql`drop trigger poison on operations`)
+    expect(Object.groupBy(answers, ({ status }) => status)).toMatchObject({ failed: [{}] })
+    expect(answers.filter(({ status }) => status === 'crossed')).toHaveLength(99)
+  })
+})

@@ -1,0 +1,37 @@
+/** What pages of the past tell the ledger. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
+import { newId } from '../lib/ids.ts'
+import type { Message, Platform, Session } from '../platform/port.ts'
+import { sweepLoop } from './recovery.ts'
+import { fetchWanted } from './sync.ts'
+
+let rows: LedgerRows
+beforeAll(async () => {
+  rows = await openLedgerRows()
+})
+afterAll(() => rows.close())
+
+test('an older page that carries the random id of an unknown outcome proves it', async () => {
+  const held = await rows.account()
+  const id = await rows.operation(held, { state: 'ambiguous', token: newId() })
+  const { random_id } = await rows.queued(id)
+  const message: Message = {
+    id: '81',
+    text: 'Hello',
+    is_sender: true,
+    sender_id: null,
+    timestamp: new Date().toISOString(),
+    edited_at: null,
+    attachments: [],
+    random_id,
+  }
+  const session = { history: async () => ({ kind: 'accepted', value: [message] }) } as unknown as Session
+  const platform = { paceMs: 0, ownCountUpTo: '-1000000000000' } as Platform
+  const signal = new AbortController().signal
+  const { account_id } = held
+  const wanted = { account_id, chat_id: '42', oldest_id: '500' } as const
+  await fetchWanted(rows.app, { held, session, platform, signal }, wanted)
+  await sweepLoop().step(rows.app, signal)
+  expect(await rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '81' } })
+})

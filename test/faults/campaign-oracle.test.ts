@@ -1,0 +1,181 @@
+/** The oracle of campaigns: it is content with the truth, and each lie is caught as what it is. */
+import { expect, test } from 'vitest'
+import { type CampaignEvidence, type CampaignViolation, judgeCampaigns } from './campaign-oracle.ts'
+
+const at = (hours: number) => new Date(Date.UTC(2026, 10, 2, 9) + hours * 3_600_000)
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+type Lists = { [K in keyof CampaignEvidence]-?: Mutable<NonNullable<CampaignEvidence[K]>[number]>[] }
+
+/** A sequence of two to two people: one has had both, the other waits for the second. */
+function truth(): Lists {
+  const message = (recipient_id: string, step_no: number, hours: number) => ({
+    ...{ id: `${recipient_id}-${step_no}`, campaign_id: 'k', recipient_id, step_no, account_id: 'a' },
+    ...{ random_id: `${recipient_id}${step_no}`, state: 'completed', closed_as: null as string | null },
+    ...{
+      quota_day: `2026-11-0${2 + Math.floor(hours / 24)}` as string | null,
+      branch: step_no ? 'no_reply' : null,
+    },
+    ...{ crossed_at: at(hours) as Date | null, sent_at: at(hours) as Date | null },
+  })
+  const messages = [message('one', 0, 0), message('two', 0, 1), message('one', 1, 24)]
+  const recipient = { campaign_id: 'k', account_id: 'a', unknown_since: null, replied_at: null }
+  return {
+    campaigns: [
+      {
+        ...{
+          id: 'k',
+          kind: 'scoped',
+          status: 'sending',
+          branching_enabled: false,
+          daily_quota_per_account: 2,
+        },
+        ...{ scheduled_at: null, cancelled_at: null, steps: [{ branch: 'no_reply', wait_hours: 24 }] },
+      },
+    ],
+    recipients: [
+      { ...recipient, id: 'one', status: 'completed', step: 2, next_action_at: null, ended_at: at(24) },
+      { ...recipient, id: 'two', status: 'waiting', step: 1, next_action_at: at(25), ended_at: null },
+    ],
+    messages,
+    days: [
+      { account_id: 'a', day: '2026-11-02', used: 2 },
+      { account_id: 'a', day: '2026-11-03', used: 1 },
+    ],
+    totals: [
+      { campaign_id: 'k', account_id: 'a', status: 'completed', count: 1 },
+      { campaign_id: 'k', account_id: 'a', status: 'waiting', count: 1 },
+    ],
+    journal: messages.map(({ account_id, random_id, crossed_at }) => ({
+      ...{ kind: 'send' as const, account_id, random_id, at: crossed_at?.toISOString() ?? '' },
+    })),
+    stops: [],
+  }
+}
+
+test('the truth is believed', () => {
+  expect(judgeCampaigns(truth())).toEqual([])
+})
+
+function first<T>(list: T[], at = 0): T {
+  const one = list[at]
+  if (!one) throw new Error('The truth has no such row.')
+  return one
+}
+
+test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
+  ['a message that the platform accepted twice', 'P1', ({ journal }) => journal.push({ ...first(journal) })],
+  [
+    'a second operation for a step',
+    'P1',
+    ({ messages }) => messages.push({ ...first(messages), id: 'again', state: 'released', quota_day: null }),
+  ],
+  [
+    'an accepted message whose operation was released',
+    'P2',
+    (lie) => Object.assign(first(lie.messages, 1), { state: 'released' }),
+  ],
+  ['a completed message that nobody accepted', 'P3', ({ journal }) => journal.splice(1, 1)],
+  [
+    'a message after the cancel',
+    'P5',
+    (lie) => Object.assign(first(lie.campaigns), { cancelled_at: at(12) }),
+  ],
+  [
+    'a message while it was paused',
+    'P5',
+    ({ stops }) => stops.push({ campaign_id: 'k', from: at(0.5), to: at(2) }),
+  ],
+  ['a use that was not counted', 'P6', (lie) => Object.assign(first(lie.days), { used: 1 })],
+  [
+    'a refund to another day',
+    'P6',
+    ({ days }) => {
+      Object.assign(first(days), { used: 1 })
+      Object.assign(first(days, 1), { used: 2 })
+    },
+  ],
+  ['more than the quota', 'P6', (lie) => Object.assign(first(lie.campaigns), { daily_quota_per_account: 1 })],
+  ['totals that are not the rows', 'totals', (lie) => Object.assign(first(lie.totals), { count: 2 })],
+  [
+    'a status that is not counted',
+    'totals',
+    (lie) => Object.assign(first(lie.recipients), { status: 'failed' }),
+  ],
+  [
+    'a recipient that knows of fewer messages',
+    'agreement',
+    (lie) => Object.assign(first(lie.recipients), { step: 1 }),
+  ],
+  [
+    'one in flight whose recipient waits',
+    'agreement',
+    (lie) => {
+      lie.messages.push({
+        ...first(lie.messages, 2),
+        id: 'two-1',
+        recipient_id: 'two',
+        random_id: 'two1',
+        state: 'submitting',
+        crossed_at: at(25),
+        sent_at: null,
+      })
+      first(lie.days, 1).used = 2
+    },
+  ],
+  [
+    'a recipient in flight without an operation',
+    'agreement',
+    (lie) => {
+      first(lie.recipients, 1).status = 'submitting'
+      first(lie.totals, 1).status = 'submitting'
+    },
+  ],
+  [
+    'somebody who waits in a campaign that was cancelled',
+    'agreement',
+    (lie) => Object.assign(first(lie.campaigns), { status: 'cancelled', cancelled_at: at(30) }),
+  ],
+  [
+    'somebody who waits in a campaign that is completed',
+    'agreement',
+    (lie) => Object.assign(first(lie.campaigns), { status: 'completed' }),
+  ],
+  [
+    'a step before its wait was over',
+    'early',
+    (lie) => Object.assign(first(lie.messages, 2), { crossed_at: at(23) }),
+  ],
+  [
+    'a message before its schedule',
+    'early',
+    (lie) => Object.assign(first(lie.campaigns), { scheduled_at: at(0.5) }),
+  ],
+  [
+    'a second step without a first',
+    'early',
+    ({ messages, journal, days, recipients }) => {
+      messages.shift()
+      journal.shift()
+      first(days).used = 1
+      first(recipients).step = 1
+    },
+  ],
+  [
+    'a message after the reply',
+    'after the end',
+    (lie) => {
+      Object.assign(first(lie.recipients), { status: 'replied', replied_at: at(20) })
+      first(lie.totals).status = 'replied'
+    },
+  ],
+  [
+    'a message after the end',
+    'after the end',
+    (lie) => Object.assign(first(lie.recipients), { ended_at: at(23) }),
+  ],
+])('%s', (_, promise, tell) => {
+  const lie = truth()
+  tell(lie)
+  expect(new Set(judgeCampaigns(lie).map((violation) => violation.promise))).toContain(promise)
+})

@@ -1,0 +1,212 @@
+/**
+ * The promises of campaigns, held against what the database says and what the platform accepted. Pure, as `oracle.ts` is:
+ * it looks at evidence that others have gathered.
+ *
+ *   P1 one submission for each recipient and step · P5 nothing after a stop · P6 use of a day · totals equal rows ·
+ *   recipients agree with their operations · never before due · nothing after an end
+ */
+import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
+
+export interface CampaignFact {
+  readonly id: string
+  readonly kind: string
+  readonly status: string
+  readonly branching_enabled: boolean
+  readonly daily_quota_per_account: number | null
+  readonly scheduled_at: Date | null
+  readonly cancelled_at: Date | null
+  readonly steps: readonly { readonly branch: string; readonly wait_hours: number }[]
+}
+
+export interface RecipientFact {
+  readonly id: string
+  readonly campaign_id: string
+  readonly account_id: string | null
+  readonly status: string
+  readonly step: number
+  readonly next_action_at: Date | null
+  readonly unknown_since: Date | null
+  readonly replied_at: Date | null
+  readonly ended_at: Date | null
+}
+
+export interface MessageFact {
+  readonly id: string
+  readonly campaign_id: string
+  readonly recipient_id: string
+  readonly step_no: number
+  readonly account_id: string
+  readonly random_id: string
+  readonly state: string
+  readonly closed_as: string | null
+  readonly quota_day: string | null
+  readonly branch: string | null
+  readonly crossed_at: Date | null
+  readonly sent_at: Date | null
+}
+
+export interface DayFact {
+  readonly account_id: string
+  readonly day: string
+  readonly used: number
+}
+
+export interface TotalFact {
+  readonly campaign_id: string
+  readonly account_id: string
+  readonly status: string
+  readonly count: number
+}
+
+export interface CampaignEvidence {
+  readonly campaigns: readonly CampaignFact[]
+  readonly recipients: readonly RecipientFact[]
+  readonly messages: readonly MessageFact[]
+  readonly days: readonly DayFact[]
+  readonly totals: readonly TotalFact[]
+  readonly journal: readonly Pick<JournalEntry, 'kind' | 'account_id' | 'random_id' | 'at'>[]
+  /** When campaigns were stopped, and until when, by whoever stopped them. */
+  readonly stops?: readonly { readonly campaign_id: string; readonly from: Date; readonly to: Date | null }[]
+}
+
+export interface CampaignViolation {
+  readonly promise: 'P1' | 'P2' | 'P3' | 'P5' | 'P6' | 'totals' | 'agreement' | 'early' | 'after the end'
+  readonly what: string
+  readonly id?: string
+}
+
+const crossed = new Set(['submitting', 'completed', 'ambiguous'])
+
+export function judgeCampaigns(evidence: CampaignEvidence): CampaignViolation[] {
+  return [
+    ...checkSubmissions(evidence),
+    ...checkStops(evidence),
+    ...checkUse(evidence),
+    ...checkTotals(evidence),
+    ...evidence.recipients.flatMap((recipient) => [...checkRecipient(recipient, evidence)]),
+  ]
+}
+
+/** P1 to P3: what the platform accepted and what the operations say are the same. */
+function* checkSubmissions({ messages, journal }: CampaignEvidence): Generator<CampaignViolation> {
+  const place = (one: { account_id: string; random_id: string | null }) =>
+    `${one.account_id} ${one.random_id}`
+  const accepted = Map.groupBy(
+    journal.filter(({ kind }) => kind === 'send'),
+    place,
+  )
+  const byStep = Map.groupBy(messages, ({ recipient_id, step_no }) => `${recipient_id} ${step_no}`)
+  for (const [, rows] of byStep) {
+    const [first] = rows
+    if (!first) continue
+    if (rows.length > 1) yield { promise: 'P1', what: 'two operations for one step', id: first.id }
+    // An account of the pool may have been refused before another took over: all its sends have the one random id.
+    const times = [...accepted.values()].flat().filter((one) => one.random_id === first.random_id).length
+    if (times > 1) yield { promise: 'P1', what: `accepted ${times} times`, id: first.id }
+    // What is in flight at this moment has not been told yet; that everything ends is for whoever waits for it to say.
+    if (times > 0 && !crossed.has(first.state)) {
+      yield { promise: 'P2', what: `accepted, and its operation is ${first.state}`, id: first.id }
+    }
+    if (first.state === 'completed' && times === 0) {
+      yield { promise: 'P3', what: 'completed, and nothing was accepted', id: first.id }
+    }
+  }
+}
+
+/** P5: what crossed after a stop, and before it was over. */
+function* checkStops({ campaigns, messages, stops = [] }: CampaignEvidence): Generator<CampaignViolation> {
+  const cancelled = campaigns.flatMap(({ id, cancelled_at }) =>
+    cancelled_at ? [{ campaign_id: id, from: cancelled_at, to: null }] : [],
+  )
+  for (const { campaign_id, from, to } of [...stops, ...cancelled]) {
+    for (const { id, campaign_id: own, crossed_at } of messages) {
+      if (own !== campaign_id || !crossed_at || crossed_at <= from || (to && crossed_at >= to)) continue
+      yield { promise: 'P5', what: 'crossed while it was stopped', id }
+    }
+  }
+}
+
+/** P6: the use of a day is what crossed on it, and never more than the largest quota of any campaign allows. */
+function* checkUse({ campaigns, messages, days }: CampaignEvidence): Generator<CampaignViolation> {
+  const quotas = new Map(campaigns.map(({ id, daily_quota_per_account }) => [id, daily_quota_per_account]))
+  const counted = messages.filter(({ state, quota_day }) => quota_day !== null && crossed.has(state))
+  const used = Map.groupBy(counted, ({ account_id, quota_day }) => `${account_id} ${quota_day}`)
+  const told = new Map(days.map(({ account_id, day, used }) => [`${account_id} ${day}`, used]))
+  for (const place of new Set([...used.keys(), ...told.keys()])) {
+    const own = used.get(place) ?? []
+    if ((told.get(place) ?? 0) !== own.length) {
+      yield { promise: 'P6', what: `${place}: used ${told.get(place) ?? 0}, crossed ${own.length}` }
+    }
+    const most = Math.max(
+      0,
+      ...own.map(({ campaign_id }) => quotas.get(campaign_id) ?? Number.POSITIVE_INFINITY),
+    )
+    if (own.length > most) yield { promise: 'P6', what: `${place}: ${own.length} of at most ${most}` }
+  }
+}
+
+function* checkTotals({ recipients, totals }: CampaignEvidence): Generator<CampaignViolation> {
+  const place = (one: { campaign_id: string; account_id: string | null; status: string }) =>
+    `${one.campaign_id} ${one.account_id ?? ''} ${one.status}`
+  const rows = Map.groupBy(recipients, place)
+  const told = new Map(totals.map((total) => [place(total), total.count]))
+  for (const at of new Set([...rows.keys(), ...told.keys()])) {
+    const [have, say] = [rows.get(at)?.length ?? 0, told.get(at) ?? 0]
+    if (have !== say) yield { promise: 'totals', what: `${at}: ${say} counted, ${have} there` }
+  }
+}
+
+/** What a recipient says is what its operations came to, in their order, each when it was due. */
+function* checkRecipient(recipient: RecipientFact, evidence: CampaignEvidence): Generator<CampaignViolation> {
+  const { id, status, step, next_action_at, unknown_since, ended_at } = recipient
+  const campaign = evidence.campaigns.find((one) => one.id === recipient.campaign_id)
+  const own = evidence.messages
+    .filter(({ recipient_id }) => recipient_id === id)
+    .sort((one, other) => one.step_no - other.step_no)
+  const had = own.filter(({ state, closed_as }) => state === 'completed' || closed_as === 'sent')
+  if (!campaign) return
+  const open = own.find(
+    ({ step_no, state }) => step_no >= step && crossed.has(state) && state !== 'completed',
+  )
+  const wrong = (what: string): CampaignViolation => ({ promise: 'agreement', what, id })
+  if (step !== had.length) yield wrong(`${step} messages counted, ${had.length} completed`)
+  if (status === 'submitting' && !open) yield wrong('submitting, and no operation is')
+  if ((status === 'queued' || status === 'waiting') && open && open.closed_as === null) {
+    yield wrong(`${status}, and an operation is ${open.state}`)
+  }
+  if ((status === 'queued' || status === 'waiting') && next_action_at === null)
+    yield wrong(`${status}, never due`)
+  if (status === 'submitting' && (unknown_since === null) !== (open?.state === 'submitting')) {
+    yield wrong(`submitting since ${unknown_since?.toISOString()}, and its operation is ${open?.state}`)
+  }
+  if (status === 'queued' && step > 0) yield wrong('queued after a message')
+  if (campaign.status === 'cancelled' && (status === 'queued' || status === 'waiting')) {
+    yield wrong(`${status} in a campaign that was cancelled`)
+  }
+  if (campaign.status === 'completed' && !ended_at) yield wrong(`${status} in a campaign that is completed`)
+  yield* checkTimes(recipient, campaign, own)
+}
+
+function* checkTimes(
+  { ended_at, replied_at, status }: RecipientFact,
+  campaign: CampaignFact,
+  own: readonly MessageFact[],
+): Generator<CampaignViolation> {
+  for (const [at, message] of own.entries()) {
+    const { id, crossed_at, step_no, branch } = message
+    if (!crossed_at) continue
+    if (campaign.scheduled_at && crossed_at < campaign.scheduled_at) {
+      yield { promise: 'early', what: 'before its schedule', id }
+    }
+    const before = own[at - 1]
+    const track = campaign.steps.filter((step) => step.branch === (branch ?? 'no_reply'))
+    const wait = track[step_no - 1]?.wait_hours
+    if (before?.sent_at && wait !== undefined) {
+      const due = before.sent_at.getTime() + wait * 3_600_000
+      if (crossed_at.getTime() < due - 1) yield { promise: 'early', what: 'before its wait was over', id }
+    }
+    if (step_no > 0 && !before) yield { promise: 'early', what: `step ${step_no} without the one before`, id }
+    const over = status === 'replied' ? replied_at : ended_at
+    if (over && crossed_at > over) yield { promise: 'after the end', what: `crossed after ${status}`, id }
+  }
+}

@@ -1,0 +1,223 @@
+/**
+ * The crash points that an adversary found, by real processes: a COMMIT that stalls, a key that is queued again while its
+ * last attempt is being answered, a damaged journal, a clock that jumps back. Continues crash-world.test.ts.
+ */
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { sql } from '../../src/db/sql.ts'
+import { endProcesses, until } from '../harness/process.ts'
+import type { Wanted } from './clients.ts'
+import type { Fate } from './lossy.ts'
+import type { Patch } from './patch.ts'
+import { openPlant, type Plant } from './plant.ts'
+import { dieAt, Scene, told } from './scene.ts'
+
+let plant: Plant
+let scene: Scene
+/** What becomes of the next COMMIT of a boundary. */
+let fate: Fate = 'pass'
+
+beforeAll(async () => {
+  plant = await openPlant({
+    accounts: 2,
+    people: 1,
+    lossy: ({ boundary }) => {
+      const now = boundary ? fate : 'pass'
+      if (boundary) fate = 'pass'
+      return now
+    },
+  })
+  scene = new Scene(plant)
+})
+afterEach(async () => {
+  expect(await scene.judge()).toEqual([])
+})
+afterAll(async () => {
+  await plant?.close()
+  await endProcesses()
+})
+
+describe("21: the boundary's COMMIT stalls longer than its connection is waited for, and is done after all", () => {
+  /** Less than is shipped, and still much longer than any answer. */
+  const briefSilence: Patch = {
+    marker: 'limit: silence of the database',
+    replace: 'const silentMsMax = 3_000',
+  }
+  const gate = 2_121
+  let holder: pg.Client
+
+  beforeAll(async () => {
+    // The work of the boundary is done, and its COMMIT waits for as long as the test likes.
+    await plant.db.pool.query(`
+      create function faults.stall() returns trigger language plpgsql as $$
+      begin
+        perform set_config('lock_timeout', '0', true);
+        perform pg_advisory_xact_lock_shared(${gate});
+        return null;
+      end $$;
+      create constraint trigger faults_stall after update on operations deferrable initially deferred
+        for each row when (old.state = 'queued' and new.state = 'submitting') execute function faults.stall()`)
+    holder = await plant.db.client()
+  })
+  afterAll(async () => {
+    await holder.end()
+    await plant.db.pool.query('drop trigger faults_stall on operations; drop function faults.stall()')
+  })
+
+  const waiting = (event: string) =>
+    until(`somebody waits for ${event}`, 30_000, () =>
+      plant.db.maybe(sql`
+        select 1 from pg_stat_activity where wait_event = ${event} and application_name ~ '^work-'`),
+    )
+
+  test('its worker lives: the release waits for the row and hits it, and the repeat runs', async () => {
+    const wanted = scene.send()
+    await scene.arm(briefSilence)
+    await holder.query('select pg_advisory_lock($1)', [gate])
+    const first = scene.ask(wanted)
+    await waiting('advisory')
+    await until('the worker gives the answer up', 30_000, () =>
+      plant.work(0).output().includes('the boundary gave no answer; nothing is sent'),
+    )
+    await waiting('transactionid')
+    await holder.query('select pg_advisory_unlock($1)', [gate])
+    expect(await scene.settled(wanted, 'released never_written lost_commit')).toBe(
+      'released never_written lost_commit',
+    )
+    expect(told(await first)).toEqual([503, 'store_unavailable'])
+    expect(await scene.look(wanted)).toMatchObject({ accepted: 0 })
+    expect(told(await scene.ask(wanted))).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+
+  test('its worker dies meanwhile: nobody can know, and it never runs again', async () => {
+    const wanted = scene.send()
+    await scene.arm()
+    await holder.query('select pg_advisory_lock($1)', [gate])
+    const first = scene.ask(wanted)
+    await waiting('advisory')
+    await plant.work(0).kill()
+    expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
+    await holder.query('select pg_advisory_unlock($1)', [gate])
+    await scene.until(wanted, 'submitting')
+    await scene.recover()
+    expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+    expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+    expect(await scene.look(wanted)).toEqual({ state: 'ambiguous', reason: 'lease', accepted: 0 })
+  })
+})
+
+describe('22: a key is queued again while the caller of its last attempt is being answered', () => {
+  /** The API has read how the first attempt ended, and takes its time to tell its caller. */
+  const slowToTell: Patch = {
+    marker: 'guard: waits for its attempt',
+    replace: `
+      process.stderr.write('about to tell\\n')
+      await new Promise((go) => setTimeout(go, 3_000))
+      if (row.queued_no >= waiter.queued_no) waiter.end(row)`,
+  }
+  const aboutToTell = () =>
+    until('the API has read it', 30_000, () => plant.serve(0).output().includes('about to tell'))
+
+  test('each is told what became of its own attempt', async () => {
+    const wanted = scene.send()
+    await plant.serve(0).restart([slowToTell])
+    await scene.arm()
+    fate = 'after'
+    const first = scene.ask(wanted)
+    await aboutToTell()
+    const second = scene.ask(wanted)
+    expect(told(await first)).toEqual([503, 'store_unavailable'])
+    expect(told(await second)).toEqual([200])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+
+  test('the API dies with both of them waiting: the repeat is told the success', async () => {
+    const wanted = scene.send()
+    await plant.serve(0).restart([slowToTell])
+    fate = 'after'
+    const first = scene.ask(wanted)
+    await aboutToTell()
+    const second = scene.ask(wanted)
+    await scene.until(wanted, 'completed')
+    await plant.serve(0).restart()
+    expect([await first, await second].map(told)).toEqual([[null], [null]])
+    expect(told(await scene.ask(wanted))).toEqual([200, 'replayed'])
+    expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+})
+
+describe('23: a line of a journal is torn or flipped', () => {
+  const directory = () => join(plant.directory, 'work-0', 'ledger')
+
+  /** The file that names the operation. */
+  async function journalOf(key: string): Promise<string> {
+    const id = (await plant.operation(key))?.id ?? 'nothing'
+    for (const name of await readdir(directory())) {
+      const path = join(directory(), name)
+      if (name.endsWith('.jsonl') && (await readFile(path, 'utf8')).includes(id)) return path
+    }
+    throw new Error(`No journal names ${key}.`)
+  }
+
+  test('that line is skipped and logged, the others are replayed', async () => {
+    // Starts, because no echo tells of them: only a journal does.
+    const [flipped, torn] = [await scene.start(), await scene.start({ account: 1 })]
+    const answers: Promise<unknown>[] = []
+    let written = ''
+    const dieWith = async (wanted: Wanted) => {
+      await scene.arm(dieAt('crash point 8'))
+      answers.push(scene.ask(wanted))
+      written += (await plant.work(0).ended()).stdout
+      expect(await scene.look(wanted)).toMatchObject({ state: 'submitting', accepted: 1 })
+    }
+    await dieWith(flipped)
+    // Before anybody else reads it.
+    const path = await journalOf(flipped.key)
+    const text = await readFile(path, 'utf8')
+    await writeFile(path, text.replace('"outcome":{"kind":"accepted"', '"outcome":{"kind":"accepteD"'))
+    expect(await readFile(path, 'utf8')).not.toBe(text)
+    await dieWith(torn)
+    await appendFile(await journalOf(torn.key), '\n{"entry":"outcome","id":"torn')
+    await plant.work(0).start()
+    await plant.expireLeases({ attempts: false })
+    expect(await scene.until(torn, 'completed')).toMatchObject({ accepted: 1 })
+    // By whichever of the two processes that came later was the first to read it.
+    await until('the damage is logged', 30_000, () =>
+      `${written}${plant.work(0).output()}`.includes('lines of a journal are damaged and were skipped'),
+    )
+    await plant.expireLeases()
+    expect(await scene.until(flipped, 'ambiguous')).toEqual({
+      state: 'ambiguous',
+      reason: 'lease',
+      accepted: 1,
+    })
+    await Promise.all(answers)
+    expect(told(await scene.ask(torn))).toEqual([200, 'replayed'])
+    expect(told(await scene.ask(flipped))).toEqual([409, 'outcome_ambiguous'])
+  })
+})
+
+describe('24: the clock jumps back by an hour, and the owner dies', () => {
+  test('a lease further ahead than its length is over: nobody can know, and others go on', async () => {
+    const [wanted, other] = [scene.send(), scene.send({ account: 1 })]
+    await scene.arm(dieAt('crash point 5a'))
+    const first = scene.ask(wanted)
+    await plant.work(0).ended()
+    expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
+    await plant.db.run(sql`insert into simulated_time (at) values (clock_timestamp() - interval '1 hour')`)
+    try {
+      await plant.work(0).start()
+      expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
+      expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
+      expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
+      await until('others go on', 30_000, async () => (await scene.ask(other)).status === 200)
+    } finally {
+      await plant.db.run(sql`delete from simulated_time`)
+    }
+    await plant.untilReady()
+    expect(await scene.look(other)).toEqual({ state: 'completed', reason: null, accepted: 1 })
+  })
+})

@@ -1,0 +1,132 @@
+/** A data disk without room: what needs it is refused with 503, and once there is room everything works again by itself. */
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, expect, test } from 'vitest'
+import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
+import { endProcesses, serversOf, spawnParley, until } from './harness/process.ts'
+import { mountSmallDisk } from './harness/small-disk.ts'
+
+/** A new cluster and its write-ahead log take about a quarter of it. */
+const disk = await mountSmallDisk(200)
+const data_dir = join(disk?.path ?? '', 'data')
+afterAll(async () => {
+  await endProcesses()
+  for (const pid of disk ? await serversOf(data_dir) : []) process.kill(pid, 'SIGKILL')
+  await disk?.remove()
+})
+
+interface Chat {
+  readonly account_id: string
+  readonly id: string
+}
+
+/** Sends a file of 3 MB, which needs room for its bytes. */
+async function upload(url: string, key: string, { account_id, id }: Chat): Promise<unknown> {
+  const form = new FormData()
+  form.set('account_id', account_id)
+  form.set('chat_id', id)
+  form.set('attachments', new Blob([Buffer.alloc(3_000_000, 'x')]), 'a.bin')
+  const headers = { authorization: `Bearer ${key}`, 'idempotency-key': randomUUID() }
+  const response = await fetch(`${url}/api/v1/messages`, { method: 'POST', headers, body: form })
+  const { code } = (await response.json()) as { code?: string }
+  return code ? [response.status, code] : response.status
+}
+
+/** Asks for a new segment of the write-ahead log, without which PostgreSQL ends. */
+async function endServer(): Promise<void> {
+  const password = (await readFile(join(data_dir, 'postgres.password'), 'utf8')).trim()
+  const client = new pg.Client({
+    host: join(data_dir, 'socket'),
+    user: 'parley',
+    password,
+    database: 'postgres',
+  })
+  let lost = false
+  client.on('error', () => {})
+  client.on('end', () => {
+    lost = true
+  })
+  await client.connect()
+  await until('the server has ended', 60_000, async () => {
+    await client.query('select pg_logical_emit_message(false, $1, $1)', ['x']).catch(() => {})
+    await client.query('select pg_switch_wal()').catch(() => {})
+    return lost
+  })
+}
+
+/** The server was started so often, and ended each time. */
+async function untilTried(times: number): Promise<void> {
+  const seen = new Set<number>()
+  await until(`the server was started ${times} times in vain`, 60_000, async () => {
+    const servers = await serversOf(data_dir)
+    for (const pid of servers) seen.add(pid)
+    return seen.size >= times && servers.length === 0
+  })
+}
+
+test.skipIf(!disk)(
+  'a full data disk answers 503 and recovers by itself, also where the server cannot even start on it',
+  { timeout: 180_000 },
+  async () => {
+    const parley = spawnParley(['start', '--data-dir', data_dir, '--port', '0', '--admin-port', '0'])
+    const url = await parley.ready()
+    const key = await until('the key is shown', 10_000, () => /svc_live_\w+/.exec(parley.stdout())?.[0])
+    const get = async (path: string) => {
+      const response = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } })
+      return { status: response.status, body: (await response.json()) as never }
+    }
+    const { body } = await get('/api/v1/chats?limit=1')
+    const [chat] = (body as { chats: Chat[] }).chats
+    if (!chat) throw new Error('The demo has no chat.')
+    const send = () => upload(url, key, chat)
+    await until('its account is live', 60_000, async () => (await send()) === 200)
+
+    await disk?.fill()
+    expect(await send()).toEqual([503, 'store_unavailable'])
+    expect(await get('/api/v1/me')).toMatchObject({ status: 200 })
+    await disk?.empty()
+    await until('it sends again', 60_000, async () => (await send()) === 200)
+
+    await disk?.fill()
+    await endServer()
+    await untilTried(3)
+    expect(await send()).toEqual([503, 'store_unavailable'])
+    expect(await get('/healthz')).toMatchObject({ status: 200 })
+    await disk?.empty()
+    await until('it sends again', 60_000, async () => (await send()) === 200)
+    await until('everything works', 60_000, async () => (await get('/readyz')).status === 200)
+
+    // Told to end while the server is down it does, and leaves none behind.
+    await disk?.fill()
+    await endServer()
+    parley.signal('SIGTERM')
+    expect((await parley.exit()).code).toBe(0)
+    expect(await serversOf(data_dir)).toEqual([])
+  },
+)
+
+test.skipIf(!disk)(
+  'the sandbox goes on once its disk has room, and has not lost or torn anything',
+  async () => {
+    await disk?.empty()
+    const place = join(disk?.path ?? '', 'sandbox')
+    const failed = (error: unknown) => {
+      throw error
+    }
+    const open = () => openLocalSandbox({ data_dir: place, failed })
+    const { world, close } = await open()
+    const mara = world.addPerson({ name: 'Mara' }).person_id
+    await disk?.fill()
+    const long = 'x'.repeat(8_000)
+    expect(() => world.addPerson({ name: long })).toThrow('The sandbox log cannot be written.')
+    await disk?.empty()
+    const noor = world.addPerson({ name: 'Noor' }).person_id
+    await close()
+    const again = await open()
+    expect([mara, noor].map((id) => again.world.state.people.get(id)?.name)).toEqual(['Mara', 'Noor'])
+    expect([...again.world.state.people.values()].filter(({ name }) => name === long)).toEqual([])
+    await again.close()
+  },
+)

@@ -1,0 +1,50 @@
+/** What the oracle of campaigns looks at, read from a database. */
+import { type Db, sql } from '../../src/db/sql.ts'
+import type {
+  CampaignEvidence,
+  CampaignFact,
+  DayFact,
+  MessageFact,
+  RecipientFact,
+  TotalFact,
+} from '../faults/campaign-oracle.ts'
+
+const statuses = [
+  'queued',
+  'submitting',
+  'waiting',
+  'completed',
+  'replied',
+  'failed',
+  'ambiguous',
+  'cancelled',
+  'suppressed',
+]
+
+export async function readCampaignEvidence(
+  db: Db,
+  witness: Pick<CampaignEvidence, 'journal' | 'stops'>,
+): Promise<CampaignEvidence> {
+  const [campaigns, recipients, messages, days, totals] = await Promise.all([
+    db.rows<CampaignFact>(sql`
+      select id, kind, status, branching_enabled, daily_quota_per_account, scheduled_at, cancelled_at, (
+        select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours) order by s.position),
+          '[]') from campaign_steps s where s.campaign_id = k.id) as steps
+      from campaigns k`),
+    db.rows<RecipientFact>(sql`
+      select id, campaign_id, account_id, status, step, next_action_at, unknown_since, replied_at, ended_at
+      from campaign_recipients`),
+    db.rows<MessageFact>(sql`
+      select id, campaign_id, recipient_id, step_no, account_id, random_id::text, state, closed_as, quota_day::text,
+        payload ->> 'branch' as branch, crossed_at,
+        coalesce((reply_body ->> 'timestamp')::timestamptz, proof_at) as sent_at
+      from operations where campaign_id is not null`),
+    db.rows<DayFact>(sql`select account_id, day::text, used from account_days where used > 0`),
+    db.rows<TotalFact>(sql`
+      select campaign_id, account_id, n.status, n.count from campaign_accounts c
+      cross join lateral unnest(${statuses}::text[], array[queued, submitting, waiting, completed, replied, failed,
+        ambiguous, cancelled, suppressed]) as n (status, count)
+      where n.count > 0`),
+  ])
+  return { campaigns, recipients, messages, days, totals, ...witness }
+}

@@ -1,0 +1,123 @@
+/**
+ * A thousand interleavings of crossing with whatever forbids it: a cancel, an opt-out, a reply, the last of the quota.
+ * Whatever came first, the recipient and its operation say the same, and nothing crosses afterwards.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Held } from '../src/access/ledger/leases.ts'
+import { settle } from '../src/access/ledger/settle.ts'
+import { noteReplies } from '../src/capabilities/campaigns/campaigns.ts'
+import { addSuppression } from '../src/capabilities/suppressions/suppressions.ts'
+import { sql } from '../src/db/sql.ts'
+import type { Message } from '../src/platform/port.ts'
+import { judgeCampaigns } from './faults/campaign-oracle.ts'
+import { readCampaignEvidence } from './harness/campaign-evidence.ts'
+import { openPickedRows, type Picked, type PickedRows } from './harness/picked.ts'
+
+const times = 250
+
+let place: PickedRows
+let held: Held
+beforeAll(async () => {
+  place = await openPickedRows()
+  held = await place.rows.account()
+})
+afterAll(() => place.close())
+
+/** Of a later hour, so that it is an answer to whatever crosses before it is heard. */
+const later = new Date(Date.now() + 3_600_000).toISOString()
+const answer: Message = {
+  ...{ id: '9000', text: 'Yes', is_sender: false, sender_id: null, timestamp: later },
+  ...{ edited_at: null, attachments: [], random_id: null },
+}
+
+/** Made ready beforehand, so that only the act itself is in the race. */
+const acts: Record<string, (one: Picked) => Promise<() => Promise<unknown>>> = {
+  cancel:
+    async ({ campaign_id }) =>
+    () =>
+      place.control(campaign_id, 'cancel'),
+  'an opt-out':
+    async ({ person_id }) =>
+    () =>
+      addSuppression(place.rows.app, 'system', {
+        workspace_id: place.rows.tenant.workspace_id,
+        platform_id: String(person_id),
+      }),
+  'a reply':
+    async ({ person_id }) =>
+    () =>
+      place.rows.db.transaction((tx) =>
+        noteReplies(place.rows.app, tx, held, [{ chat_id: `${person_id}`, message: answer }]),
+      ),
+  quota: async () => (await place.picked({ quota: 1 }, held)).cross,
+}
+
+/** The account is live, has nothing in flight and its whole day before it. */
+async function clear(): Promise<void> {
+  const { db } = place.rows
+  const { account_id } = held
+  const open = await db.rows<{ id: string; token: string }>(sql`
+    select id, attempt_token as token from operations where account_id = ${account_id} and state = 'submitting'`)
+  await db.transaction((tx) =>
+    settle(
+      tx,
+      place.rows.app.operations,
+      open.map((row) => ({ ...row, ending: { to: 'refused', refusal: 'message_invalid' } as const })),
+    ),
+  )
+  await place.rows.host(held, sql`next_campaign_at = null, observed_at = real_now()`)
+  await db.run(sql`
+    update campaign_recipients set status = 'cancelled', next_action_at = null, ended_at = domain_now()
+    where account_id = ${account_id} and status in ('queued', 'waiting')`)
+}
+
+/** It has had its first message, and the second is due. */
+async function makeWaiting(one: Picked): Promise<() => Promise<string>> {
+  await one.cross()
+  const { id, attempt_token: token } = await place.operation(one)
+  const reply = { message_id: '5', timestamp: new Date(Date.now() - 7_200_000).toISOString() }
+  const { db, app } = place.rows
+  await db.transaction((tx) =>
+    settle(tx, app.operations, [{ id, token, ending: { to: 'completed', reply } }]),
+  )
+  await db.run(sql`update operations set quota_day = null where id = ${id}`)
+  await db.run(sql`update account_days set used = used - 1 where account_id = ${held.account_id}`)
+  await place.rows.host(held, sql`next_campaign_at = null`)
+  return place.pick(held, one.campaign_id)
+}
+
+/** Of five, one has the act first and one the crossing; the others begin together, a little apart. */
+async function race(name: string, n: number): Promise<string> {
+  const one = await place.picked({ quota: 1, steps: [{ wait_hours: 1 }] }, held)
+  const cross = name === 'a reply' ? await makeWaiting(one) : one.cross
+  const act = await acts[name]?.(one)
+  const after = (ms: number) => new Promise((done) => setTimeout(done, ms))
+  const first = n % 5 === 0 ? act?.() : undefined
+  await first
+  const crossing = after((n % 7) * 0.7).then(cross)
+  if (n % 5 === 1) await crossing
+  await Promise.all([crossing, first ?? after((n % 11) * 0.7).then(act)])
+  const status = await crossing
+  const { status: now, used } = await place.stateOf(one)
+  const crossed = status === 'crossed'
+  expect(now === 'submitting', `${name} ${n}: ${status}, and the recipient is ${now}`).toBe(crossed)
+  if (name === 'quota') expect(used).toBe(1)
+  else if (!crossed) expect(['cancelled', 'suppressed', 'replied']).toContain(now)
+  await clear()
+  return crossed ? 'crossed' : 'stopped'
+}
+
+test.each(Object.keys(acts))(
+  `%s against crossing, ${times} times`,
+  async (name) => {
+    const seen = new Set<string>()
+    for (let n = 0; n < times; n++) seen.add(await race(name, n))
+    expect([...seen].sort()).toEqual(['crossed', 'stopped'])
+  },
+  300_000,
+)
+
+test('and in the end the totals are the rows, the use of the day is what crossed, and everything agrees', async () => {
+  const violations = judgeCampaigns(await readCampaignEvidence(place.rows.db, { journal: [] }))
+  expect(violations.filter(({ promise }) => promise !== 'P3')).toEqual([])
+})
