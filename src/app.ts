@@ -23,6 +23,8 @@ export interface App {
   /** The kinds of operation on the platform, by their names. */
   readonly operations: OperationKinds
   readonly sources: Sources
+  /** Aborted once the service stops: whoever waits for something to happen ends his waiting. */
+  readonly stopping: AbortSignal
 }
 
 /** What operators switch while the service runs, never older than a second. */

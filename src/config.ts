@@ -1,4 +1,5 @@
 /** The environment, read once at the start. All faults are named together; nothing is guessed. */
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { address, wholeNumber } from './lib/variables.ts'
 
@@ -8,6 +9,10 @@ export interface Config {
   /** Undefined only in embedded mode: then it is made once and kept in the data directory. */
   readonly secret: string | undefined
   readonly base_url: string | undefined
+  /** What commands that call the API present, such as `parley events`. */
+  readonly api_key: string | undefined
+  /** Hosts that webhooks may reach by plain HTTP and on private addresses. */
+  readonly webhook_allow: ReadonlySet<string>
   /** The variables of the platforms, checked and as they stand in the environment. */
   readonly platform_env: Readonly<Record<string, string>>
   readonly host: string
@@ -65,6 +70,13 @@ const variables = {
   REDIS_URL: address('redis:', 'rediss:'),
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
   PARLEY_BASE_URL: address('http:', 'https:'),
+  PARLEY_API_KEY: z.string().startsWith('svc_live_', 'must be an API key, svc_live_…').optional(),
+  PARLEY_WEBHOOK_ALLOW: z
+    .string()
+    .refine((text) => hostsOf(text).every(isHost), {
+      message: 'must be host names or addresses with commas between them, without scheme and port',
+    })
+    .default(''),
   PARLEY_HOST: z.string().default('127.0.0.1'),
   PARLEY_ADMIN_PORT: wholeNumber(0, 65_535).optional(),
   PARLEY_ADMIN_HOST: z.string().default('127.0.0.1'),
@@ -145,6 +157,8 @@ export function readConfig(
     redis_url: env_.REDIS_URL,
     secret: env_.PARLEY_SECRET,
     base_url: env_.PARLEY_BASE_URL?.replace(/\/+$/, ''),
+    api_key: env_.PARLEY_API_KEY,
+    webhook_allow: new Set(hostsOf(env_.PARLEY_WEBHOOK_ALLOW)),
     platform_env,
     host: env_.PARLEY_HOST,
     admin_port: env_.PARLEY_ADMIN_PORT,
@@ -171,6 +185,21 @@ export function readConfig(
 /** A host to listen on that only this machine reaches. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}
+
+/** As URLs spell them: lower case, IPv6 without brackets, no final dot. */
+function hostsOf(text: string): string[] {
+  const hosts = text.split(',').map((host) =>
+    host
+      .trim()
+      .toLowerCase()
+      .replace(/^\[|\]$|\.$/g, ''),
+  )
+  return hosts.filter(Boolean)
+}
+
+function isHost(text: string): boolean {
+  return isIP(text) !== 0 || /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(text)
 }
 
 /** An empty variable is one that is not set. */

@@ -2,7 +2,8 @@
 import { loops as access } from './access/loops.ts'
 import { loops as campaigns } from './capabilities/campaigns/loops.ts'
 import { loops as search } from './capabilities/search/loops.ts'
+import { loops as webhooks } from './capabilities/webhooks/loops.ts'
 import { loops as events } from './events/loops.ts'
 import type { MakeLoops } from './loop.ts'
 
-export const loops: readonly MakeLoops[] = [events, search, access, campaigns]
+export const loops: readonly MakeLoops[] = [events, webhooks, search, access, campaigns]

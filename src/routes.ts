@@ -11,6 +11,7 @@ import { routes as messages } from './capabilities/messages/routes.ts'
 import { routes as operations } from './capabilities/operations/routes.ts'
 import { routes as pipeline } from './capabilities/pipeline/routes.ts'
 import { routes as search } from './capabilities/search/routes.ts'
+import { routes as webhooks } from './capabilities/webhooks/routes.ts'
 import type { Route } from './route.ts'
 
 export const routes: readonly Route[] = [
@@ -26,4 +27,5 @@ export const routes: readonly Route[] = [
   ...broadcast,
   ...events,
   ...operations,
+  ...webhooks,
 ]

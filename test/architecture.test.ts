@@ -76,6 +76,9 @@ const owners: Readonly<Record<string, string>> = {
   outbox: 'events',
   events: 'events',
   event_sequences: 'events',
+  webhooks: 'capabilities/webhooks',
+  webhook_deliveries: 'capabilities/webhooks',
+  webhook_attempts: 'capabilities/webhooks',
   toy_reminders: 'capabilities/toy',
 }
 

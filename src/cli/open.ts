@@ -49,6 +49,8 @@ export interface OpenApp extends App {
   readonly lost: Promise<Error> | undefined
   /** The migrations that opening it has applied. */
   readonly applied: readonly string[]
+  /** Ends what only waits, before requests are waited for. */
+  beginStop(): void
   close(): Promise<void>
 }
 
@@ -83,7 +85,9 @@ async function open(options: OpenOptions): Promise<OpenApp> {
   const limits = makeLimits(config, db)
   const wake = config.database.kind === 'embedded' ? localWake() : sharedWake(db)
   const waiting = watchOperations(db, wake)
+  const stop = new AbortController()
   const close = async () => {
+    stop.abort()
     settings.close()
     waiting.close()
     await limits.close()
@@ -107,6 +111,8 @@ async function open(options: OpenOptions): Promise<OpenApp> {
       routes: options.routes,
       operations: byKind(options.operations),
       sources,
+      stopping: stop.signal,
+      beginStop: () => stop.abort(),
       lost: embedded?.lost,
       applied,
       close,

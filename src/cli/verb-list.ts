@@ -9,6 +9,7 @@ import { addMigrateVerb } from './migrate.ts'
 import type { AddVerbs } from './program.ts'
 import { addRunVerbs } from './run.ts'
 import { addSandboxVerb } from './sandbox.ts'
+import { addWebhookVerbs } from './webhooks.ts'
 
 export const verbs: readonly AddVerbs[] = [
   addRunVerbs,
@@ -19,5 +20,6 @@ export const verbs: readonly AddVerbs[] = [
   addAdminVerbs,
   addCrmVerbs,
   addCampaignVerbs,
+  addWebhookVerbs,
   addGenerateVerb,
 ]

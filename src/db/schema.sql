@@ -623,6 +623,72 @@ create table users (
   PRIMARY KEY (id)
 );
 
+create table webhook_attempts (
+  delivery_id uuid not null,
+  n integer not null,
+  workspace_id uuid not null,
+  at timestamp with time zone not null,
+  status integer,
+  ms integer not null,
+  error text,
+  response text,
+  PRIMARY KEY (delivery_id, n)
+);
+
+create table webhook_deliveries (
+  id uuid not null,
+  workspace_id uuid not null,
+  webhook_id uuid not null,
+  sequence bigint,
+  event_id text not null,
+  type text not null,
+  body text,
+  state text not null default 'pending'::text,
+  attempts integer not null default 0,
+  series_attempts integer not null default 0,
+  due_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  delivered_at timestamp with time zone,
+  last_at timestamp with time zone,
+  last_status integer,
+  last_ms integer,
+  last_error text,
+  CHECK (((sequence IS NULL) = (body IS NOT NULL))),
+  CHECK (((state = 'delivered'::text) = (delivered_at IS NOT NULL))),
+  CHECK (((state = 'pending'::text) = (due_at IS NOT NULL))),
+  CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
+  PRIMARY KEY (id),
+  UNIQUE (webhook_id, sequence)
+);
+
+create table webhooks (
+  id uuid not null,
+  workspace_id uuid not null,
+  url text not null,
+  events text[] not null,
+  secret bytea not null,
+  previous_secret bytea,
+  previous_until timestamp with time zone,
+  active boolean not null default true,
+  created_at timestamp with time zone not null default domain_now(),
+  position bigint not null,
+  consecutive_failures integer not null default 0,
+  probe_at timestamp with time zone,
+  probe_gap_seconds integer,
+  disabled_at timestamp with time zone,
+  lease_owner uuid,
+  lease_until timestamp with time zone,
+  deleted_at timestamp with time zone,
+  CHECK (((deleted_at IS NULL) OR (NOT active))),
+  CHECK (((previous_secret IS NULL) = (previous_until IS NULL))),
+  CHECK (((probe_at IS NULL) = (probe_gap_seconds IS NULL))),
+  CHECK ((cardinality(events) > 0)),
+  CHECK ((char_length(url) <= 2048)),
+  CHECK ((consecutive_failures >= 0)),
+  PRIMARY KEY (id),
+  UNIQUE (workspace_id, id)
+);
+
 create table workers (
   id uuid not null,
   started_at timestamp with time zone not null default clock_timestamp(),
@@ -694,6 +760,11 @@ CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id,
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (webhook_id, due_at, sequence) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (webhook_id, state, created_at, COALESCE(sequence, (0)::bigint), id);
+CREATE INDEX webhook_deliveries_tests ON public.webhook_deliveries USING btree (webhook_id) WHERE ((state = 'pending'::text) AND (sequence IS NULL));
+CREATE INDEX webhooks_active ON public.webhooks USING btree (workspace_id, "position") WHERE active;
+CREATE INDEX webhooks_deleted ON public.webhooks USING btree (id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX workers_owing ON public.workers USING btree (id) WHERE owes;
 
 -- foreign keys
@@ -734,6 +805,9 @@ alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table suppressions add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table webhook_attempts add FOREIGN KEY (delivery_id) REFERENCES webhook_deliveries(id) ON DELETE CASCADE;
+alter table webhook_deliveries add FOREIGN KEY (workspace_id, webhook_id) REFERENCES webhooks(workspace_id, id);
+alter table webhooks add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 
 -- functions
 

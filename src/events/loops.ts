@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Loop } from '../loop.ts'
 import { emitted } from './emit.ts'
-import { countUnsequenced, forgetOldEvents, sequence } from './sequencer.ts'
+import { countUnsequenced, forgetOldEvents, sequence, sequenced } from './sequencer.ts'
 
 /** A rest between two steps lets events gather into one statement. Under load it grows, to leave the database to others. */
 const rest = { leastMs: 10, timesItsWork: 4 }
@@ -12,9 +12,10 @@ const sequencer: Loop = {
   name: 'sequencer',
   restMs: 250,
   wakeOn: emitted,
-  async step({ db }) {
+  async step({ db, wake }) {
     const startedAt = performance.now()
     const moved = await sequence(db)
+    if (moved > 0) wake.signal(sequenced)
     if (moved > 0) await sleep(Math.max(rest.leastMs, rest.timesItsWork * (performance.now() - startedAt)))
     return moved > 0
   },

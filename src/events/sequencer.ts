@@ -1,5 +1,9 @@
 /** Gives events their sequence numbers: gapless for each workspace, without making commits wait for each other. */
+import type { Topic } from '../app.ts'
 import { type Db, sql } from '../db/sql.ts'
+
+/** There are new events. */
+export const sequenced: Topic = { topic: 'events' }
 
 const lock = 7_346_004
 const batchMax = 1_000

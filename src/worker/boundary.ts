@@ -10,8 +10,8 @@ import { type Held, noteWrites } from '../access/ledger/leases.ts'
 import type { QueuedOperation } from '../access/ledger/queue.ts'
 import type { App } from '../app.ts'
 import { isConnectionLost } from '../db/errors.ts'
+import { Gatherer } from '../lib/gatherer.ts'
 import type { Sent } from '../platform/port.ts'
-import { Gatherer } from './gatherer.ts'
 
 const batchMax = 100
 /** Another transaction holds the account for a moment: the next batches ask again, up to this long. */

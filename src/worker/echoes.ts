@@ -5,8 +5,8 @@
 import { noteWrites } from '../access/ledger/leases.ts'
 import { type Advance, advancePositions } from '../access/ledger/positions.ts'
 import type { App } from '../app.ts'
+import { Gatherer } from '../lib/gatherer.ts'
 import type { Message, Update, UpdateBatch } from '../platform/port.ts'
-import { Gatherer } from './gatherer.ts'
 import { within } from './within.ts'
 
 /** How long a batch waits for a recording that is under way. Longer, and it is stored like any other. */

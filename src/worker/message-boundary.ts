@@ -25,10 +25,10 @@ import {
 } from '../capabilities/campaigns/campaigns.ts'
 import { isConnectionLost, LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
+import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Sent } from '../platform/port.ts'
 import type { BoundaryOptions } from './boundary.ts'
-import { Gatherer } from './gatherer.ts'
 
 const batchMax = 100
 /** Another transaction holds the account, the campaign or the recipient for a moment: the next batches ask again. */

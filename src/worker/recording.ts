@@ -17,9 +17,9 @@ import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import type { AccountKey } from '../contract.ts'
 import { codeOf, isAway } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
+import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Outcome } from '../platform/port.ts'
-import { Gatherer } from './gatherer.ts'
 
 const batchMax = 100
 const retryMs = { first: 100, most: 3_000 } as const

@@ -104,7 +104,7 @@ function withoutMadeUp(page: EventPage): EventPage {
 
 /** A method that the address does not answer is refused as any operation there would refuse it. */
 function operationAt(method: string, path: string): Operation | undefined {
-  const known = routeAt(path)
+  const known = routeAt(path, method)
   const operations = known && document.paths[known.path]
   if (!operations) return undefined
   const wanted = method === 'HEAD' ? 'get' : method.toLowerCase()

@@ -30,6 +30,11 @@ export const smallStore: readonly Patch[] = [
   { marker: 'limit: stored bytes of a workspace', replace: 'const storedBytesMax = sql`1000000`' },
 ]
 
+/** A call to a receiver that hangs ends soon, so that many of them are tested. */
+export const briefCalls: readonly Patch[] = [
+  { marker: 'limit: webhook call', replace: 'const callMsMax = 4_000' },
+]
+
 export function withPatches(patches: readonly Patch[]): Plugin {
   const placed = placePatches(readSources(), patches)
   if (typeof placed === 'string') throw new Error(placed)

@@ -29,6 +29,7 @@ const rechecking = {
 }
 
 const ledger = (name: string) => `src/access/ledger/${name}.test.ts`
+const webhooks = (name: string) => `src/capabilities/webhooks/${name}.test.ts`
 const worker = (name: string) => `src/worker/${name}.test.ts`
 
 /** A value in a template of the shipped source. */
@@ -562,5 +563,49 @@ export const mutants: readonly Mutant[] = [
     'guard: a reply ends what waits',
     'a reply ends the sequence, is told once, and counts',
     'Promise.resolve([]),',
+  ),
+  // Webhooks.
+  mutant(
+    { file: webhooks('webhooks') },
+    'guard: webhooks counted under a lock',
+    'POST /webhooks 409 for the eleventh, however many ask at once, and inactive ones count',
+  ),
+  mutant(
+    { file: webhooks('endpoints') },
+    'guard: lease of an endpoint',
+    'the lease of an endpoint keeps others away until it is given back or has run out',
+    'and (true',
+  ),
+  mutant(
+    { file: webhooks('endpoints') },
+    'guard: count of the owner',
+    'the lease of an endpoint lets its owner count only: a process that has lost it tells what it knows of the delivery',
+    '),',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: leases of endpoints renewed',
+    'an attempt that takes long keeps its endpoint: the lease is renewed meanwhile',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: one probe at a time',
+    'a failing endpoint is asked for one at a time after three failures, with gaps that double',
+  ),
+  mutant(
+    { file: 'test/limits/webhook-calls.test.ts' },
+    'guard: url checked at every call',
+    'a literal address that is not public is not called, in whatever notation',
+  ),
+  mutant(
+    { file: 'test/limits/webhook-calls.test.ts' },
+    'guard: every address of a name is checked',
+    'a name is not called if one of its addresses is not public',
+  ),
+  mutant(
+    { file: 'src/capabilities/events/events.test.ts' },
+    'guard: poll of waiting readers',
+    'GET /events?wait= 200 without a wake-up: the poll finds it',
+    'const poll = undefined',
   ),
 ]

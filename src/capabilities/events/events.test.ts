@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
-import type { Answer, Tenant } from '../../../test/harness/service.ts'
+import { type Answer, openService, type Tenant } from '../../../test/harness/service.ts'
 import { timed } from '../../../test/harness/timed.ts'
 import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
@@ -139,6 +139,72 @@ describe('GET /events', () => {
     await tell(workspace_id, 1)
     await sequence(place.db)
     expect(sequences(await list('', own))).toEqual([3])
+  })
+})
+
+describe('GET /events?wait=', () => {
+  test('200 at once where there is something, and when the time is up where there is nothing', async () => {
+    const own = await place.service.tenant()
+    const begun = performance.now()
+    expect(sequences(await list('?wait=1', own))).toEqual([])
+    expect(performance.now() - begun).toBeGreaterThan(900)
+    await tell(own.workspace_id, 1)
+    await sequence(place.db)
+    expect(sequences(await list('?wait=25', own))).toEqual([1])
+  })
+
+  test('200 as soon as there is an event of its own workspace; many wait without a connection each', async () => {
+    const neighbour = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
+    const worker = await place.work(neighbour)
+    const [own, other] = [await place.service.tenant(), await place.service.tenant()]
+    const waiting = Array.from({ length: 30 }, () => list('?wait=25', own))
+    const elsewhere = list('?wait=3', other)
+    let answered = 0
+    for (const each of waiting) void each.then(() => answered++)
+    // With a connection each the pool of 10 would be exhausted, and this would not be answered.
+    for (let n = 0; n < 5; n++) expect((await list('')).status).toBe(200)
+    expect(answered).toBe(0)
+    await tell(own.workspace_id, 2)
+    place.service.app.wake.signal(emitted)
+    for (const answer of await Promise.all(waiting)) expect(sequences(answer)[0]).toBe(1)
+    expect(sequences(await elsewhere)).toEqual([])
+    await worker.stop()
+    await neighbour.close()
+  })
+
+  test('200 without a wake-up: the poll finds it', async () => {
+    const own = await place.service.tenant()
+    const begun = performance.now()
+    const waiting = list('?wait=25', own)
+    await until('it waits', 30_000, async () => (await list('')).status === 200)
+    await tell(own.workspace_id, 1)
+    await sequence(place.db)
+    expect(sequences(await waiting)).toEqual([1])
+    // At the end of its time it would be found in any case.
+    expect(performance.now() - begun).toBeLessThan(20_000)
+  })
+
+  test.each(['wait=-1', 'wait=26', 'wait=1.5', 'wait=x', 'wait=', 'wait=01', 'wait=1&wait=1'])(
+    '400 for %s',
+    async (query) => {
+      expect(await list(`?${query}`)).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
+    },
+  )
+
+  test('200 ends the waiting when the service stops', async () => {
+    const stopping = await openService()
+    const { key } = await stopping.tenant()
+    const waiting = stopping.get('/events?wait=25', { key })
+    await until(
+      'the request is there',
+      30_000,
+      async () => (await stopping.get('/me', { key })).status === 200,
+    )
+    const begun = performance.now()
+    stopping.app.beginStop()
+    expect(await waiting).toMatchObject({ status: 200, body: { events: [] } })
+    expect(performance.now() - begun).toBeLessThan(20_000)
+    await stopping.close()
   })
 })
 

@@ -4,31 +4,40 @@ import type { Caller } from '../../contract.ts'
 import { contractVersion } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import { retention } from '../../events/sequencer.ts'
+import { pageText } from '../../lib/page.ts'
 
-interface EventPage {
-  readonly events: readonly unknown[]
-  /** What to give as `after` for the next page; null at the end. */
-  readonly next_cursor: string | null
-  readonly has_more: boolean
+/** An event as it is stored. `data` is the JSON that was emitted, to the byte. */
+export interface StoredEvent {
+  readonly id: string
+  readonly type: string
+  readonly workspace_id: string
+  /** Null for what is told to one endpoint only. */
+  readonly sequence: number | null
+  readonly occurred_at: Date
+  readonly created_at: Date
+  readonly data: string
 }
 
-interface Row {
-  readonly sequence: number
+/** The one text of an event. `GET /events` and every attempt of every webhook give out these bytes. */
+export function textOfEvent(event: StoredEvent): string {
+  const { id, type, workspace_id, sequence, occurred_at, created_at, data } = event
+  const api_version = contractVersion
+  const head = JSON.stringify({ id, type, api_version, workspace_id, sequence, occurred_at, created_at })
+  return `${head.slice(0, -1)},"data":${data}}`
 }
 
+/** A page as JSON text. `next_cursor` is what to give as `after` for the next one; null at the end. */
 export async function listEvents(
   app: App,
   caller: Caller,
   { after, limit }: { after: string; limit: number },
-): Promise<EventPage> {
-  const rows = await app.db.rows<Row>(sql`
-    select id, type, ${contractVersion} as api_version, workspace_id, sequence::float8 as sequence, occurred_at,
-      created_at, data
+): Promise<{ text: string; found: number }> {
+  const rows = await app.db.rows<StoredEvent>(sql`
+    select id, type, workspace_id, sequence::float8 as sequence, occurred_at, created_at, data::text as data
     from events
     where workspace_id = ${caller.workspace_id} and sequence > ${after}
       and created_at > domain_now() - ${retention}::interval
     order by sequence limit ${limit + 1}`)
-  const events = rows.slice(0, limit)
-  const has_more = rows.length > limit
-  return { events, next_cursor: has_more ? String(events.at(-1)?.sequence) : null, has_more }
+  const items = rows.map((row) => [textOfEvent(row), String(row.sequence)] as const)
+  return { text: pageText('events', items, { limit, next: ([place]) => place ?? '' }), found: rows.length }
 }

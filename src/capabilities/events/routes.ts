@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { ApiError } from '../../lib/errors.ts'
 import { cursor, limit } from '../../lib/shapes.ts'
 import { pageEnd } from '../../lib/wire.ts'
-import { ok, type Route, route } from '../../route.ts'
+import { Json, ok, type Route, route } from '../../route.ts'
 import { eventOut } from './event-shapes.ts'
+import { watchOf } from './event-watch.ts'
 import { listEvents } from './events.ts'
 
 const isSequence = (value: string) => /^(0|[1-9][0-9]{0,14})$/.test(value)
@@ -15,6 +16,20 @@ const after = z
   .meta({
     description: 'The `sequence` of the last event you have.',
     openapi: { type: 'integer', minimum: 0, default: 0 },
+  })
+
+const waitSecondsMax = 25
+
+const wait = z
+  .string()
+  .refine((value) => /^(0|[1-9][0-9]?)$/.test(value) && Number(value) <= waitSecondsMax, {
+    message: `must be a whole number of seconds from 0 to ${waitSecondsMax}`,
+  })
+  .transform(Number)
+  .default(0)
+  .meta({
+    description: 'How many seconds to wait for an event where there is none yet.',
+    openapi: { type: 'integer', minimum: 0, maximum: waitSecondsMax, default: 0 },
   })
 
 /** `cursor` is another word for `after`, so that whoever pages other lists pages this one. */
@@ -33,10 +48,11 @@ export const routes: readonly Route[] = [
     summary: 'What happened, in order',
     description:
       'The events that webhooks carry, for 30 days. `sequence` has no gaps within a workspace: ask again with ' +
-      '`after` set to the last one you have, and you miss nothing.',
+      '`after` set to the last one you have, and you miss nothing. With `wait` it answers when there is something, or ' +
+      'when the time is up.',
     scopes: ['read'],
     effect: 'read',
-    query: z.object({ after, cursor, limit: limit(1000, 100) }),
+    query: z.object({ after, cursor, limit: limit(1000, 100), wait }),
     check: (_app, _caller, { query }) => readPlace(query),
     errors: ['invalid_cursor'],
     response: z
@@ -75,7 +91,12 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, query: { limit }, checked }) =>
-      ok(await listEvents(app, caller, { after: checked, limit })),
+    handle: async (app, { caller, query: { limit, wait }, checked }) => {
+      const asked = { after: checked, limit }
+      const first = await listEvents(app, caller, asked)
+      if (first.found > 0 || wait === 0) return ok(new Json(first.text))
+      await watchOf(app).wait(caller.workspace_id, { after: checked, ms: wait * 1_000 })
+      return ok(new Json((await listEvents(app, caller, asked)).text))
+    },
   }),
 ]

@@ -1,0 +1,243 @@
+/** One HTTP call to an endpoint. It connects only to addresses that were checked, and ends within its time. */
+import { lookup, Resolver } from 'node:dns/promises'
+import type { LookupFunction } from 'node:net'
+import { Agent, type Dispatcher } from 'undici'
+import { version } from '../../lib/version.ts'
+import { readRetryAfter } from './schedule.ts'
+import { type Allowed, isPublic, readTarget } from './url-rules.ts'
+
+const callMsMax = 15_000 // limit: webhook call
+const headerBytesMax = 16 * 1024
+const bodyBytesRead = 64 * 1024
+const bodyBytesKept = 2 * 1024
+/** What a socket holds before it is read. Hundreds of endless answers at once must not fill the memory. */
+const socketBytes = 16 * 1024
+/** Idle connections are closed soon, so that a name that moves is looked up again. */
+const idleMs = 4_000
+const userAgent = `Parley/${version}`
+
+const problems = [
+  'timeout',
+  'refused',
+  'unreachable',
+  'reset',
+  'dns',
+  'tls',
+  'blocked_address',
+  'too_large',
+  'invalid_response',
+  // The secret of the endpoint cannot be opened, so nothing was sent.
+  'unsigned',
+] as const
+type Problem = (typeof problems)[number]
+
+/** What came of a call. A status without a problem is an answer, whatever it says. */
+export interface CallOutcome {
+  readonly status: number | null
+  readonly error: Problem | null
+  readonly ms: number
+  /** The beginning of the answer as text, unless it was a success. */
+  readonly response: string | null
+  /** Seconds. */
+  readonly retry_after: number | null
+}
+
+export interface NewCall {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Every address a name has. Tests bring a resolver of their own. */
+export type Resolve = (name: string) => Promise<readonly string[]>
+
+interface CallerOptions {
+  readonly allow: Allowed
+  readonly resolve?: Resolve
+  /** Certificate authorities besides the usual ones. */
+  readonly ca?: string
+}
+
+export class HttpCaller {
+  readonly #allow: Allowed
+  readonly #agent: Agent
+
+  constructor({ allow, resolve = resolveName, ca }: CallerOptions) {
+    this.#allow = allow
+    const connect = {
+      lookup: checkedLookup(allow, resolve),
+      timeout: callMsMax,
+      autoSelectFamily: true,
+      highWaterMark: socketBytes,
+      // Whatever the environment says.
+      rejectUnauthorized: true,
+      ...(ca !== undefined && { ca }),
+    }
+    this.#agent = new Agent({
+      connect,
+      allowH2: false,
+      maxHeaderSize: headerBytesMax,
+      // The one limit of time is the call's own: a drip of bytes would renew these.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: idleMs,
+      keepAliveMaxTimeout: idleMs,
+    })
+  }
+
+  /** Undefined where `stopping` cut it off: then nobody knows. */
+  async post(call: NewCall, stopping?: AbortSignal): Promise<CallOutcome | undefined> {
+    const startedAt = performance.now()
+    const ended = new AbortController()
+    const late = setTimeout(() => ended.abort(), callMsMax)
+    const signal = stopping ? AbortSignal.any([ended.signal, stopping]) : ended.signal
+    let status: number | null = null
+    try {
+      const target = readTarget(call.url, this.#allow)
+      // A literal address is not looked up, so the hook below would never see it.
+      if (typeof target === 'string') throw new CallProblem('blocked_address') // guard: url checked at every call
+      const answer = await Promise.race([this.#request(target.url, call, signal), rejectionOf(signal)])
+      status = answer.statusCode
+      const response = await readBeginning(answer)
+      const ms = msSince(startedAt)
+      const retry_after = readRetryAfter(one(answer.headers['retry-after']), Date.now())
+      return { status, error: null, ms, response, retry_after }
+    } catch (error) {
+      if (stopping?.aborted && !ended.signal.aborted) return undefined
+      const problem = ended.signal.aborted ? 'timeout' : problemOf(error)
+      return { status, error: problem, ms: msSince(startedAt), response: null, retry_after: null }
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  /** Cuts off what is left. */
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+
+  #request(url: URL, { headers, body }: NewCall, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    return this.#agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': userAgent,
+        accept: '*/*',
+        'accept-encoding': 'identity',
+        ...headers,
+      },
+      body: Buffer.from(body),
+      highWaterMark: socketBytes,
+      signal,
+    })
+  }
+}
+
+/** A request that waits for its connection does not hear the signal itself. It is aborted once it is connected. */
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  aborted.catch(() => {})
+  return aborted
+}
+
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status <= 299
+}
+
+class CallProblem extends Error {
+  override readonly name = 'CallProblem'
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(problem)
+    this.problem = problem
+  }
+}
+
+/** What net.connect gets: only addresses that may be connected to, or the problem. */
+function checkedLookup(allow: Allowed, resolve: Resolve): LookupFunction {
+  return (hostname, _options, callback) => {
+    const name = hostname.replace(/\.$/, '')
+    requireAddresses(name, allow, resolve).then(
+      (addresses) => callback(null, addresses),
+      (error) => callback(error, []),
+    )
+  }
+}
+
+async function requireAddresses(name: string, allow: Allowed, resolve: Resolve) {
+  // An operator's own names may be in the hosts file, which DNS does not know.
+  const addresses = allow.has(name) ? await lookupAll(name) : await resolve(name)
+  if (addresses.length === 0) throw new CallProblem('dns')
+  // One private address is reason enough: which of them is connected to would be left to chance.
+  if (!allow.has(name) && !addresses.every((address) => allow.has(address) || isPublic(address))) {
+    throw new CallProblem('blocked_address') // guard: every address of a name is checked
+  }
+  return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+}
+
+async function lookupAll(name: string): Promise<readonly string[]> {
+  const found = await lookup(name, { all: true }).catch(() => [])
+  return found.map(({ address }) => address)
+}
+
+/** Asks the name servers directly: a name that never resolves must not take one of the few threads that look up names. */
+async function resolveName(name: string): Promise<readonly string[]> {
+  return resolveWith(new Resolver({ timeout: 3_000, tries: 2 }), name)
+}
+
+/** Both families. One that fails while the other answers is taken for one the name does not have. */
+export async function resolveWith(resolver: Resolver, name: string): Promise<readonly string[]> {
+  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+}
+
+/** Reads no further than it may, keeps the beginning unless it was a success. Leaving early closes the connection. */
+async function readBeginning({ statusCode, body }: Dispatcher.ResponseData): Promise<string | null> {
+  const kept: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    // A copy, because a part would keep the whole chunk in memory.
+    if (size < bodyBytesKept) kept.push(Buffer.from(chunk.subarray(0, bodyBytesKept - size)))
+    size += chunk.length
+    if (size >= bodyBytesRead) break
+  }
+  if (isSuccess(statusCode)) return null
+  return Buffer.concat(kept)
+    .toString('utf8')
+    .replaceAll(/\p{Cc}/gu, '\ufffd')
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}
+
+function msSince(startedAt: number): number {
+  return Math.round(performance.now() - startedAt)
+}
+
+/** By the code of the error, and never its message, which may quote what the receiver sent. */
+const patterns: readonly (readonly [RegExp, Problem])[] = [
+  [/^(UND_ERR_HEADERS_OVERFLOW|HPE_HEADER_OVERFLOW)$/, 'too_large'],
+  [/^(UND_ERR_\w*TIMEOUT|ETIMEDOUT)$/, 'timeout'],
+  [/^ECONNREFUSED$/, 'refused'],
+  [/^(EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENETDOWN|EACCES|EPERM)$/, 'unreachable'],
+  [/^(ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET)$/, 'reset'],
+  [/CERT|^ERR_(TLS|SSL)|UNABLE_TO|HOSTNAME_MISMATCH|^EPROTO$|INVALID_CA|PATH_LENGTH|INVALID_PURPOSE/, 'tls'],
+]
+
+function problemOf(error: unknown): Problem {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if (each instanceof CallProblem) return each.problem
+    const [first] = (each as AggregateError).errors ?? []
+    const code = String((each as { code?: unknown }).code ?? first?.code ?? '')
+    const known = patterns.find(([pattern]) => pattern.test(code))
+    if (known) return known[1]
+  }
+  return 'invalid_response'
+}

@@ -1,0 +1,294 @@
+/** Delivers: attempts run beside the loop, each endpoint by itself, and none of them holds a database connection. */
+import type { App } from '../../app.ts'
+import { Gatherer } from '../../lib/gatherer.ts'
+import { openSecret, signatureHeaders } from '../../lib/webhook-signatures.ts'
+import { type CallOutcome, type HttpCaller, isSuccess } from './call.ts'
+import { bodyOf } from './deliveries.ts'
+import {
+  type Attempted,
+  claimEndpoints,
+  type DueDelivery,
+  type EndpointState,
+  leaseSeconds,
+  loadDue,
+  recordAttempts,
+  releaseLeases,
+  renewLeases,
+} from './endpoints.ts'
+import { breakerFailures, nextDelay } from './schedule.ts'
+
+/** How many attempts of one endpoint run at once. */
+const concurrency = 8
+/** How many deliveries are loaded for the next attempts: of one endpoint, and of all together, which bounds the memory. */
+const readyMax = { least: 16, most: 128, together: 4_096 } as const
+/** How many endpoints with something due a process holds. */
+const endpointsMax = 256
+const recordMax = 500
+/** How often it looks for more when nothing tells it to. */
+const lookMs = 250
+const renewMs = (leaseSeconds * 1_000) / 3
+const stopMsMax = 5_000
+const retryMs = { first: 100, most: 2_000 } as const
+
+export type Ending = 'delivered' | 'failed' | 'cut_off'
+
+/** An endpoint that this process holds. */
+interface Endpoint {
+  /** Null until it was loaded for the first time. */
+  state: EndpointState | null
+  /** Loaded and not begun. */
+  ready: DueDelivery[]
+  /** Whether more may be due than is loaded. */
+  more: boolean
+  /** Begun and not recorded. */
+  readonly busy: Set<string>
+  running: number
+  /** How many attempts have ended: what was read before the last of them did is old. */
+  ended: number
+  /** Failures in a row, those that are about to be recorded included. */
+  failures: number
+}
+
+export class Deliverer {
+  readonly #app: App
+  readonly #caller: HttpCaller
+  readonly #count: (ending: Ending) => void
+  readonly #owner: string
+  readonly #endpoints = new Map<string, Endpoint>()
+  readonly #recorder: Gatherer<Ended, true>
+  readonly #attempts = new Set<Promise<void>>()
+  readonly #cut = new AbortController()
+  #renewedAt = 0
+  #claimAt = 0
+  #news = Promise.withResolvers<void>()
+  #stopping = false
+
+  constructor(app: App, { caller, count }: { caller: HttpCaller; count: (ending: Ending) => void }) {
+    this.#app = app
+    this.#caller = caller
+    this.#count = count
+    this.#owner = app.sources.newId()
+    this.#recorder = new Gatherer({ most: recordMax, work: (ended) => this.#record(ended) })
+  }
+
+  /** How many attempts have begun and are not recorded. */
+  get underWay(): number {
+    return this.#attempts.size
+  }
+
+  /** There may be deliveries of endpoints that nobody holds yet. */
+  lookForMore(): void {
+    this.#claimAt = 0
+    this.#news.resolve()
+  }
+
+  /** Takes what is due and begins attempts. While it holds endpoints it waits in here, so that a stop finds it. */
+  async step(stopping: AbortSignal): Promise<boolean> {
+    this.#news = Promise.withResolvers<void>()
+    await this.#claim()
+    await this.#load()
+    if (this.#endpoints.size + this.#attempts.size === 0) return false
+    await Promise.race([this.#news.promise, this.#app.sources.sleep(lookMs), abortOf(stopping)])
+    if (stopping.aborted) await this.#stop()
+    return true
+  }
+
+  /** Claims endpoints with something due, and renews the leases of those it has. */
+  async #claim(): Promise<void> {
+    const { db, sources } = this.#app
+    const now = sources.now()
+    if (now - this.#renewedAt > renewMs) {
+      await renewLeases(db, this.#owner, [...this.#endpoints.keys()]) // guard: leases of endpoints renewed
+      this.#renewedAt = now
+    }
+    if (now < this.#claimAt) return
+    this.#claimAt = now + lookMs
+    const most = endpointsMax - this.#endpoints.size
+    for (const id of await claimEndpoints(db, { owner: this.#owner, most })) {
+      const none = { state: null, ready: [], more: false, busy: new Set<string>() }
+      this.#endpoints.set(id, { ...none, running: 0, ended: 0, failures: 0 })
+    }
+  }
+
+  /** Reads how the endpoints are now and what is due for them. One with nothing to do is given back. */
+  async #load(): Promise<void> {
+    if (this.#endpoints.size === 0) return
+    const held = [...this.#endpoints].map(([webhook_id, endpoint]) => {
+      return { webhook_id, endpoint, room: roomOf(endpoint, this.#readyMax), ended: endpoint.ended }
+    })
+    const busy = held.flatMap(({ endpoint }) => [...endpoint.busy, ...endpoint.ready.map(({ id }) => id)])
+    const loaded = await loadDue(this.#app.db, { owner: this.#owner, wanted: held, busy })
+    const found = new Map(loaded.map((each) => [each.state.webhook_id, each]))
+    const idle: string[] = []
+    for (const { webhook_id, endpoint, room, ended } of held) {
+      const now = found.get(webhook_id)
+      endpoint.more = room > 0 && now?.due.length === room
+      if (now) this.#refresh(endpoint, now, ended === endpoint.ended)
+      // Deleted, or taken by another process. What runs is still recorded.
+      else endpoint.ready = []
+      if (!now) this.#endpoints.delete(webhook_id)
+      else if (endpoint.busy.size + endpoint.ready.length === 0) idle.push(webhook_id)
+    }
+    for (const id of idle) this.#endpoints.delete(id)
+    await releaseLeases(this.#app.db, this.#owner, idle)
+  }
+
+  /** `current` says that no attempt has ended since it was read. */
+  #refresh(
+    endpoint: Endpoint,
+    { state, due }: { state: EndpointState; due: readonly DueDelivery[] },
+    current: boolean,
+  ): void {
+    endpoint.state = state
+    if (current && endpoint.busy.size === 0) endpoint.failures = state.consecutive_failures
+    endpoint.ready.push(...due)
+    if (!state.active) endpoint.ready = endpoint.ready.filter(isTest)
+    // Loaded before the breaker opened: it is loaded again when its time comes.
+    if (isOpen(endpoint) && !current) endpoint.ready = []
+    this.#begin(endpoint)
+  }
+
+  /** Begins as many attempts as the endpoint may have at once. */
+  #begin(endpoint: Endpoint): void {
+    const { state } = endpoint
+    if (isOpen(endpoint) && endpoint.busy.size > 0) endpoint.ready = [] // guard: one probe at a time
+    const most = isOpen(endpoint) ? 1 : concurrency
+    while (state && endpoint.running < most && endpoint.ready.length > 0 && !this.#stopping) {
+      const delivery = endpoint.ready.shift() as DueDelivery
+      endpoint.busy.add(delivery.id)
+      endpoint.running += 1
+      const attempt = this.#attempt(endpoint, state, delivery)
+      this.#attempts.add(attempt)
+      void attempt.then(() => this.#attempts.delete(attempt))
+    }
+    if (endpoint.more && endpoint.ready.length <= this.#readyMax / 2) this.#news.resolve()
+  }
+
+  get #readyMax(): number {
+    const share = Math.floor(readyMax.together / this.#endpoints.size)
+    return Math.max(readyMax.least, Math.min(readyMax.most, share))
+  }
+
+  /** One attempt, from the signature to the recorded answer. It does not throw. */
+  async #attempt(endpoint: Endpoint, state: EndpointState, delivery: DueDelivery): Promise<void> {
+    const startedAt = this.#app.sources.now()
+    const probe = isOpen(endpoint)
+    const outcome = await this.#post(state, delivery)
+    endpoint.running -= 1
+    endpoint.ended += 1
+    const ok = outcome !== undefined && outcome.error === null && isSuccess(outcome.status)
+    if (ok) endpoint.failures = 0
+    else if (outcome && !isTest(delivery)) endpoint.failures += 1
+    this.#count(ok ? 'delivered' : outcome ? 'failed' : 'cut_off')
+    const recorded = outcome && this.#recordUntilStored({ state, delivery, outcome, ok, probe, startedAt })
+    // The next one begins while this one is recorded.
+    this.#begin(endpoint)
+    await recorded
+    endpoint.busy.delete(delivery.id)
+    if (endpoint.busy.size === 0) this.#news.resolve()
+  }
+
+  /** Undefined where a stop has cut it off. */
+  async #post(state: EndpointState, delivery: DueDelivery): Promise<CallOutcome | undefined> {
+    const body = bodyOf(delivery)
+    const timestamp = Math.floor(Date.now() / 1_000)
+    let headers: Record<string, string>
+    try {
+      headers = signatureHeaders({ id: delivery.event_id, timestamp, body }, this.#secretsOf(state))
+    } catch (err) {
+      // The secret was sealed with another PARLEY_SECRET. Nothing is sent that cannot be signed.
+      this.#app.log.error({ err, webhook_id: state.webhook_id }, 'the secret of a webhook cannot be opened')
+      return { status: null, error: 'unsigned', ms: 0, response: null, retry_after: null }
+    }
+    return this.#caller.post({ url: state.url, headers, body }, this.#cut.signal)
+  }
+
+  #secretsOf({ webhook_id, secret, previous_secret }: EndpointState): [string, ...string[]] {
+    const { secrets } = this.#app
+    const now = openSecret(secrets, webhook_id, secret)
+    return previous_secret ? [now, openSecret(secrets, webhook_id, previous_secret)] : [now]
+  }
+
+  /** A database that is away is waited for, because what is not recorded is sent again. */
+  async #recordUntilStored(ended: Ended): Promise<void> {
+    for (let tries = 0; !this.#cut.signal.aborted; tries++) {
+      try {
+        await this.#recorder.add(ended)
+        return
+      } catch (err) {
+        this.#app.log.error({ err, tries }, 'attempts of webhooks could not be recorded')
+        await this.#app.sources.sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
+      }
+    }
+  }
+
+  async #record(ended: readonly Ended[]): Promise<readonly true[]> {
+    const now = this.#app.sources.now()
+    const attempts = ended.map((each) => attemptedOf(each, now))
+    for (const { id, ...rest } of await recordAttempts(this.#app, this.#owner, attempts)) {
+      this.#app.log.warn({ webhook_id: id, ...rest }, 'a webhook was made inactive by its failures')
+    }
+    return ended.map(() => true)
+  }
+
+  /** What runs gets a while to end; what is cut off then is sent again by whoever holds the endpoint next. */
+  async #stop(): Promise<void> {
+    this.#stopping = true
+    const all = () => Promise.all(this.#attempts)
+    await Promise.race([all(), this.#app.sources.sleep(stopMsMax)])
+    this.#cut.abort()
+    await all()
+    await releaseLeases(this.#app.db, this.#owner, [...this.#endpoints.keys()])
+    this.#endpoints.clear()
+    await this.#caller.close()
+  }
+}
+
+/** An attempt that has ended. */
+interface Ended {
+  readonly state: EndpointState
+  readonly delivery: DueDelivery
+  readonly outcome: CallOutcome
+  readonly ok: boolean
+  readonly probe: boolean
+  /** On the monotonic clock. */
+  readonly startedAt: number
+}
+
+function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: Ended, now: number): Attempted {
+  const { id: delivery_id, attempts, series_attempts } = delivery
+  const { retry_after, ...rest } = outcome
+  const attempt = attempts + 1
+  const series_attempt = series_attempts + 1
+  const test = isTest(delivery)
+  return {
+    ...rest,
+    webhook_id: state.webhook_id,
+    delivery_id,
+    test,
+    probe,
+    ok,
+    ago_ms: now - startedAt,
+    retry_seconds: ok || test ? null : nextDelay({ delivery_id, attempt, series_attempt, retry_after }),
+  }
+}
+
+/** How many more deliveries may be loaded: with an open breaker one, and only when none is under way. */
+function roomOf(endpoint: Endpoint, most: number): number {
+  const taken = endpoint.busy.size + endpoint.ready.length
+  if (isOpen(endpoint)) return taken === 0 ? 1 : 0
+  return Math.max(0, most - endpoint.ready.length)
+}
+
+function isOpen({ failures }: Endpoint): boolean {
+  return failures >= breakerFailures
+}
+
+function isTest({ sequence }: DueDelivery): boolean {
+  return sequence === null
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

@@ -1,0 +1,180 @@
+/** The routes below one endpoint: its deliveries, and asking for them again. */
+import { z } from 'zod'
+import { cursor, limit } from '../../lib/shapes.ts'
+import { count, done, pageEnd } from '../../lib/wire.ts'
+import { ok, type Route, route } from '../../route.ts'
+import {
+  listDeliveries,
+  queueTest,
+  readDelivery,
+  readDeliveryPaging,
+  requireSince,
+  resendDelivery,
+  resendFailed,
+} from './deliveries.ts'
+import {
+  deliveryDetailOut,
+  deliveryOut,
+  deliveryParams,
+  deliveryStates,
+  sinceIn,
+  webhookParams,
+} from './webhook-shapes.ts'
+
+const needs = { scopes: ['write'] } as const
+const webhook_id = '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01'
+const delivery_id = '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b02'
+const last = { at: '2026-11-15T09:30:00.050Z', status: 200, ms: 41, error: null }
+const delivered = {
+  id: delivery_id,
+  event_id: 'evt_5f0c9a6e1f3b4d0c8a7e6b5d4c3f2a10',
+  type: 'message.received',
+  sequence: 1,
+  state: 'delivered',
+  attempts: 1,
+  next_attempt_at: null,
+  created_at: '2026-11-15T09:30:00.012Z',
+  delivered_at: '2026-11-15T09:30:00.091Z',
+  last,
+}
+const queued = {
+  ...delivered,
+  state: 'pending',
+  next_attempt_at: '2026-11-15T10:00:00.000Z',
+  delivered_at: null,
+}
+
+const queuedOut = z
+  .object({ ...done, delivery: deliveryOut })
+  .meta({ id: 'DeliveryQueued', description: 'The delivery, which is due now.' })
+
+export const deliveryRoutes: readonly Route[] = [
+  route({
+    ...needs,
+    name: 'list_webhook_deliveries',
+    method: 'GET',
+    path: '/webhooks/{webhook_id}/deliveries',
+    summary: 'What was delivered to an endpoint, and what was not',
+    description:
+      'Newest first, for 30 days. Events are planned in lots, so the newest may not be listed yet.',
+    effect: 'read',
+    params: webhookParams,
+    query: z.object({
+      state: z.enum(deliveryStates).optional().meta({ description: 'Only those in this state.' }),
+      cursor,
+      limit: limit(100, 50),
+    }),
+    errors: ['webhook_not_found', 'invalid_cursor'],
+    response: z
+      .object({ deliveries: z.array(deliveryOut).meta({ description: 'Newest first.' }), ...pageEnd })
+      .meta({ id: 'DeliveryPage', description: 'A page of deliveries.' }),
+    example: {
+      params: { webhook_id },
+      response: { deliveries: [delivered], next_cursor: null, has_more: false },
+    },
+    handle: async (app, { caller: { workspace_id }, params: { webhook_id }, query }) => {
+      const paging = readDeliveryPaging(app, { workspace_id }, { webhook_id, ...query })
+      return ok(await listDeliveries(app.db, { workspace_id, webhook_id }, { ...query, paging }))
+    },
+  }),
+  route({
+    ...needs,
+    name: 'get_webhook_delivery',
+    method: 'GET',
+    path: '/webhooks/{webhook_id}/deliveries/{delivery_id}',
+    summary: 'A delivery with its body and its attempts',
+    effect: 'read',
+    params: deliveryParams,
+    errors: ['webhook_not_found', 'not_found'],
+    response: z
+      .object({ delivery: deliveryDetailOut })
+      .meta({ id: 'DeliveryResult', description: 'One delivery.' }),
+    example: {
+      params: { webhook_id, delivery_id },
+      response: {
+        delivery: {
+          ...delivered,
+          body: '{"id":"evt_5f0c9a6e1f3b4d0c8a7e6b5d4c3f2a10","type":"message.received"}',
+          tries: [{ n: 1, ...last, response: null }],
+        },
+      },
+    },
+    handle: async ({ db }, { caller: { workspace_id }, params }) =>
+      ok({ delivery: await readDelivery(db, { workspace_id, ...params }) }),
+  }),
+  route({
+    ...needs,
+    name: 'resend_webhook_delivery',
+    method: 'POST',
+    path: '/webhooks/{webhook_id}/deliveries/{delivery_id}/resend',
+    summary: 'Delivers once more',
+    description: 'Due at once, with a new series of attempts. To an inactive endpoint: once it is active.',
+    effect: 'local',
+    params: deliveryParams,
+    errors: ['webhook_not_found', 'not_found'],
+    response: queuedOut,
+    example: {
+      params: { webhook_id, delivery_id },
+      response: { ok: true, message: 'The delivery was queued.', delivery: queued },
+    },
+    handle: async (_app, tx, { caller: { workspace_id }, params }) => {
+      const delivery = await resendDelivery(tx, { workspace_id, ...params })
+      return ok({ ok: true, message: 'The delivery was queued.', delivery })
+    },
+  }),
+  route({
+    ...needs,
+    name: 'resend_failed_deliveries',
+    method: 'POST',
+    path: '/webhooks/{webhook_id}/resend-failed',
+    summary: 'Delivers once more what was given up',
+    description: 'At most 10,000 at a time, oldest first: ask again until `queued` is 0.',
+    effect: 'local',
+    params: webhookParams,
+    body: z
+      .strictObject({ since: sinceIn })
+      .meta({ id: 'ResendRequest', description: 'From when on failed deliveries are repeated.' }),
+    check: (app, _caller, { body: { since } }) => requireSince(app, since),
+    errors: ['webhook_not_found'],
+    response: z
+      .object({ ...done, queued: count('How many were queued.') })
+      .meta({ id: 'ResendResult', description: 'How much will be delivered once more.' }),
+    example: {
+      params: { webhook_id },
+      body: { since: '2026-11-14' },
+      response: { ok: true, message: '3 failed deliveries were queued.', queued: 3 },
+    },
+    handle: async (_app, tx, { caller: { workspace_id }, params, body: { since } }) => {
+      const queued = await resendFailed(tx, { workspace_id, ...params }, since)
+      const message =
+        queued === 1 ? '1 failed delivery was queued.' : `${queued} failed deliveries were queued.`
+      return ok({ ok: true, message, queued })
+    },
+  }),
+  route({
+    ...needs,
+    name: 'test_webhook',
+    method: 'POST',
+    path: '/webhooks/{webhook_id}/test',
+    summary: 'Delivers a test event to one endpoint',
+    description:
+      'One attempt of `webhook.test`, also while the endpoint is inactive. A failure does not count; a success closes ' +
+      'the circuit breaker. `GET …/deliveries/{delivery_id}` tells what came of it.',
+    effect: 'local',
+    params: webhookParams,
+    errors: ['webhook_not_found'],
+    response: queuedOut,
+    example: {
+      params: { webhook_id },
+      response: {
+        ok: true,
+        message: 'The test was queued.',
+        delivery: { ...queued, type: 'webhook.test', sequence: null, attempts: 0, last: null },
+      },
+    },
+    handle: async (_app, tx, { caller: { workspace_id }, params }) => {
+      const delivery = await queueTest(tx, { workspace_id, ...params })
+      return ok({ ok: true, message: 'The test was queued.', delivery })
+    },
+  }),
+]

@@ -1,0 +1,156 @@
+/** What the owner of an endpoint reads and writes, as several processes would. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import { sql } from '../../db/sql.ts'
+import { emit } from '../../events/emit.ts'
+import { sequence } from '../../events/sequencer.ts'
+import { newId } from '../../lib/ids.ts'
+import { type Attempted, claimEndpoints, loadDue, recordAttempts, releaseLeases } from './endpoints.ts'
+import { plan } from './planning.ts'
+import { createWebhook } from './webhooks.ts'
+
+let service: Service
+let tenant: Tenant
+let webhook_id: string
+beforeAll(async () => {
+  service = await openService()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  await service.app.db.run(sql`update webhooks set active = false, deleted_at = domain_now()`)
+  tenant = await service.tenant()
+  webhook_id = await endpoint()
+})
+
+async function endpoint(events?: readonly string[]): Promise<string> {
+  const { app } = service
+  const wanted = { workspace_id: tenant.workspace_id, url: 'https://example.com/', events }
+  const { webhook } = await app.db.transaction((tx) => createWebhook(app, tx, 'system', wanted))
+  return webhook.id
+}
+
+async function tell(count: number): Promise<void> {
+  const { db } = service.app
+  const data = { account_id: 'acc_1' }
+  const lot = Array.from(
+    { length: count },
+    () => ({ type: 'message.received', occurred_at: null, data }) as const,
+  )
+  for (let n = 0; n < count; n += 1_000) {
+    await db.transaction((tx) => emit(tx, tenant.workspace_id, lot.slice(n, n + 1_000)))
+    await sequence(db)
+  }
+}
+
+const claim = (owner: string) => claimEndpoints(service.app.db, { owner, most: 10 })
+const count = async () => {
+  const [row] = await service.app.db.rows<{ position: number; planned: number }>(sql`
+    select position::int as position, (select count(*)::int from webhook_deliveries d where d.webhook_id = w.id) as planned
+    from webhooks w where id = ${webhook_id}`)
+  return row
+}
+
+describe('planning', () => {
+  test('takes up to 500 events at a time, and no more than a backlog of about 1,000', async () => {
+    await tell(2_500)
+    await plan(service.app.db)
+    expect(await count()).toEqual({ position: 500, planned: 500 })
+    while ((await plan(service.app.db)) > 0);
+    expect(await count()).toEqual({ position: 1_000, planned: 1_000 })
+    await service.app.db.run(sql`
+      update webhook_deliveries set state = 'delivered', due_at = null, delivered_at = domain_now()
+      where webhook_id = ${webhook_id}`)
+    await plan(service.app.db)
+    expect(await count()).toEqual({ position: 1_500, planned: 1_500 })
+  })
+
+  test('goes past events of other types without making rows, a window at a time', async () => {
+    await service.app.db.run(sql`update webhooks set events = '{pipeline.moved}' where id = ${webhook_id}`)
+    await tell(6_000)
+    await plan(service.app.db)
+    expect(await count()).toEqual({ position: 5_000, planned: 0 })
+    await plan(service.app.db)
+    expect(await count()).toEqual({ position: 6_000, planned: 0 })
+  })
+
+  test('by several processes at once makes each delivery once', async () => {
+    await tell(900)
+    await Promise.all(Array.from({ length: 8 }, () => plan(service.app.db)))
+    while ((await plan(service.app.db)) > 0);
+    expect(await count()).toEqual({ position: 900, planned: 900 })
+  })
+
+  test('leaves an inactive endpoint where it is', async () => {
+    await service.app.db.run(sql`update webhooks set active = false where id = ${webhook_id}`)
+    await tell(10)
+    expect(await plan(service.app.db)).toBe(0)
+    expect(await count()).toEqual({ position: 0, planned: 0 })
+  })
+})
+
+describe('the lease of an endpoint', () => {
+  test('keeps others away until it is given back or has run out', async () => {
+    const [one, other] = [newId(), newId()]
+    expect(await claim(one)).toEqual([])
+    await tell(1)
+    await plan(service.app.db)
+    expect(await claim(one)).toEqual([webhook_id])
+    expect(await claim(other)).toEqual([])
+    await releaseLeases(service.app.db, other, [webhook_id])
+    expect(await claim(other)).toEqual([])
+    await releaseLeases(service.app.db, one, [webhook_id])
+    expect(await claim(other)).toEqual([webhook_id])
+    await service.app.db.run(
+      sql`update webhooks set lease_until = now() - interval '1 second' where id = ${webhook_id}`,
+    )
+    expect(await claim(one)).toEqual([webhook_id])
+    const wanted = [{ webhook_id, room: 5 }]
+    expect(await loadDue(service.app.db, { owner: other, wanted, busy: [] })).toEqual([])
+    expect(await loadDue(service.app.db, { owner: one, wanted, busy: [] })).toMatchObject([
+      { due: [{ sequence: 1 }] },
+    ])
+  })
+
+  test('lets its owner count only: a process that has lost it tells what it knows of the delivery', async () => {
+    const [one, other] = [newId(), newId()]
+    await tell(2)
+    await plan(service.app.db)
+    await claim(one)
+    const wanted = [{ webhook_id, room: 5 }]
+    const [{ due } = { due: [] }] = await loadDue(service.app.db, { owner: one, wanted, busy: [] })
+    const attempted = (n: number, more: Partial<Attempted>): Attempted => ({
+      webhook_id,
+      delivery_id: due[n]?.id ?? '',
+      test: false,
+      probe: false,
+      ok: false,
+      ago_ms: 1,
+      status: 500,
+      ms: 1,
+      error: null,
+      response: null,
+      retry_seconds: 5,
+      ...more,
+    })
+    const failures = async () => {
+      const row = await service.app.db.one<{ failures: number }>(
+        sql`select consecutive_failures as failures from webhooks where id = ${webhook_id}`,
+      )
+      return row.failures
+    }
+    await recordAttempts(service.app, other, [attempted(0, {})])
+    expect(await failures()).toBe(0)
+    await recordAttempts(service.app, one, [attempted(0, {}), attempted(1, {})])
+    expect(await failures()).toBe(2)
+    await recordAttempts(service.app, other, [attempted(0, { ok: true, status: 200, retry_seconds: null })])
+    expect(await failures()).toBe(2)
+    // What is delivered stays delivered, whoever else tells of a failure.
+    await recordAttempts(service.app, one, [attempted(0, {})])
+    const states = await service.app.db.rows<{ state: string; attempts: number }>(sql`
+      select state, attempts from webhook_deliveries where webhook_id = ${webhook_id} order by sequence`)
+    expect(states).toEqual([
+      { state: 'delivered', attempts: 3 },
+      { state: 'pending', attempts: 1 },
+    ])
+  })
+})

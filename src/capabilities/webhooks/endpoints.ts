@@ -1,0 +1,254 @@
+/**
+ * What the delivering process reads and writes: which endpoints are its own, what is due for them, what came of it. The
+ * endpoint is what a process claims, so its concurrency, its count of failures and its breaker have one owner.
+ */
+import type { App } from '../../app.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { retention } from '../../events/sequencer.ts'
+import { record } from '../audit/audit.ts'
+import { behind } from './planning.ts'
+import { breakerFailures, disablingFailures, probeGapSeconds } from './schedule.ts'
+
+/** In real time. A process that dies leaves its endpoints alone for this long. */
+export const leaseSeconds = 6 // limit: lease of an endpoint
+
+/** Due, and young enough for its event to be there still. */
+const isDue = sql`d.state = 'pending' and d.due_at <= domain_now()
+  and d.created_at > domain_now() - ${retention}::interval`
+
+/** Due events of an active endpoint whose breaker lets one through, and tests, which wait for neither. */
+const ready = sql`(
+  w.active and (w.probe_at is null or w.probe_at <= domain_now()) and exists (
+    select from webhook_deliveries d
+    where d.webhook_id = w.id and ${isDue} and d.sequence is not null)
+  or w.id in (select d.webhook_id from webhook_deliveries d where d.sequence is null and ${isDue}))`
+
+/** Takes endpoints with something due that nobody holds, and says which. */
+export async function claimEndpoints(
+  db: Db,
+  { owner, most }: { owner: string; most: number },
+): Promise<readonly string[]> {
+  if (most <= 0) return []
+  const rows = await db.rows<{ id: string }>(sql`
+    update webhooks set lease_owner = ${owner}, lease_until = real_now() + make_interval(secs => ${leaseSeconds})
+    where id in (
+      select w.id from webhooks w
+      where w.deleted_at is null and w.lease_owner is distinct from ${owner}
+        and (w.lease_until is null or w.lease_until < real_now() -- guard: lease of an endpoint
+          or w.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}))
+        and ${ready}
+      order by w.lease_until nulls first limit ${most} for update of w skip locked)
+    returning id`)
+  return rows.map(({ id }) => id)
+}
+
+/** Says that this process still delivers to them. One that was taken meanwhile stays with its new owner. */
+export async function renewLeases(db: Db, owner: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await db.run(sql`
+    update webhooks set lease_until = real_now() + make_interval(secs => ${leaseSeconds})
+    where id = any(${ids}::uuid[]) and lease_owner = ${owner}`)
+}
+
+export async function releaseLeases(db: Db, owner: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  await db.run(sql`
+    update webhooks set lease_owner = null, lease_until = null
+    where id = any(${ids}::uuid[]) and lease_owner = ${owner}`)
+}
+
+/** An endpoint as its owner needs it. */
+export interface EndpointState {
+  readonly webhook_id: string
+  readonly url: string
+  readonly secret: Buffer
+  readonly previous_secret: Buffer | null
+  readonly active: boolean
+  readonly consecutive_failures: number
+}
+
+export interface DueDelivery {
+  readonly id: string
+  readonly workspace_id: string
+  readonly event_id: string
+  readonly type: string
+  readonly sequence: number | null
+  readonly attempts: number
+  readonly series_attempts: number
+  readonly created_at: Date
+  readonly body: string | null
+  readonly occurred_at: Date | null
+  readonly data: string | null
+}
+
+interface Wanted {
+  readonly webhook_id: string
+  /** How many more deliveries there is room for. */
+  readonly room: number
+}
+
+type Loaded = EndpointState & { [K in keyof DueDelivery]: DueDelivery[K] | null }
+
+/** The present state of endpoints that are still ours, each with deliveries that are due and not in `busy`. */
+export async function loadDue(
+  db: Db,
+  { owner, wanted, busy }: { owner: string; wanted: readonly Wanted[]; busy: readonly string[] },
+): Promise<{ state: EndpointState; due: DueDelivery[] }[]> {
+  const rows = await db.rows<Loaded>(sql`
+    select w.id as webhook_id, w.url, w.secret,
+      case when w.previous_until > domain_now() then w.previous_secret end as previous_secret, w.active,
+      w.consecutive_failures, d.id, d.workspace_id, d.event_id, d.type, d.sequence::float8 as sequence, d.attempts,
+      d.series_attempts, d.created_at, d.body, e.occurred_at, e.data::text as data
+    from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
+      ${wanted.map(({ room }) => room)}::int[]) as wanted (webhook_id, room)
+    join webhooks w on w.id = wanted.webhook_id and w.lease_owner = ${owner} and w.deleted_at is null
+    left join lateral (
+      select * from webhook_deliveries d
+      where d.webhook_id = w.id and ${isDue}
+        and d.id <> all(${busy}::uuid[])
+        and (d.sequence is null or w.active and (w.probe_at is null or w.probe_at <= domain_now()))
+      order by d.due_at, d.sequence limit wanted.room) d on true
+    left join events e on e.workspace_id = d.workspace_id and e.sequence = d.sequence
+    order by d.due_at, d.sequence`)
+  const grouped = Map.groupBy(rows, ({ webhook_id }) => webhook_id)
+  return [...grouped.values()].flatMap((group) => {
+    const [state] = group
+    return state ? [{ state, due: group.filter((row): row is Loaded & DueDelivery => row.id !== null) }] : []
+  })
+}
+
+/** What came of one attempt. */
+export interface Attempted {
+  readonly webhook_id: string
+  readonly delivery_id: string
+  readonly test: boolean
+  /** It was the one attempt that an open breaker lets through. */
+  readonly probe: boolean
+  readonly ok: boolean
+  /** How long ago it began. */
+  readonly ago_ms: number
+  readonly status: number | null
+  readonly ms: number
+  readonly error: string | null
+  readonly response: string | null
+  /** Seconds until the next attempt; null where there is none. */
+  readonly retry_seconds: number | null
+}
+
+interface Disabled {
+  readonly id: string
+  readonly workspace_id: string
+  readonly consecutive_failures: number
+}
+
+/** Stores many attempts in one statement, in the order in which they ended; the last of 20 failures is audited with it. */
+export async function recordAttempts(
+  app: App,
+  owner: string,
+  attempts: readonly Attempted[],
+): Promise<readonly Disabled[]> {
+  return app.db.transaction(async (tx) => {
+    const disabled = await storeAttempts(tx, owner, attempts)
+    for (const { id, workspace_id, consecutive_failures } of disabled) {
+      const detail = { consecutive_failures }
+      await record(app, tx, 'system', { action: 'webhook.disabled', target: id, workspace_id, detail })
+    }
+    return disabled
+  })
+}
+
+/** How the attempts of one endpoint change its count: from zero where one succeeded, and the failures after that. */
+function tallyOf(webhook_id: string, attempts: readonly Attempted[]) {
+  const lastSuccess = attempts.findLastIndex(({ ok }) => ok)
+  // A test never counts as a failure, and its success counts as everybody's.
+  const failed = attempts.slice(lastSuccess + 1).filter(({ test }) => !test)
+  const probed = failed.some(({ probe }) => probe)
+  return { webhook_id, succeeded: lastSuccess >= 0, failures: failed.length, probed }
+}
+
+async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted[]): Promise<Disabled[]> {
+  const byEndpoint = Map.groupBy(attempts, ({ webhook_id }) => webhook_id)
+  const tallies = [...byEndpoint].map(([webhook_id, group]) => tallyOf(webhook_id, group))
+  const all = <K extends keyof Attempted>(name: K) => attempts.map((attempt) => attempt[name])
+  const changed = await tx.rows<Disabled & { disabled: boolean }>(sql`
+    with tally as (
+      select * from unnest(${tallies.map(({ webhook_id }) => webhook_id)}::uuid[],
+        ${tallies.map(({ succeeded }) => succeeded)}::boolean[], ${tallies.map(({ failures }) => failures)}::int[],
+        ${tallies.map(({ probed }) => probed)}::boolean[]) as t (webhook_id, succeeded, failures, probed)),
+    -- Endpoints before deliveries, by their ids: everybody locks them in this order.
+    locked as materialized (
+      select w.id, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
+      from webhooks w where w.id in (select webhook_id from tally) order by w.id for no key update),
+    result as (
+      -- A manual clock stands still during an attempt.
+      select *, case when exists (select from manual_clock) then domain_now()
+        else domain_now() - make_interval(secs => ago_ms / 1000) end as at
+      from unnest(${all('delivery_id')}::uuid[], ${all('webhook_id')}::uuid[], ${all('ok')}::boolean[],
+        ${all('ago_ms')}::float8[], ${all('status')}::int[], ${all('ms')}::int[], ${all('error')}::text[],
+        ${all('response')}::text[], ${all('retry_seconds')}::float8[])
+        as r (delivery_id, webhook_id, ok, ago_ms, status, ms, error, response, retry_seconds)),
+    stored as (
+      update webhook_deliveries d set attempts = d.attempts + 1, series_attempts = d.series_attempts + 1,
+        state = case when r.ok then 'delivered' when r.retry_seconds is null then 'failed' else 'pending' end,
+        due_at = case when not r.ok then domain_now() + make_interval(secs => r.retry_seconds) end,
+        delivered_at = case when r.ok then domain_now() end,
+        last_at = r.at, last_status = r.status, last_ms = r.ms, last_error = r.error
+      from result r join locked l on l.id = r.webhook_id
+      where d.id = r.delivery_id and d.state = 'pending'
+      returning d.id, d.workspace_id, d.attempts as n, r.*),
+    failed as (
+      insert into webhook_attempts (delivery_id, n, workspace_id, at, status, ms, error, response)
+      select id, n, workspace_id, at, status, ms, error, response from stored where not ok),
+    counted as (
+      select l.*, t.succeeded, t.failures, t.probed,
+        case when t.succeeded then t.failures else l.consecutive_failures + t.failures end as count
+      from locked l join tally t on t.webhook_id = l.id
+      where l.lease_owner = ${owner}), -- guard: count of the owner
+    -- The breaker opens with the first gap. Attempts that were under way then change nothing; a failed probe doubles it.
+    breaker as (
+      select c.*, case
+        when c.count < ${breakerFailures} then null
+        when c.succeeded or c.probe_gap_seconds is null then ${probeGapSeconds.first}
+        when c.probed then least(c.probe_gap_seconds * 2, ${probeGapSeconds.most})
+        else c.probe_gap_seconds end as gap
+      from counted c)
+    update webhooks w set consecutive_failures = p.count, probe_gap_seconds = p.gap,
+      probe_at = case when p.gap is null then null
+        when p.succeeded or p.probed or p.probe_at is null then domain_now() + make_interval(secs => p.gap)
+        else p.probe_at end,
+      active = p.active and p.count < ${disablingFailures},
+      disabled_at = case when p.active and p.count >= ${disablingFailures} then domain_now() else w.disabled_at end
+    from breaker p
+    -- Most batches are successes of endpoints that work: nothing about those changes.
+    where w.id = p.id and (p.failures > 0 or w.consecutive_failures <> p.count or w.probe_at is not null)
+    returning w.id, w.workspace_id, w.consecutive_failures, p.active and not w.active as disabled`)
+  return changed.filter(({ disabled }) => disabled).map(({ disabled: _, ...rest }) => rest)
+}
+
+/**
+ * How much is due now, with what is on its way to become due: events without a number, and endpoints that are behind. One
+ * statement, because whoever waits until nothing is left must not look at each between two moves.
+ */
+export async function countDue(db: Db): Promise<number> {
+  const { count } = await db.one<{ count: number }>(sql`
+    select ((select count(*) from outbox) + (select count(*) from ${behind}) + coalesce(sum(due.count), 0))::int as count
+    from webhooks w cross join lateral (
+      select count(*) as count from (
+        select from webhook_deliveries d
+        where d.webhook_id = w.id and ${isDue}
+          and (d.sequence is null or w.active and (w.probe_at is null or w.probe_at <= domain_now()))
+        limit 10000) d) due
+    where w.deleted_at is null`)
+  return count
+}
+
+/** When the next attempt may be made, in domain time. */
+export async function findNextDue(db: Db): Promise<Date | null> {
+  const { due_at } = await db.one<{ due_at: Date | null }>(sql`
+    select min(greatest(w.probe_at, first.due_at)) as due_at
+    from webhooks w cross join lateral (
+      select d.due_at from webhook_deliveries d where d.webhook_id = w.id and d.state = 'pending'
+      order by d.due_at limit 1) first
+    where w.active`)
+  return due_at
+}

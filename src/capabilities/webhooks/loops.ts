@@ -1,0 +1,74 @@
+/** The loops of webhooks: one plans deliveries, one delivers, one forgets. */
+import { Counter, Gauge } from 'prom-client'
+import type { App } from '../../app.ts'
+import { sql } from '../../db/sql.ts'
+import { sequenced } from '../../events/sequencer.ts'
+import type { Loop } from '../../loop.ts'
+import { HttpCaller } from './call.ts'
+import { Deliverer, type Ending } from './deliverer.ts'
+import { countDue, findNextDue } from './endpoints.ts'
+import { forgetDeliveries } from './forgetting.ts'
+import { plan, planned } from './planning.ts'
+
+const restMs = 250
+const forgetMs = 60_000
+
+const planLoop: Loop = {
+  name: 'plan-webhooks',
+  restMs,
+  wakeOn: sequenced,
+  async step({ db, wake }) {
+    const moved = await plan(db)
+    if (moved > 0) wake.signal(planned)
+    return moved > 0
+  },
+}
+
+function deliverLoop(app: App): Loop {
+  const caller = new HttpCaller({ allow: app.config.webhook_allow })
+  const deliverer = new Deliverer(app, { caller, count: countAttempts(app) })
+  app.wake.on(planned, () => deliverer.lookForMore())
+  return {
+    name: 'deliver-webhooks',
+    restMs,
+    wakeOn: planned,
+    step: (_, stopping) => deliverer.step(stopping),
+    nextDueAt: ({ db }) => findNextDue(db),
+    // What is under way may no longer be due: the breaker opens while other attempts run.
+    countDue: async ({ db }) => (await countDue(db)) + deliverer.underWay,
+  }
+}
+
+const forgetLoop: Loop = {
+  name: 'forget-deliveries',
+  restMs: forgetMs,
+  step: async ({ db }) => (await forgetDeliveries(db)).more,
+}
+
+export const loops = (app: App): readonly Loop[] => {
+  countInactive(app)
+  return [planLoop, deliverLoop(app), forgetLoop]
+}
+
+function countAttempts(app: App): (ending: Ending) => void {
+  const counter = new Counter({
+    name: 'parley_webhook_attempts_total',
+    help: 'Attempts to deliver an event, by what came of it.',
+    labelNames: ['outcome'],
+    registers: [app.metrics],
+  })
+  return (outcome) => counter.inc({ outcome })
+}
+
+function countInactive(app: App): void {
+  new Gauge({
+    name: 'parley_webhooks_inactive',
+    help: 'Endpoints that their failures have made inactive, on the whole instance.',
+    registers: [app.metrics],
+    async collect() {
+      const { count } = await app.db.one<{ count: number }>(sql`
+        select count(*)::int as count from webhooks where disabled_at is not null and not active and deleted_at is null`)
+      this.set(count)
+    },
+  })
+}

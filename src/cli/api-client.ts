@@ -1,0 +1,59 @@
+/** The API as a command calls it: with the key and the address of the environment. */
+
+import { readConfig } from '../config.ts'
+import { apiPrefix } from '../contract.ts'
+import { Refusal } from '../lib/errors.ts'
+import { platformVariables } from './platforms.ts'
+
+const addressDefault = 'http://127.0.0.1:8080'
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly text: string
+  /** Seconds, where the service asks to wait. */
+  readonly retry_after: number | undefined
+}
+
+export class ApiClient {
+  readonly #address: string
+  readonly #key: string
+
+  /** PARLEY_API_KEY names the workspace, PARLEY_BASE_URL the service; without the latter it is on this machine. */
+  constructor() {
+    const { api_key, base_url } = readConfig(process.env, platformVariables)
+    if (api_key === undefined) {
+      throw new Refusal('Set PARLEY_API_KEY to a key of the workspace. `parley key create` makes one.')
+    }
+    this.#key = api_key
+    this.#address = base_url ?? addressDefault
+  }
+
+  async ask(method: string, path: string, body?: object): Promise<ApiAnswer> {
+    const headers = { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' }
+    const sent = body && { body: JSON.stringify(body) }
+    const response = await fetch(this.#address + apiPrefix + path, { method, headers, ...sent }).catch(() => {
+      throw new Refusal(`The service at ${this.#address} does not answer. PARLEY_BASE_URL says where it is.`)
+    })
+    const retry = response.headers.get('retry-after')
+    return {
+      status: response.status,
+      text: await response.text(),
+      retry_after: retry ? Number(retry) : undefined,
+    }
+  }
+
+  /** The answer, or the sentence of the refusal. */
+  async call<T>(method: string, path: string, body?: object): Promise<T> {
+    const { status, text } = await this.ask(method, path, body)
+    if (status < 300) return JSON.parse(text)
+    throw new Refusal(sentenceOf(text))
+  }
+}
+
+export function sentenceOf(text: string): string {
+  try {
+    return String(JSON.parse(text).error)
+  } catch {
+    return 'The service answered with something that is not its API. PARLEY_BASE_URL says where it is.'
+  }
+}

@@ -1,0 +1,104 @@
+/** Reads `GET /events` in order, prints every event, and posts it on as a webhook would be. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../lib/errors.ts'
+import { newSecret, signatureHeaders } from '../lib/webhook-signatures.ts'
+import { type ApiClient, sentenceOf } from './api-client.ts'
+
+const waitSeconds = 25
+const pageMax = 1_000
+const retrySeconds = 2
+const forwardMsMax = 15_000
+
+interface Feed {
+  readonly after: number
+  readonly follow: boolean
+  readonly forward_to: string | undefined
+  readonly secret: string | undefined
+}
+
+/** Ends after the last event there is; with `follow`, never. */
+export async function followEvents(
+  api: ApiClient,
+  { after, follow, forward_to, secret }: Feed,
+): Promise<void> {
+  const forward = forward_to === undefined ? undefined : forwarding(forward_to, secret)
+  // Whoever stops reading, such as `head`, has seen enough: no failure.
+  process.stdout.on('error', () => process.exit(0))
+  for (let place = after; ; ) {
+    const page = await readPage(api, { after: place, follow })
+    if (page === undefined) continue
+    for (const text of splitItems(page)) {
+      await new Promise<void>((resolve) => void process.stdout.write(`${text}\n`, () => resolve()))
+      await forward?.(text)
+      place = JSON.parse(text).sequence
+    }
+    if (!follow && !JSON.parse(page).has_more) return
+  }
+}
+
+/** The text of a page; undefined where the service has to be asked again. */
+async function readPage(
+  api: ApiClient,
+  { after, follow }: { after: number; follow: boolean },
+): Promise<string | undefined> {
+  const query = `after=${after}&limit=${pageMax}&wait=${follow ? waitSeconds : 0}`
+  const answer = await api.ask('GET', `/events?${query}`).catch((error) => {
+    if (!follow) throw error
+    return undefined
+  })
+  if (answer?.status === 200) return answer.text
+  const again = answer === undefined || answer.status === 429 || answer.status >= 500
+  if (!follow || !again) throw new Refusal(sentenceOf(answer?.text ?? ''))
+  await sleep((answer?.retry_after ?? retrySeconds) * 1_000)
+  return undefined
+}
+
+/** The items of the first array in a text of JSON, each as it stands there: signatures are over these very bytes. */
+export function splitItems(text: string): string[] {
+  const items: string[] = []
+  let depth = 0
+  let quoted = false
+  let from = text.indexOf('[') + 1
+  for (let at = from; at > 0 && at < text.length; at++) {
+    const char = text[at]
+    if (quoted) {
+      if (char === '\\') at++
+      else if (char === '"') quoted = false
+    } else if (char === '"') quoted = true
+    else if (char === '{' || char === '[') depth++
+    else if (depth === 0 && (char === ',' || char === ']')) {
+      if (at > from) items.push(text.slice(from, at))
+      from = at + 1
+      if (char === ']') break
+    } else if (char === '}' || char === ']') depth--
+  }
+  return items
+}
+
+/** Posts a body on, signed. What is not taken is told on standard error, and the next one follows. */
+function forwarding(url: string, given: string | undefined): (body: string) => Promise<void> {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+    throw new Refusal('--forward-to takes an address such as http://localhost:3000/hook.')
+  }
+  if (given !== undefined && !/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(given)) {
+    throw new Refusal('--secret takes a secret such as webhooks have: whsec_ and base64.')
+  }
+  const secret = given ?? newSecret()
+  if (given === undefined) process.stderr.write(`Signed with ${secret}\n`)
+  return async (body) => {
+    const { id } = JSON.parse(body)
+    const timestamp = Math.floor(Date.now() / 1_000)
+    const headers = {
+      'content-type': 'application/json',
+      ...signatureHeaders({ id, timestamp, body }, [secret]),
+    }
+    const signal = AbortSignal.timeout(forwardMsMax)
+    const status = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal }).then(
+      (response) => response.status,
+      () => undefined,
+    )
+    if (status === undefined || status < 200 || status > 299) {
+      process.stderr.write(`${id} was not taken: ${status ?? 'no answer'}\n`)
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** The secrets of endpoints, and the headers that sign a delivery with them. */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Secrets } from './secrets.ts'
+
+const prefix = 'whsec_'
+
+/** As it is returned, once: the prefix, and 32 random bytes in base64. */
+export function newSecret(): string {
+  return prefix + randomBytes(32).toString('base64')
+}
+
+/** Bound to the endpoint's row: moved to another one it does not open. */
+export function sealSecret(secrets: Secrets, webhook_id: string, secret: string): Buffer {
+  return secrets.seal('webhook', placeOf(webhook_id), Buffer.from(secret))
+}
+
+export function openSecret(secrets: Secrets, webhook_id: string, sealed: Uint8Array): string {
+  return secrets.open('webhook', placeOf(webhook_id), sealed).toString()
+}
+
+/** A caller may spell an id with capitals; the database does not. */
+function placeOf(webhook_id: string): string {
+  return `webhooks:${webhook_id.toLowerCase()}`
+}
+
+interface Signed {
+  readonly id: string
+  /** Unix seconds, real time. */
+  readonly timestamp: number
+  readonly body: string
+}
+
+/**
+ * `X-Service-Signature` over the body, keyed with the whole secret as text; the headers of Standard Webhooks over id,
+ * time and body, keyed with the bytes the secret stands for. The secret before a rotation signs as well while it holds.
+ */
+export function signatureHeaders(
+  { id, timestamp, body }: Signed,
+  [secret, previous]: readonly [string, ...string[]],
+): Record<string, string> {
+  const standard = [secret, previous].flatMap((key) =>
+    key === undefined ? [] : [`v1,${hmac(bytesOf(key), `${id}.${timestamp}.${body}`, 'base64')}`],
+  )
+  return {
+    'X-Service-Signature': `sha256=${hmac(secret, body, 'hex')}`,
+    ...(previous !== undefined && {
+      'X-Service-Signature-Previous': `sha256=${hmac(previous, body, 'hex')}`,
+    }),
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': standard.join(' '),
+  }
+}
+
+function bytesOf(secret: string): Buffer {
+  return Buffer.from(secret.slice(prefix.length), 'base64')
+}
+
+function hmac(key: string | Buffer, text: string, encoding: 'hex' | 'base64'): string {
+  return createHmac('sha256', key).update(text).digest(encoding)
+}

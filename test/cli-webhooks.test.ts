@@ -1,0 +1,121 @@
+/** The verbs of whoever receives events: real processes against a service in this one. */
+
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { splitItems } from '../src/cli/events-feed.ts'
+import { emitted } from '../src/events/emit.ts'
+import { endProcesses, runParley, spawnParley, until } from './harness/process.ts'
+import type { Tenant } from './harness/service.ts'
+import { Receiver, WebhookPlace } from './harness/webhooks.ts'
+
+let place: WebhookPlace
+let own: Tenant
+let receiver: Receiver
+beforeAll(async () => {
+  place = await WebhookPlace.open()
+  await place.work()
+  own = await place.service.tenant('Own')
+  receiver = await Receiver.open()
+})
+afterAll(async () => {
+  await endProcesses()
+  await place.close()
+  await receiver.close()
+})
+
+/** Every command is a process of its own, and a busy machine starts few of them a second. */
+const patient = { timeout: 120_000 }
+
+const env = () => ({ PARLEY_API_KEY: own.key, PARLEY_BASE_URL: place.service.url })
+
+async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
+  const { code, stdout, stderr } = await runParley([...args, '--json'], env())
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout) as T
+}
+
+describe('parley webhook', () => {
+  test('create, list, update, test, deliveries, resend, delete', patient, async () => {
+    const made = await json<{ id: string; secret: string }>(
+      'webhook',
+      'create',
+      receiver.url,
+      '--events',
+      'message.received',
+    )
+    expect(made).toMatchObject({ url: receiver.url, events: ['message.received'], active: true })
+    expect(made.secret).toMatch(/^whsec_/)
+    const { secret: _, ...listed } = made
+    expect(await json('webhook', 'list')).toEqual([listed])
+    expect(await json('webhook', 'update', made.id, '--no-active', '--events', '*')).toMatchObject({
+      active: false,
+      events: ['*'],
+    })
+    const queued = await json<{ id: string }>('webhook', 'test', made.id)
+    await place.untilState(made.id, 'delivered', 1)
+    expect(await json('webhook', 'deliveries', made.id, '--state', 'delivered')).toMatchObject([
+      { id: queued.id, type: 'webhook.test' },
+    ])
+    expect(await json('webhook', 'resend', made.id, queued.id)).toMatchObject({ state: 'pending' })
+    await until('it came twice', 30_000, () => receiver.received.length === 2)
+    expect(await json('webhook', 'delete', made.id)).toMatchObject({ ok: true })
+    expect(await json('webhook', 'list')).toEqual([])
+  })
+
+  test('says what is wrong', patient, async () => {
+    const refused = async (args: readonly string[], environment: Record<string, string>) => {
+      const { code, stdout, stderr } = await runParley(args, environment)
+      expect([code, stdout]).toEqual([1, ''])
+      return stderr
+    }
+    const nowhere = { PARLEY_API_KEY: own.key, PARLEY_BASE_URL: 'http://127.0.0.1:9' }
+    expect(await refused(['webhook', 'list'], {})).toContain('Set PARLEY_API_KEY')
+    expect(await refused(['webhook', 'list'], nowhere)).toContain('does not answer')
+    expect(await refused(['webhook', 'delete', '../me'], env())).toContain('not available in this workspace')
+    expect(await refused(['events', '--forward-to', 'ftp://x'], env())).toContain(
+      '--forward-to takes an address',
+    )
+    expect(await refused(['events', '--forward-to', 'http://localhost', '--secret', 'x'], env())).toContain(
+      '--secret takes',
+    )
+  })
+})
+
+describe('parley events', () => {
+  test('prints one document a line, and ends', patient, async () => {
+    await place.tell(own.workspace_id, 3, (n) => ({ n, text: 'a "b", [c] {d} \\ 😀\n' }))
+    await until('they are there', 30_000, async () => {
+      const { body } = await place.service.get('/events', { key: own.key })
+      return (body.events as unknown[]).length === 3
+    })
+    const { code, stdout, stderr } = await runParley(['events', '--after', '1'], env())
+    expect([code, stderr]).toEqual([0, ''])
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line).sequence)).toEqual([2, 3])
+  })
+
+  test('follows, and posts the very bytes on, signed with the secret that it prints', patient, async () => {
+    receiver.received.length = 0
+    const follower = spawnParley(['events', '--after', '3', '--follow', '--forward-to', receiver.url], env())
+    const secret = await until('it prints its secret', 45_000, () => /whsec_\S+/.exec(follower.stderr())?.[0])
+    await place.tell(own.workspace_id, 2, (n) => ({ n, text: 'Grüße, "x" 😀' }))
+    place.service.app.wake.signal(emitted)
+    await until('both came', 45_000, () => receiver.received.length === 2)
+    const response = await fetch(`${place.service.url}/api/v1/events?after=3`, {
+      headers: { authorization: `Bearer ${own.key}` },
+    })
+    const feed = await response.text()
+    for (const { body, headers } of receiver.received) {
+      expect(feed).toContain(body)
+      expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual(JSON.parse(body))
+    }
+    follower.signal('SIGTERM')
+    await follower.exit()
+  })
+
+  test('the items of a page are cut out as they stand there', () => {
+    const items = ['{"a":"],[{\\"","b":[1,[2]]}', '{ "n" : 1.50 }', '"x\\\\"', '{}']
+    expect(splitItems(`{"events":[${items.join(',')}],"next_cursor":null,"more":["no"]}`)).toEqual(items)
+    expect(splitItems('{"events":[],"has_more":false}')).toEqual([])
+  })
+})
