@@ -226,7 +226,7 @@ describe('V6: an unknown query parameter', () => {
   test.each(routes.map((route) => [`${route.method} ${route.path}`, route] as const))(
     '400 on %s, also where it knows none',
     async (_, { method, path }) => {
-      const filled = path.replace('{chat_id}', chat_id).replace('{operation_id}', newId())
+      const filled = path.replaceAll(/\{\w+\}/g, (name) => (name === '{chat_id}' ? chat_id : newId()))
       const answer = await service.call(method, `${filled}?surprise=1`, {
         key: own.key,
         headers: { 'idempotency-key': 'k' },

@@ -1,7 +1,8 @@
 /** Where an operator, a balancer and a caller see that nothing can be sent: /readyz, /me, the accounts, the log. */
-import { mkdir, symlink } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readInstance } from '../src/access/ledger/restore-counter.ts'
 import { noteHeartbeat, noteOwing } from '../src/access/ledger/workers.ts'
 import type { App } from '../src/app.ts'
 import { createAccount, listAccounts, noWorker } from '../src/capabilities/accounts/accounts.ts'
@@ -91,6 +92,9 @@ describe.runIf(process.platform === 'linux')('a worker whose disk is full', () =
     // Whatever is written to this journal finds no room.
     const id = newId()
     await mkdir(join(directory, 'ledger'))
+    // A disk that knows its database, so that the journal is not taken for one of another.
+    const known = JSON.stringify(await readInstance(service.app.db))
+    await writeFile(join(directory, 'ledger', 'instance.json'), known)
     await symlink('/dev/full', join(directory, 'ledger', `${id}.0.jsonl`))
     const app: App = { ...service.app, sources: firstId(service.app, id) }
     const platforms = new Map([['sandbox', workplace.sandbox.platform]])
