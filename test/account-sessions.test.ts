@@ -198,9 +198,10 @@ describe('a database that is away', () => {
     const outside = openDatabase({ connectionString: url.href }, { pool_size: 1 })
     try {
       await outside.pool.query(`alter database ${name} allow_connections false`)
-      await outside.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
-        name,
-      ])
+      await outside.pool.query(
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and usename = current_user',
+        [name],
+      )
       for (let n = 0; n < 10; n++) {
         written.push(place.write(account_id, person_id, `in the dark ${n}`))
         place.write(other, person_id, `in the dark ${n}`)

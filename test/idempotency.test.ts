@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { z } from 'zod'
 import { sql } from '../src/db/sql.ts'
 import { ok, type Route, route } from '../src/route.ts'
-import { copyDatabase, type TestDatabase } from './harness/database.ts'
+import { copyDatabase, dropDatabase, type TestDatabase } from './harness/database.ts'
 import { probes } from './harness/probes.ts'
 import { until } from './harness/process.ts'
 import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
@@ -516,21 +516,22 @@ describe('a database that lets nobody in', () => {
     await client.query(statement).finally(() => client.end())
   }
 
+  async function closeDatabase(name: string): Promise<void> {
+    await asAdmin(`alter database ${name} allow_connections false`)
+    await asAdmin(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and usename = current_user`,
+    )
+  }
+
   test.each([
-    ['dropped', (name: string) => [`drop database ${name} with (force)`]],
-    [
-      'closed',
-      (name: string) => [
-        `alter database ${name} allow_connections false`,
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
-      ],
-    ],
-  ])('503 store_unavailable when it was %s', async (_, statements) => {
+    ['dropped', dropDatabase],
+    ['closed', closeDatabase],
+  ])('503 store_unavailable when it was %s', async (_, end) => {
     const lonely = await openWorld()
     const { service, tenant } = lonely
     try {
       const name = new URL(service.database.url).pathname.slice(1)
-      for (const statement of statements(name)) await asAdmin(statement)
+      await end(name)
       for (let round = 0; round < 3; round++) {
         expect(summary(await keep(lonely))).toEqual(refusal(503, 'store_unavailable'))
         const { status, body } = await service.get('/me', { key: tenant.key })

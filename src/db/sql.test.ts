@@ -170,7 +170,7 @@ describe('a failure', () => {
 
   test('a connection that was cut is replaced', async () => {
     await db.rows(sql`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()`)
+      where datname = current_database() and usename = current_user and pid <> pg_backend_pid()`)
     const answers = await Promise.allSettled(Array.from({ length: 6 }, () => db.one(sql`select 1 as up`)))
     for (const answer of answers) {
       if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'store_unavailable' })

@@ -80,7 +80,7 @@ describe('between processes', () => {
     await untilHeard()
     await db.pool.query(
       `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and pid <> pg_backend_pid()`,
+       where datname = current_database() and usename = current_user and pid <> pg_backend_pid()`,
     )
     await untilHeard()
     await one.close()

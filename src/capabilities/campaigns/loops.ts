@@ -135,8 +135,10 @@ async function findNextDue(app: App): Promise<Date | null> {
 
 /** What is due and not done: by the clock, for an account to send, or in flight. Whoever asks waits for it. */
 async function countDue(app: App): Promise<number> {
-  const [{ count }, heads] = await Promise.all([
-    app.db.one<{ count: number }>(sql`
+  // In one snapshot: what crosses between two reads would be seen by neither, and the clock would leave it behind.
+  const [{ count }, heads] = await app.db.snapshot((db) =>
+    Promise.all([
+      db.one<{ count: number }>(sql`
       select (
         (select count(*) from campaigns where status = 'scheduled' and scheduled_at <= domain_now())
         + (select count(*) from campaign_recipients where status = 'submitting' and next_action_at <= domain_now())
@@ -149,8 +151,9 @@ async function countDue(app: App): Promise<number> {
         + (select count(*) from campaigns k where k.status = 'queued' and exists (
           select from campaign_accounts c where c.campaign_id = k.id
             and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)))::int as count`),
-    listAllHeads(app.db),
-  ])
+      listAllHeads(db),
+    ]),
+  )
   const due = heads.filter((row) => isDue(decide(app, row).do)).length
   if (count + due > 0) app.wake.signal(messagesDue)
   return count + due
