@@ -146,8 +146,8 @@ describe('parley start on an empty data directory', () => {
       const found = await fetch(`${base}/api/v1/search`, { method: 'POST', headers, body })
       return ((await found.json()) as { match_count: number }).match_count === 1
     })
-    // Nobody can know the id of an operation, a campaign or a broadcast before it is there.
-    const known = routes.filter(({ path }) => !/\{(operation|campaign|broadcast)_id\}/.test(path))
+    // Nobody can know the id of an operation, a campaign, a broadcast or a webhook before it is there.
+    const known = routes.filter(({ path }) => !/\{(operation|campaign|broadcast|webhook)_id\}/.test(path))
     for (const route of known) {
       const { params = {}, query = {}, body } = route.example
       const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''))

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import { ApiClient } from './api-client.ts'
 import { followEvents } from './events-feed.ts'
+import { describeArguments } from './help.ts'
 import { print, type Result } from './output.ts'
 import { list, noun, whole } from './verbs.ts'
 
@@ -21,7 +22,7 @@ export function addWebhookVerbs(program: Command): void {
     const query = new URLSearchParams({ limit: '100', ...(state && { state }) })
     return (await api.call<{ deliveries: Row[] }>('GET', `/webhooks/${part(id)}/deliveries?${query}`))
       .deliveries
-  }).addOption(new Option('--state <state>').choices(['pending', 'delivered', 'failed']))
+  }).addOption(new Option('--state <state>', 'only these').choices(['pending', 'delivered', 'failed']))
   apiVerb(webhook, 'resend <id> <delivery>', 'deliver once more', async (api, _, id, delivery) => {
     const path = `/webhooks/${part(id)}/deliveries/${part(delivery)}/resend`
     return (await api.call<{ delivery: Row }>('POST', path)).delivery
@@ -51,7 +52,7 @@ function addChanges(webhook: Command): void {
     async (api, { url, events, active }, id) =>
       (await api.call<{ webhook: Row }>('PATCH', `/webhooks/${part(id)}`, { url, events, active })).webhook,
   )
-    .option('--url <url>')
+    .option('--url <url>', 'where events are sent to from now on, such as https://example.com/hook')
     .option('--events <types>', 'separated by commas, or *', list)
     .option('--active', 'deliver to it, from where it stopped')
     .option('--no-active', 'leave it alone')
@@ -90,8 +91,7 @@ function apiVerb<O extends object>(
   description: string,
   act: (api: ApiClient, options: O, ...args: string[]) => Promise<Row | readonly Row[]>,
 ): Command {
-  return parent
-    .command(usage)
+  return describeArguments(parent.command(usage))
     .description(description)
     .option('--json', 'print one JSON document', false)
     .action(async (...given: unknown[]) => {
