@@ -34,7 +34,7 @@ async function upload(url: string, key: string, { account_id, id }: Chat): Promi
   return code ? [response.status, code] : response.status
 }
 
-/** Asks for a new segment of the write-ahead log, without which PostgreSQL ends. */
+/** Fills the write-ahead log until it needs a new segment, without which PostgreSQL ends. */
 async function endServer(): Promise<void> {
   const password = (await readFile(join(data_dir, 'postgres.password'), 'utf8')).trim()
   const client = new pg.Client({
@@ -50,8 +50,7 @@ async function endServer(): Promise<void> {
   })
   await client.connect()
   await until('the server has ended', 60_000, async () => {
-    await client.query('select pg_logical_emit_message(false, $1, $1)', ['x']).catch(() => {})
-    await client.query('select pg_switch_wal()').catch(() => {})
+    await client.query("select pg_logical_emit_message(true, 'x', repeat('x', 4000000))").catch(() => {})
     return lost
   })
 }

@@ -1,5 +1,5 @@
 /** What the oracle of campaigns looks at, read from a database. */
-import { type Db, sql } from '../../src/db/sql.ts'
+import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import type {
   CampaignEvidence,
   CampaignFact,
@@ -21,10 +21,17 @@ const statuses = [
   'suppressed',
 ]
 
-export async function readCampaignEvidence(
-  db: Db,
-  witness: Pick<CampaignEvidence, 'journal' | 'stops'>,
+type Witness = Pick<CampaignEvidence, 'journal' | 'stops'>
+
+/** In one snapshot: what moves between two reads would look like a contradiction. */
+export function readCampaignEvidence(
+  db: Pick<Database, 'snapshot'>,
+  witness: Witness,
 ): Promise<CampaignEvidence> {
+  return db.snapshot((moment) => readAll(moment, witness))
+}
+
+async function readAll(db: Db, witness: Witness): Promise<CampaignEvidence> {
   const [campaigns, recipients, messages, days, totals] = await Promise.all([
     db.rows<CampaignFact>(sql`
       select id, kind, status, branching_enabled, daily_quota_per_account, scheduled_at, cancelled_at, (
