@@ -114,13 +114,13 @@ class Scene {
   /** As if every other worker had been silent for long: this one drives the account. */
   async takeOver(worker: Member): Promise<void> {
     // A worker that was stopped in the middle of a transaction holds its locks until the database gives up on it.
-    await until('the other leases are over', 30_000, () =>
+    await until('the other leases are over', 120_000, () =>
       plant.db.run(sql`select faults.expire_leases(${[worker.name]}::text[], false)`).then(
         () => true,
         () => undefined,
       ),
     )
-    await until(`${worker.name} drives the account`, 30_000, () =>
+    await until(`${worker.name} drives the account`, 120_000, () =>
       plant.db.maybe(sql`
         select 1 from account_hosts h join faults.workers w on w.id = h.lease_owner
         where h.account_id = ${this.account_id} and w.name = ${worker.name}
@@ -151,7 +151,7 @@ class Scene {
   }
 
   untilAccepted(): Promise<boolean> {
-    return until('the platform has accepted', 30_000, async () => (await this.accepted()) > 0)
+    return until('the platform has accepted', 120_000, async () => (await this.accepted()) > 0)
   }
 
   async told(): Promise<Told> {
@@ -177,7 +177,7 @@ async function tellStory(story: Story, bug: readonly Patch[] = []): Promise<Told
 }
 
 async function untilStopped(member: Member): Promise<void> {
-  await until(`${member.name} has stopped`, 30_000, async () => {
+  await until(`${member.name} has stopped`, 120_000, async () => {
     const stat = await readFile(`/proc/${member.pid}/stat`, 'utf8')
     return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
   })
@@ -370,7 +370,7 @@ describeStory(
     const again = asked.then(() => scene.repeat())
     await scene.untilAccepted()
     plant.work(0).resume()
-    await until('it has said so', 30_000, () => plant.work(0).output().includes('forsworn'))
+    await until('it has said so', 120_000, () => plant.work(0).output().includes('forsworn'))
     await again
     await scene.repeat()
   },
@@ -442,7 +442,7 @@ describe('a worker sleeps between the boundary and the call for longer than the 
     expect(await sweep({ db: plant.db, operations: byKind(operations) })).toBe(1)
     await Promise.all([asked, sleep(1_500)])
     plant.work(0).resume()
-    await until('it has concluded', 30_000, async () => {
+    await until('it has concluded', 120_000, async () => {
       const row = await plant.operation(scene.wanted.key)
       return row?.state !== 'ambiguous' && plant.work(0).output().includes('concluded ')
     })

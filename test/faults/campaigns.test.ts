@@ -113,12 +113,12 @@ describe('5 to 8: the worker dies after the boundary', () => {
   test('the answer was read: the platform shows the message, and it is known', async () => {
     const { id } = await dieWith('crash point 7')
     expect(await untilFinal(id)).toMatchObject({ accepted: 1 })
-    await until('it is known', 30_000, async () => (await look(id)).recipient === 'completed')
+    await until('it is known', 120_000, async () => (await look(id)).recipient === 'completed')
   })
 
   test('the outcome is in the journal: it is told from there', async () => {
     const { id } = await dieWith('crash point 8')
-    await until('it is known', 30_000, async () => (await look(id)).recipient === 'completed')
+    await until('it is known', 120_000, async () => (await look(id)).recipient === 'completed')
     expect(await look(id)).toEqual({ recipient: 'completed', operation: 'completed', accepted: 1 })
   })
 })
@@ -151,7 +151,7 @@ describe('11: a process dies inside the sweep, a cancel or a pause', () => {
     client.on('error', () => {})
     await plant.db.run(sql`select pg_terminate_backend(${rows[0].pid}::int)`)
     await scene.recover()
-    await until('it goes on', 30_000, async () => (await look(id)).recipient === 'waiting')
+    await until('it goes on', 120_000, async () => (await look(id)).recipient === 'waiting')
     expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
   })
 })
@@ -184,9 +184,9 @@ describe('15: the database goes back in time', () => {
     expect(await look(id)).toEqual({ recipient: 'queued', operation: null, accepted: 0 })
     await goBack(async () => {
       await plant.db.run(sql`update settings set value = 'true' where name = 'dispatch'`)
-      await until('it is sent', 30_000, async () => (await look(id)).recipient === 'waiting')
+      await until('it is sent', 120_000, async () => (await look(id)).recipient === 'waiting')
     })
-    await until('it is known', 30_000, async () => (await look(id)).operation === 'completed')
+    await until('it is known', 120_000, async () => (await look(id)).operation === 'completed')
     expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
   })
 
@@ -214,12 +214,12 @@ describe('15: the database goes back in time', () => {
       const made = await create()
       expect(made).toMatchObject({ status: 201 })
       first = made.id
-      await until('it is sent', 30_000, async () => (await look(first)).recipient === 'waiting')
+      await until('it is sent', 120_000, async () => (await look(first)).recipient === 'waiting')
     })
     const again = await create()
     expect(again).toMatchObject({ status: 201 })
     expect(again.id).not.toBe(first)
-    await until('its recipient knows', 30_000, async () => (await look(again.id)).recipient === 'waiting')
+    await until('its recipient knows', 120_000, async () => (await look(again.id)).recipient === 'waiting')
     expect(await look(again.id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
   })
 })

@@ -67,7 +67,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
   })
 
   const waiting = (event: string) =>
-    until(`somebody waits for ${event}`, 30_000, () =>
+    until(`somebody waits for ${event}`, 120_000, () =>
       plant.db.maybe(sql`
         select 1 from pg_stat_activity where wait_event = ${event} and application_name ~ '^work-'`),
     )
@@ -78,7 +78,7 @@ describe("21: the boundary's COMMIT stalls longer than its connection is waited 
     await holder.query('select pg_advisory_lock($1)', [gate])
     const first = scene.ask(wanted)
     await waiting('advisory')
-    await until('the worker gives the answer up', 30_000, () =>
+    await until('the worker gives the answer up', 120_000, () =>
       plant.work(0).output().includes('the boundary gave no answer; nothing is sent'),
     )
     await waiting('transactionid')
@@ -119,7 +119,7 @@ describe('22: a key is queued again while the caller of its last attempt is bein
       if (row.queued_no >= waiter.queued_no) waiter.end(row)`,
   }
   const aboutToTell = () =>
-    until('the API has read it', 30_000, () => plant.serve(0).output().includes('about to tell'))
+    until('the API has read it', 120_000, () => plant.serve(0).output().includes('about to tell'))
 
   test('each is told what became of its own attempt', async () => {
     const wanted = scene.send()
@@ -185,7 +185,7 @@ describe('23: a line of a journal is torn or flipped', () => {
     await plant.expireLeases({ attempts: false })
     expect(await scene.until(torn, 'completed')).toMatchObject({ accepted: 1 })
     // By whichever of the two processes that came later was the first to read it.
-    await until('the damage is logged', 30_000, () =>
+    await until('the damage is logged', 120_000, () =>
       `${written}${plant.work(0).output()}`.includes('lines of a journal are damaged and were skipped'),
     )
     await plant.expireLeases()
@@ -213,7 +213,7 @@ describe('24: the clock jumps back by an hour, and the owner dies', () => {
       expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
       expect(told(await first)).toEqual([503, 'outcome_ambiguous'])
       expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
-      await until('others go on', 30_000, async () => (await scene.ask(other)).status === 200)
+      await until('others go on', 120_000, async () => (await scene.ask(other)).status === 200)
     } finally {
       await plant.db.run(sql`delete from simulated_time`)
     }

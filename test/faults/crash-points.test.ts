@@ -103,10 +103,10 @@ describe('3: the worker dies before the boundary is committed', () => {
     })
     await locked
     const first = scene.ask(wanted)
-    await until('the boundary waits for the switch', 30_000, () => waitingBoundaries().then((n) => n > 0))
+    await until('the boundary waits for the switch', 120_000, () => waitingBoundaries().then((n) => n > 0))
     await plant.work(0).kill()
     // Its server process finds out when it gives up on the lock.
-    await until('nobody waits any more', 30_000, () => waitingBoundaries().then((n) => n === 0))
+    await until('nobody waits any more', 120_000, () => waitingBoundaries().then((n) => n === 0))
     release()
     await holding
     expect(await scene.look(wanted)).toEqual({ state: 'queued', reason: null, accepted: 0 })
@@ -198,7 +198,7 @@ describe('7: accepted, and the answer is lost with the process', () => {
     const wanted = scene.send()
     await plant.fault({ on: 'send', fault: 'timeout_after', account_id: wanted.account_id })
     const first = scene.ask(wanted)
-    await until('the platform has it', 30_000, async () => (await scene.accepted(wanted)) > 0)
+    await until('the platform has it', 120_000, async () => (await scene.accepted(wanted)) > 0)
     await plant.work(0).kill()
     await scene.recover()
     expect(await scene.until(wanted, 'completed')).toMatchObject({ accepted: 1 })

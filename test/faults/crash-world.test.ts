@@ -83,7 +83,7 @@ describe('an account goes to another process', () => {
     const asked = wanted.map((one) => scene.ask(one))
     await plant.work(1).start()
     expect((await Promise.all(asked)).map(told)).toEqual(wanted.map(() => [200]))
-    await until('the accounts are shared', 30_000, async () => {
+    await until('the accounts are shared', 120_000, async () => {
       const owners = await plant.db.rows(sql`
         select lease_owner from account_hosts where lease_until > clock_timestamp() group by lease_owner`)
       return owners.length === 2
@@ -139,7 +139,7 @@ describe('15: the database is put back to before the boundary', () => {
     expect(told(await floods)).toEqual([503, 'flood_wait'])
     expect(told(await waits)).toEqual([200])
     for (const wanted of [over, later]) {
-      await until('it runs', 30_000, async () => (await scene.ask(wanted)).status === 200)
+      await until('it runs', 120_000, async () => (await scene.ask(wanted)).status === 200)
     }
     // The copy knows nothing of these.
     const [sent, started, marked] = [scene.send(), await scene.start(), scene.readState()]
@@ -160,7 +160,7 @@ describe('15: the database is put back to before the boundary', () => {
     await plant.postgres.restore(copy)
     await plant.postgres.start()
     restored = true
-    await until('sending is switched off', 30_000, async () => {
+    await until('sending is switched off', 120_000, async () => {
       const row = await plant.db.maybe(
         sql`select 1 from settings where name = 'dispatch' and value = 'false'`,
       )
@@ -171,7 +171,7 @@ describe('15: the database is put back to before the boundary', () => {
     }
     expect(await scene.look(open)).toEqual({ state: 'ambiguous', reason: 'restored', accepted: 1 })
     const fresh = scene.send()
-    await until('every process knows', 30_000, async () => {
+    await until('every process knows', 120_000, async () => {
       return (await scene.ask(fresh)).code === 'provider_unavailable'
     })
     await plant.settled()
@@ -187,12 +187,12 @@ describe('15: the database is put back to before the boundary', () => {
     const url = plant.postgres.url('plant', { name: 'operator' })
     const env = { DATABASE_URL: url, PARLEY_SECRET: 'a secret of the plant that is long enough' }
     expect(await runParley(['dispatch', 'on'], env)).toMatchObject({ code: 0 })
-    await until('it goes out', 30_000, async () => (await scene.ask(fresh)).status === 200)
+    await until('it goes out', 120_000, async () => (await scene.ask(fresh)).status === 200)
     for (const wanted of [...all, open, fresh]) {
       expect(await scene.look(wanted)).toMatchObject({ accepted: 1 })
     }
     // What the platform had refused is asked again, and this time it says yes.
     expect(told(await scene.ask(refused))).toEqual([200])
     expect(await scene.look(refused)).toMatchObject({ accepted: 1 })
-  }, 90_000)
+  }, 180_000)
 })

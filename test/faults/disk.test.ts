@@ -60,19 +60,19 @@ test.skipIf(!canLimit)(
   'a full disk: nothing is sent, another process takes the accounts, and they come back with the space',
   async () => {
     const wanted = scene.send()
-    const full = await until('somebody drives the account', 30_000, () => driverOf(wanted.account_id))
+    const full = await until('somebody drives the account', 120_000, () => driverOf(wanted.account_id))
     await limitFiles(full, 1)
     expect(told(await scene.ask(wanted))).toEqual([503, 'provider_unavailable'])
     expect(await scene.settled(wanted, 'released never_written journal')).toBe(
       'released never_written journal',
     )
     expect(await scene.look(wanted)).toMatchObject({ accepted: 0 })
-    await until('it goes out elsewhere', 30_000, async () => (await scene.ask(wanted)).status === 200)
+    await until('it goes out elsewhere', 120_000, async () => (await scene.ask(wanted)).status === 200)
     expect(await driverOf(wanted.account_id)).not.toBe(full)
     expect([await drives(full), full.alive]).toEqual([false, true])
     await limitFiles(full, 'unlimited')
-    await until('it may drive again', 30_000, () => drives(full))
-    await until('the accounts are shared', 30_000, async () => {
+    await until('it may drive again', 120_000, () => drives(full))
+    await until('the accounts are shared', 120_000, async () => {
       const drivers = await Promise.all(plant.accounts.map(driverOf))
       return new Set(drivers).size === 2 && !drivers.includes(undefined)
     })

@@ -70,7 +70,7 @@ test.each(['SIGKILL', 'SIGQUIT'] as const)('PostgreSQL survives %s', async (sign
   await plant.db.run(sql`create table if not exists kept (n int)`)
   await plant.db.run(sql`insert into kept values (1)`)
   await plant.postgres.crash(signal)
-  await until('it answers again', 30_000, () => me().then((status) => status === 200))
+  await until('it answers again', 120_000, () => me().then((status) => status === 200))
   const { kept } = await plant.db.one<{ kept: number }>(sql`select count(*)::int as kept from kept`)
   expect(kept).toBeGreaterThan(0)
 })

@@ -37,7 +37,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   await plant.untilReady()
   const before = await accepted()
   const clients = startClients(plant, { random: makeRandom(31), count: 16, hangUpShare: 0.1 })
-  await until('messages go out', 30_000, async () => (await accepted()) > before + 60)
+  await until('messages go out', 120_000, async () => (await accepted()) > before + 60)
   await plant.postgres.stop()
   await plant.postgres.restore(copy)
   await plant.postgres.start()
@@ -45,7 +45,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   expect(await operator('restore', '--mark')).toMatchObject({ code: 0 })
   await plant.work(1).start()
   await plant.expireLeases()
-  await until('nobody owes anything, and sending is off', 30_000, () =>
+  await until('nobody owes anything, and sending is off', 120_000, () =>
     plant.db.maybe(sql`
       select 1 from settings where name = 'dispatch' and value = 'false' and not exists (select from workers where owes)`),
   )
@@ -55,7 +55,7 @@ test('a restore under load: everything that was sent is known again, and nothing
   expect(await accepted()).toBe(known)
   expect(await operator('dispatch', 'on')).toMatchObject({ code: 0 })
   await plant.untilReady()
-  await until('messages go out again', 30_000, async () => (await accepted()) > known + 10)
+  await until('messages go out again', 120_000, async () => (await accepted()) > known + 10)
   await clients.stop()
   await plant.settled()
   const during = clients.history.length
