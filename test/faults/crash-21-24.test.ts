@@ -208,6 +208,12 @@ describe('24: the clock jumps back by an hour, and the owner dies', () => {
     await plant.work(0).ended()
     expect(await scene.look(wanted)).toEqual({ state: 'submitting', reason: null, accepted: 0 })
     await plant.db.run(sql`insert into simulated_time (at) values (clock_timestamp() - interval '1 hour')`)
+    // Set back, it goes on: a clock that stands still would keep every lease for ever.
+    const ticking = setInterval(() => {
+      plant.db
+        .run(sql`update simulated_time set at = clock_timestamp() - interval '1 hour'`)
+        .catch(() => undefined)
+    }, 250)
     try {
       await plant.work(0).start()
       expect(await scene.until(wanted, 'ambiguous')).toMatchObject({ reason: 'lease', accepted: 0 })
@@ -215,6 +221,7 @@ describe('24: the clock jumps back by an hour, and the owner dies', () => {
       expect(told(await scene.ask(wanted))).toEqual([409, 'outcome_ambiguous'])
       await until('others go on', 120_000, async () => (await scene.ask(other)).status === 200)
     } finally {
+      clearInterval(ticking)
       await plant.db.run(sql`delete from simulated_time`)
     }
     await plant.untilReady()
