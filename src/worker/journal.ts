@@ -170,6 +170,21 @@ export interface JournalFile {
 
 /** The journals of this disk, of whatever process; those past keeping are removed. */
 export async function listJournals(directory: string): Promise<JournalFile[]> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await listOnce(directory)
+    } catch (error) {
+      // Another process has set one aside meanwhile: it has another name now, and must not be passed over.
+      if (!isMissing(error) || tries === 10) throw error
+    }
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+async function listOnce(directory: string): Promise<JournalFile[]> {
   const names = await readdir(directory).catch(() => [])
   const files: JournalFile[] = []
   for (const name of names.sort()) {

@@ -153,7 +153,7 @@ describe('what else the database does', () => {
       const during = clients.history.length
       await clients.repeat()
       const heard = new Set(clients.history.slice(during).map(say))
-      return heard.has('503 session_unavailable') ? undefined : heard
+      return [...heard].some((answer) => answer.startsWith('503')) ? undefined : heard
     })
     expect(answers).toContain('200 replayed')
     for (const answer of answers) {

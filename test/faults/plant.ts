@@ -18,7 +18,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/pool.ts'
-import { type Database, sql } from '../../src/db/sql.ts'
+import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import { listJournals, readJournal } from '../../src/worker/journal.ts'
@@ -182,8 +182,8 @@ export class Plant {
     return (await this.control('GET', '/journal')).entries as JournalEntry[]
   }
 
-  operations(): Promise<OperationRow[]> {
-    return this.db.rows<OperationRow>(sql`
+  operations(db: Db = this.db): Promise<OperationRow[]> {
+    return db.rows<OperationRow>(sql`
       select id, kind, idempotency_key, state, reason, account_id, chat_id, random_id, attempt_no, attempt_token,
         reply_status, reply_body, reconciled,
         to_char(finished_at at time zone (select timezone from workspaces w where w.id = workspace_id), 'YYYY-MM-DD')
@@ -195,21 +195,23 @@ export class Plant {
     return (await this.operations()).find(({ idempotency_key }) => idempotency_key === key)
   }
 
-  transitions(): Promise<Transition[]> {
-    return this.db.rows<Transition>(sql`
+  transitions(db: Db = this.db): Promise<Transition[]> {
+    return db.rows<Transition>(sql`
       select operation_id, from_state as from, to_state as to, reason, reconciled, by,
         extract(epoch from at)::float8 * 1000 as at
       from faults.transitions order by n`)
   }
 
   async evidence(history: readonly Asked[]): Promise<Evidence> {
-    const [journal, operations, transitions, intended, counters] = await Promise.all([
-      this.journal(),
-      this.operations(),
-      this.transitions(),
-      this.#intended(),
-      this.db.rows<Counter>(sql`select account_id, day::text, sent from account_days where sent > 0`),
-    ])
+    // In one snapshot: an operation and its count are written together.
+    const [operations, transitions, counters] = await this.db.snapshot((db) =>
+      Promise.all([
+        this.operations(db),
+        this.transitions(db),
+        db.rows<Counter>(sql`select account_id, day::text, sent from account_days where sent > 0`),
+      ]),
+    )
+    const [journal, intended] = await Promise.all([this.journal(), this.#intended()])
     const alive = this.members.filter((member) => member.alive).map(({ name }) => name)
     return { journal, operations, history, transitions, alive, intended, counters }
   }
