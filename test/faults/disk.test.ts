@@ -59,6 +59,12 @@ if (!canLimit) process.stderr.write('There is no prlimit here: a full disk under
 test.skipIf(!canLimit)(
   'a full disk: nothing is sent, another process takes the accounts, and they come back with the space',
   async () => {
+    // Accounts may still change hands right after the start: sharing is over, and a session answers.
+    await until('the accounts are shared at first', 120_000, async () => {
+      const drivers = await Promise.all(plant.accounts.map(driverOf))
+      return new Set(drivers).size === 2 && !drivers.includes(undefined)
+    })
+    await until('a session is live', 120_000, async () => (await scene.ask(scene.send())).status === 200)
     const wanted = scene.send()
     const full = await until('somebody drives the account', 120_000, () => driverOf(wanted.account_id))
     await limitFiles(full, 1)
