@@ -3,9 +3,9 @@ import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { type ChatNumber, chatId, chatNumber } from '../lib/shapes.ts'
-import type { Call, Reply, Route } from '../route.ts'
+import type { Reply, Route } from '../route.ts'
 import { requireReachable } from './ledger/liveness.ts'
-import { type Incoming, inspect } from './perform.ts'
+import { type AnyCall, type Incoming, inspect } from './perform.ts'
 
 /** The input as it was read, and what it would be done to. */
 export interface Rehearsed {
@@ -32,7 +32,7 @@ export async function rehearse(
     if (chat_id === null) throw new Error(`${route.name} names no chat.`)
     return { body, account_id, chat_id }
   }
-  if (route.effect === 'read') throw new Error(`${route.name} writes nothing.`)
+  if (route.effect !== 'local') throw new Error(`${route.name} cannot be undone.`)
   const { account_id, chat_id } = named.parse((await undo(app, route, call)).body)
   return { body, account_id, chat_id: chatNumber(chat_id) }
 }
@@ -47,11 +47,7 @@ class Undone extends Error {
   }
 }
 
-async function undo(
-  app: App,
-  route: Extract<Route, { effect: 'local' }>,
-  call: Call<never, never, never, never>,
-): Promise<Reply> {
+async function undo(app: App, route: Extract<Route, { effect: 'local' }>, call: AnyCall): Promise<Reply> {
   try {
     return await app.db.transaction(async (tx) => {
       throw new Undone(await route.handle(app, tx, call))

@@ -11,7 +11,7 @@ import { isUsed, joinOperation } from './use.ts'
 /** Of the key's own user only, and only while they are a member: everybody else finds nothing. */
 export function isOwn(user_id: string): Sql {
   return sql`a.user_id = ${user_id} and exists (
-    select from memberships m where m.workspace_id = a.workspace_id and m.user_id = a.user_id)`
+    select from memberships m where m.workspace_id = a.workspace_id and m.user_id = a.user_id and m.ended_at is null)`
 }
 
 /** What the field that `a` changes has at this moment, as people read it; null for a message. */

@@ -1,5 +1,6 @@
 /** What a person decides: the token for exactly what they saw, or no. */
 import type { App } from '../../app.ts'
+import type { UserCaller } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, randomText } from '../../lib/ids.ts'
@@ -8,16 +9,6 @@ import { record } from '../audit/audit.ts'
 import { fieldNow, isOwn } from './approval-pages.ts'
 
 const tokenSeconds = 120
-
-/** A signed-in user, and the identity by which they signed in. */
-export interface Decider {
-  readonly user_id: string
-  readonly identity: {
-    readonly issuer: string
-    readonly subject: string
-    readonly idp_user_uuid: string
-  }
-}
 
 interface Decided {
   readonly workspace_id: string
@@ -32,7 +23,7 @@ const decided = sql`a.workspace_id, a.operation, a.account_id, a.chat_id::text, 
 /** The token is given out here and never again; only its hash is stored. */
 export async function approve(
   app: App,
-  { user_id, identity }: Decider,
+  { user_id, via: { identity } }: UserCaller,
   id: string,
 ): Promise<{ token: string; expires_at: Date }> {
   if (!isUuid(id)) throw unknownRequest()
@@ -60,7 +51,7 @@ export async function approve(
 }
 
 /** Denying twice changes nothing. */
-export async function deny(app: App, user_id: string, id: string): Promise<void> {
+export async function deny(app: App, { user_id }: UserCaller, id: string): Promise<void> {
   if (!isUuid(id)) throw unknownRequest()
   await app.db.transaction(async (tx) => {
     const row = await tx.maybe<Decided>(sql`

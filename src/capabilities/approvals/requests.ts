@@ -12,7 +12,7 @@ import { record } from '../audit/audit.ts'
 /** How long a request waits for a person, and how long a denial is the answer to the same request. */
 const waitingMinutes = 30
 /** Of one key. A person who finds more than this has stopped reading them. */
-const waitingMax = 20 // limit: requests that wait
+const waitingMax = 20
 
 export interface Request {
   readonly operation: string

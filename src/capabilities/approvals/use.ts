@@ -69,6 +69,7 @@ export function consume(app: App, caller: Caller, binding: Binding): (tx: Tx) =>
         and u.id = a.user_id
         and u.disabled_at is null -- guard: user of an approval
         and m.workspace_id = a.workspace_id and m.user_id = a.user_id
+        and m.ended_at is null -- guard: membership of an approval
         and i.issuer = a.issuer and i.subject = a.subject
         and i.user_id = a.user_id and i.idp_user_uuid = a.idp_user_uuid -- guard: identity of an approval
         and c.id = a.account_id
