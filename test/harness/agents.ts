@@ -4,6 +4,7 @@ import { beginSession } from '../../src/access/sessions.ts'
 import { performApproved } from '../../src/capabilities/approvals/approvals.ts'
 import { approve } from '../../src/capabilities/approvals/decisions.ts'
 import { addColumn } from '../../src/capabilities/columns/columns.ts'
+import { createUser } from '../../src/capabilities/users/users.ts'
 import type { OpenApp } from '../../src/cli/open.ts'
 import type { Caller, Identity, UserCaller } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
@@ -54,7 +55,6 @@ export class AgentStage {
   readonly column_id: string
   readonly user: UserCaller
   readonly caller: Caller
-  #texts = 0
 
   constructor(parts: {
     workplace: Workplace
@@ -81,8 +81,21 @@ export class AgentStage {
     return this.workplace.db
   }
 
+  /** Another user of the workspace with a key of their own, before the same chat. */
+  async colleague(): Promise<AgentStage> {
+    const { workplace, account_id, column_id } = this
+    const { workspace_id } = this.tenant
+    const email = `${randomUUID()}@acme.example`
+    const { id: user_id } = await createUser(this.app, 'system', { email, workspace_id, role: 'member' })
+    const { key, id: key_id } = await workplace.service.key({ workspace_id, user_id })
+    const tenant = { workspace_id, user_id, key, key_id }
+    const user = await identify(workplace, user_id)
+    const person = Number(this.chat_id.split(':').at(-1))
+    return new AgentStage({ workplace, tenant, account_id, person, column_id, user })
+  }
+
   /** A message whose text nothing else has. */
-  message(text = `Good morning, number ${++this.#texts}`) {
+  message(text = `Good morning ${randomUUID()}`) {
     return { account_id: this.account_id, chat_id: this.chat_id, text }
   }
 
