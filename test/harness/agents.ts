@@ -31,7 +31,7 @@ interface Calling {
   readonly client_name?: string | undefined
 }
 
-function routeOf(name: string): Route {
+export function routeOf(name: string): Route {
   const found = routes.find((route) => route.name === name)
   if (!found) throw new Error(`There is no route ${name}.`)
   return found

@@ -1,13 +1,19 @@
 /** What a token is bound to: each of it changed, in time and out of time, and with a database that went back. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type AgentStage, callerOf, openAgentStage, type Told } from '../../../test/harness/agents.ts'
+import {
+  type AgentStage,
+  callerOf,
+  openAgentStage,
+  routeOf,
+  type Told,
+} from '../../../test/harness/agents.ts'
 import { fingerprintOf } from '../../access/idempotency.ts'
 import { putBack } from '../../access/ledger/put-back.ts'
+import { perform } from '../../access/perform.ts'
 import type { Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { chatNumber } from '../../lib/shapes.ts'
-import { routes } from '../../routes.ts'
 import { setAccountEnabled } from '../accounts/accounts.ts'
 import { revokeKey } from '../keys/keys.ts'
 import { createUser } from '../users/users.ts'
@@ -141,9 +147,7 @@ describe('the update', () => {
     const input = stage.message()
     const id = await stage.ask(input)
     const { token } = await approve(stage.app, stage.user, id)
-    const route = routes.find(({ name }) => name === 'send_message')
-    if (!route) throw new Error('There is no such route.')
-    const fingerprint = fingerprintOf(route, { params: {}, body: input })
+    const fingerprint = fingerprintOf(routeOf('send_message'), { params: {}, body: input })
     const { account_id } = stage
     const chat_id = chatNumber(stage.chat_id as never)
     return {
@@ -191,6 +195,36 @@ describe('the update', () => {
     await use(binding)
     await expect(use(binding)).rejects.toThrow('something else')
   })
+})
+
+describe('an operation whose key is taken', () => {
+  test.each(['send_message', 'set_column'] as const)(
+    'consumes nothing and does nothing: %s',
+    async (tool) => {
+      const input = tool === 'send_message' ? stage.message() : stage.value('once')
+      const id = await stage.ask(input, { tool })
+      const { token } = await approve(stage.app, stage.user, id)
+      expect((await stage.call({ tool, input, token })).status).toBe(200)
+      const mark = randomUUID()
+      const running = perform(stage.app, routeOf(tool), stage.caller, {
+        params: {},
+        query: {},
+        body: async () => input,
+        idempotency_keys: [],
+        channel: 'mcp',
+        approval: {
+          key: operationKey(id),
+          consume: async (tx) => {
+            await tx.run(sql`
+            insert into suppressions (workspace_id, kind, value, source)
+            values (${stage.tenant.workspace_id}, 'username', ${mark}, 'operator')`)
+          },
+        },
+      })
+      await expect(running).rejects.toMatchObject({ code: 'operation_in_progress' })
+      expect(await stage.db.maybe(sql`select 1 from suppressions where value = ${mark}`)).toBeUndefined()
+    },
+  )
 })
 
 describe('two minutes of domain time', () => {

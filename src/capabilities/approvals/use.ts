@@ -28,7 +28,7 @@ const keyPrefix = 'approval·'
  * is one operation. No caller can send it: a header takes printable ASCII only, and the dot is none.
  */
 export function operationKey(approval_id: string): string {
-  return `${keyPrefix}${approval_id}`
+  return `${keyPrefix}${approval_id}` // guard: key of an approved operation
 }
 
 /** The operation of approval `a`, where there is one. */
@@ -36,6 +36,7 @@ export const joinOperation: Sql = sql`left join operations o
   on o.workspace_id = a.workspace_id and o.kind = a.operation and o.idempotency_key = ${keyPrefix} || a.id`
 
 /** Also where a restored database has forgotten the use, and a journal has put the operation back. */
+// guard: operation of a used approval
 export const isUsed: Sql = sql`(a.state = 'used' or (o.id is not null and o.state <> 'released'))`
 
 export function findByToken(
@@ -76,10 +77,6 @@ export function consume(app: App, caller: Caller, binding: Binding): (tx: Tx) =>
         and c.id = a.account_id
         and c.status = 'READY' -- guard: account of an approval
         and c.platform_user_id is not distinct from a.platform_user_id -- guard: platform identity of an approval
-        and not exists (
-          select from operations o where o.workspace_id = a.workspace_id and o.kind = a.operation
-            and o.idempotency_key = ${operationKey(binding.id)}
-            and o.state <> 'released')
       returning a.id, a.workspace_id`)
     if (!used) throw new ApiError('approval_mismatch')
     const { id: target, workspace_id } = used
