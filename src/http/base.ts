@@ -18,6 +18,7 @@ import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
 import type { Transport } from './origins.ts'
 import { explainPort, type Place } from './ports.ts'
+import { takeQueryKey } from './query-key.ts'
 import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
@@ -97,7 +98,13 @@ export function makeBase(options: BaseOptions): FastifyInstance {
       options.answered?.('none', told.status, 0)
       log.info({ ...told, operation: 'none' }, 'request')
     },
-    serverFactory: (handle) => createBoundedServer(handle, timeouts, drop),
+    serverFactory: (handle) => {
+      const takingKeys: typeof handle = (request, response) => {
+        takeQueryKey(request)
+        handle(request, response)
+      }
+      return createBoundedServer(takingKeys, timeouts, drop)
+    },
   })
   closePromptly(server)
   takeEveryRequest(server)
@@ -215,10 +222,15 @@ async function listen(server: FastifyInstance, at: Place): Promise<string> {
   } catch (error) {
     throw explainPort(error, at)
   }
+  return addressOf(server, host)
+}
+
+/** Where it answers, once it listens. */
+export function addressOf(server: FastifyInstance, host: string): string {
   const bound = server.server.address()
-  const number = typeof bound === 'object' && bound ? bound.port : port
+  const port = typeof bound === 'object' && bound ? bound.port : 0
   const everywhere = host === '0.0.0.0' || host === '::'
-  return `http://${everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${number}`
+  return `http://${everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** All values of a header as they came: Node joins or drops repeated ones. */

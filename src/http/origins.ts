@@ -4,6 +4,7 @@ import { type Config, isLoopback } from '../config.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
 import type { Route } from '../route.ts'
+import { headerValues } from './base.ts'
 import { isForm } from './multipart.ts'
 
 /** How a browser reaches us: over TLS, which a proxy ends; on this machine; or in plain text over a network. */
@@ -63,6 +64,19 @@ export function requireOwnOrigin(config: Config, request: FastifyRequest, route:
   if (!sound && !(route?.form && isForm(request.raw))) {
     throw new ApiError('origin_refused', { detail: 'The dashboard takes JSON only.' })
   }
+}
+
+/**
+ * For an address that programs ask, which send no `Origin`. A page sends its own, and only one of ours may ask: any
+ * other was lured here, also where it has made a name of its own lead to us.
+ */
+export function requireNoForeignPage(config: Config, request: FastifyRequest): void {
+  const [origin, ...more] = headerValues(request, 'origin')
+  if (origin === undefined) return
+  const { host = '' } = request.headers
+  const transport = transportOf(config, host)
+  const own = transport !== undefined && more.length === 0 && origin === originOf(config, transport, host)
+  if (!own) throw new ApiError('origin_refused', { detail: 'Pages of other sites may not ask here.' })
 }
 
 /** As browsers write it in `Origin`. */
