@@ -4,7 +4,6 @@ import { type Config, isLoopback } from '../config.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
 import type { Route } from '../route.ts'
-import { headerValues } from './base.ts'
 import { isForm } from './multipart.ts'
 
 /** How a browser reaches us: over TLS, which a proxy ends; on this machine; or in plain text over a network. */
@@ -71,11 +70,10 @@ export function requireOwnOrigin(config: Config, request: FastifyRequest, route:
  * other was lured here, also where it has made a name of its own lead to us.
  */
 export function requireNoForeignPage(config: Config, request: FastifyRequest): void {
-  const [origin, ...more] = headerValues(request, 'origin')
+  const { origin, host = '' } = request.headers
   if (origin === undefined) return
-  const { host = '' } = request.headers
   const transport = transportOf(config, host)
-  const own = transport !== undefined && more.length === 0 && origin === originOf(config, transport, host)
+  const own = transport !== undefined && origin === originOf(config, transport, host)
   if (!own) throw new ApiError('origin_refused', { detail: 'Pages of other sites may not ask here.' })
 }
 
