@@ -222,15 +222,10 @@ async function listen(server: FastifyInstance, at: Place): Promise<string> {
   } catch (error) {
     throw explainPort(error, at)
   }
-  return addressOf(server, host)
-}
-
-/** Where it answers, once it listens. */
-export function addressOf(server: FastifyInstance, host: string): string {
   const bound = server.server.address()
-  const port = typeof bound === 'object' && bound ? bound.port : 0
+  const number = typeof bound === 'object' && bound ? bound.port : port
   const everywhere = host === '0.0.0.0' || host === '::'
-  return `http://${everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
+  return `http://${everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${number}`
 }
 
 /** All values of a header as they came: Node joins or drops repeated ones. */

@@ -8,7 +8,6 @@ import { ApiError } from '../lib/errors.ts'
 import type { Exchange, Facts } from '../mcp/call.ts'
 import type { Route } from '../route.ts'
 import { once } from './assets.ts'
-import { addressOf } from './base.ts'
 import { readBody } from './body.ts'
 import { tellFailure } from './errors.ts'
 import { requireNoForeignPage } from './origins.ts'
@@ -42,7 +41,6 @@ export function mountMcp(app: App, server: FastifyInstance, mounting: Mounting):
     }
     const exchange: Exchange = {
       caller,
-      base_url: app.config.base_url ?? addressOf(server, app.config.host),
       user_agent: request.headers['user-agent'],
       tell: (facts) => note(app, request, facts),
     }

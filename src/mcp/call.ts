@@ -19,8 +19,6 @@ import type { Tool } from './tools.ts'
 /** One request at the endpoint: on whose behalf, and who writes down what comes of it. */
 export interface Exchange {
   readonly caller: Caller
-  /** Where people find this instance, without a slash at the end. */
-  readonly base_url: string
   /** What the program calls itself in its headers, for clients that say it nowhere else. */
   readonly user_agent: string | undefined
   readonly tell: (facts: Facts) => void
