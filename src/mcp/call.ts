@@ -1,6 +1,7 @@
 /** One call of a tool: the same checks as any other request, and an answer or a refusal that an agent can read. */
 import { perform } from '../access/perform.ts'
 import type { App } from '../app.ts'
+import { performApproved } from '../capabilities/approvals/approvals.ts'
 import type { Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { Json, type Reply } from '../route.ts'
@@ -49,7 +50,9 @@ export async function callTool(
     const operation_id = headers?.['X-Operation-Id']
     const refusal = status < 400 ? undefined : (body as { readonly code?: string })
     exchange.tell({ tool: tool.name, operation_id, code: refusal?.code })
-    return refusal ? refusalOf({ ...refusal, operation_id }) : resultOf(cutToFit(textOf(body)))
+    if (!refusal) return resultOf(cutToFit(textOf(body)))
+    const wait = headers?.['Retry-After']
+    return refusalOf({ ...refusal, operation_id, retry_after: wait === undefined ? undefined : Number(wait) })
   } catch (thrown) {
     const error = thrown instanceof ApiError ? thrown : new ApiError('internal', { cause: thrown })
     exchange.tell({ tool: tool.name, code: error.code, error })
@@ -78,11 +81,23 @@ async function read(app: App, tool: Tool, { caller }: Exchange, given: Arguments
 }
 
 /** Nothing is done without the token that a person was shown for exactly this. */
-async function write(
-  _app: App,
-  _tool: Tool,
-  _exchange: Exchange & Client,
-  _given: Arguments,
+function write(
+  app: App,
+  tool: Tool,
+  { caller, client_name }: Exchange & Client,
+  given: Arguments,
 ): Promise<Reply> {
-  throw new ApiError('approval_required')
+  const { approval_token, ...input } = given
+  return performApproved(app, tool.route, caller, {
+    input,
+    approval_token: readToken(approval_token),
+    client_name,
+    base_url: app.base_url(),
+  })
+}
+
+/** Programs write nothing in several ways. What is neither nothing nor a token is told so where tokens are checked. */
+function readToken(given: unknown): string | undefined {
+  if (given === undefined || given === null || given === '') return undefined
+  return typeof given === 'string' ? given : JSON.stringify(given)
 }

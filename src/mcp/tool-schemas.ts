@@ -78,6 +78,8 @@ const approvalRefusal = {
     approval_url: { type: 'string', description: 'Where your user decides; give it to them.' },
     payload: { type: 'object', description: 'Exactly what will be done once it is approved.' },
     expires_at: { type: 'string', format: 'date-time', description: 'Until when the request waits.' },
+    state: { type: 'string', description: 'What an operation that was approved before has come to.' },
+    answer: { type: ['object', 'null'], description: 'What that operation answered.' },
   },
 }
 

@@ -1,12 +1,11 @@
 /** The eight tools of the contract: which route each one calls, and what an agent is told about it. */
 import type { Tool as Listed, ToolAnnotations } from '@modelcontextprotocol/server'
-import type { Gate } from '../contract.ts'
+import { approvable } from '../capabilities/approvals/approvals.ts'
 import type { Route } from '../route.ts'
 import { inputSchemaOf, numbersOf, outputSchemaOf } from './tool-schemas.ts'
 
 export interface Tool {
   readonly name: string
-  /** With the gate of the tool added to its own. */
   readonly route: Route
   /** Whether a person has to approve each call. */
   readonly approved: boolean
@@ -22,8 +21,6 @@ interface Words {
   readonly route: string
   readonly title: string
   readonly description: string
-  /** What a write needs besides the gates of its route. */
-  readonly gate?: Gate
   readonly annotations: ToolAnnotations
 }
 
@@ -73,21 +70,18 @@ const words: Readonly<Record<string, Words>> = {
     route: 'send_message',
     title: 'Send a message',
     description: `Sends one text to an existing chat. It cannot be taken back. ${approval}`,
-    gate: 'mcp_send',
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
   },
   service_move_pipeline_stage: {
     route: 'move_chat',
     title: 'Move a chat to a stage',
     description: `Puts a chat into a stage of the pipeline. ${approval}`,
-    gate: 'mcp_pipeline',
     annotations: { readOnlyHint: false, idempotentHint: true },
   },
   service_set_column: {
     route: 'set_column',
     title: 'Set a column value',
     description: `Sets or clears what a chat has in a column. ${approval}`,
-    gate: 'mcp_columns',
     annotations: { readOnlyHint: false, idempotentHint: true },
   },
 }
@@ -103,12 +97,12 @@ export function makeTools(routes: readonly Route[]): ReadonlyMap<string, Tool> {
   return new Map(tools.map(([name, tool]) => [name, { ...tool, listed: rename(tool.listed) }]))
 }
 
-function makeTool(name: string, route: Route, { title, description, gate, annotations }: Words): Tool {
-  const approved = gate !== undefined
+function makeTool(name: string, route: Route, { title, description, annotations }: Words): Tool {
+  const approved = approvable[route.name]?.tool === name
   const inputSchema = inputSchemaOf(route, { approved })
   return {
     name,
-    route: gate === undefined ? route : { ...route, gates: [...(route.gates ?? []), gate] },
+    route,
     approved,
     numbers: numbersOf(route),
     page_size: pageSizeOf(inputSchema.properties.limit),
