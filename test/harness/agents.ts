@@ -7,7 +7,7 @@ import { addColumn } from '../../src/capabilities/columns/columns.ts'
 import { createUser } from '../../src/capabilities/users/users.ts'
 import type { OpenApp } from '../../src/cli/open.ts'
 import type { Caller, Identity, UserCaller } from '../../src/contract.ts'
-import { type Db, sql } from '../../src/db/sql.ts'
+import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import { ApiError } from '../../src/lib/errors.ts'
 import type { Reply, Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
@@ -89,7 +89,7 @@ export class AgentStage {
     const { id: user_id } = await createUser(this.app, 'system', { email, workspace_id, role: 'member' })
     const { key, id: key_id } = await workplace.service.key({ workspace_id, user_id })
     const tenant = { workspace_id, user_id, key, key_id }
-    const user = await identify(workplace, user_id)
+    const user = await identify(workplace.db, user_id)
     const person = Number(this.chat_id.split(':').at(-1))
     return new AgentStage({ workplace, tenant, account_id, person, column_id, user })
   }
@@ -143,13 +143,8 @@ export class AgentStage {
     return row.state
   }
 
-  /** The cookie of a session that the user has begun. */
-  async cookie({ user_id, via }: UserCaller = this.user): Promise<string> {
-    const visitor = {
-      via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined },
-    } as const
-    const token = await this.db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
-    return `sid=${token}`
+  cookie(): Promise<string> {
+    return cookieOf(this.db, this.user)
   }
 
   /** Domain time stands still there, until `resume`. */
@@ -163,6 +158,13 @@ export class AgentStage {
     await this.db.run(sql`delete from manual_clock`)
     await this.workplace.service.settle()
   }
+}
+
+/** The cookie of a session that the user has begun. */
+export async function cookieOf(db: Database, { user_id, via }: UserCaller): Promise<string> {
+  const visitor = { via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined } } as const
+  const token = await db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
+  return `sid=${token}`
 }
 
 /** A user who could sign in, as the session that they would have. */
