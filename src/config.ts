@@ -3,6 +3,9 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { address, wholeNumber } from './lib/variables.ts'
 
+/** Where a service listens that was told nothing else. */
+export const addressDefault = 'http://127.0.0.1:8080'
+
 export interface Config {
   readonly database: { readonly kind: 'embedded' } | { readonly kind: 'url'; readonly url: string }
   readonly redis_url: string | undefined
