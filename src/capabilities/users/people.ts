@@ -133,7 +133,7 @@ export const workspaceRoutes: readonly Route[] = [
       const { email } = await requireManageable(app, caller, params)
       if (!(await mayLink(app.db, keyOf(caller, params)))) {
         throw new ApiError('conflict', {
-          detail: `${email} can sign in already, or belongs to more than this workspace. Only an operator of this instance can make a link for them.`,
+          detail: `The user ${email} can sign in already, or belongs to more than this workspace. Only an operator of this instance can make a link for them.`,
         })
       }
       return ok(await makeSetupLink(app, actorOf(caller), params.user_id))

@@ -98,12 +98,11 @@ export interface SetupLink {
   readonly expires_at: Date
 }
 
-/** Without PARLEY_BASE_URL the dashboard is open on this machine only, and the page that shows the link knows the rest. */
 export async function makeSetupLink(app: App, actor: Actor, user_id: string): Promise<SetupLink> {
   const token = await makeSetupToken(app, actor, user_id)
   const { now } = await app.settings.current()
   return {
-    setup_link: `${app.config.base_url ?? ''}/dashboard/setup#${token}`,
+    setup_link: `${app.base_url()}/dashboard/setup#${token}`,
     expires_at: new Date(now().getTime() + setupDays * 86_400_000),
   }
 }
