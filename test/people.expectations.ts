@@ -49,10 +49,38 @@ const operators = {
 /** Whoever asks, signed in or not. */
 const everybody = (answer: string) =>
   Object.fromEntries(personas.map((persona) => [persona, answer])) as Record<Persona, string>
+/** Whoever is signed in, whatever they are and wherever. */
+const users = (answer: string) => ({ ...everybody(answer), ...nobodyElse })
 const fromAdmin = { ...members, member: '403 missing_role' }
 const fromOwner = { ...fromAdmin, admin: '403 missing_role' }
 
 export const lines: Readonly<Record<string, Line>> = {
+  get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
+  sign_in: {
+    method: 'POST',
+    path: '/sign-in',
+    objects: ['any'],
+    answers: everybody('401 sign_in_refused'),
+  },
+  look_at_setup: { method: 'POST', path: '/setup/look', objects: ['any'], answers: everybody('404') },
+  set_up: { method: 'POST', path: '/setup', objects: ['any'], answers: everybody('404') },
+  sign_out: { method: 'POST', path: '/sign-out', objects: ['any'], answers: users('200') },
+  get_session: { method: 'GET', path: '/session', objects: ['any'], answers: users('200') },
+  update_profile: { method: 'PATCH', path: '/profile', objects: ['any'], answers: users('200') },
+  change_password: { method: 'POST', path: '/password', objects: ['any'], answers: users('200') },
+  list_sessions: { method: 'GET', path: '/sessions', objects: ['any'], answers: users('200') },
+  revoke_session: {
+    method: 'POST',
+    path: '/sessions/{session_id}/revoke',
+    objects: ['own', 'colleague', 'foreign', 'missing', 'malformed'],
+    answers: users('200, 404, 404, 404, 404'),
+  },
+  revoke_other_sessions: {
+    method: 'POST',
+    path: '/sessions/revoke-others',
+    objects: ['any'],
+    answers: users('200'),
+  },
   // There is no identity provider here; with one it is tested in capabilities/oidc.
   begin_oidc_setup: {
     method: 'POST',

@@ -18,7 +18,7 @@ let service: Service
 let own: Tenant
 let other: Tenant
 /** Whose sessions are used; the second owner and the colleague never ask. */
-const users: Partial<Record<Persona | 'owner2' | 'colleague', string>> = {}
+const users: Partial<Record<Persona | 'owner2' | 'colleague' | 'elsewhere', string>> = {}
 const cookies: Partial<Record<Persona, string>> = {}
 
 const userOf = (name: keyof typeof users) => users[name] as string
@@ -39,6 +39,12 @@ beforeAll(async () => {
   ] as const) {
     users[name] = await addUser(name, role)
   }
+  const { id } = await createUser(service.app, 'system', {
+    email: 'elsewhere@other.example',
+    workspace_id: other.workspace_id,
+  })
+  users.elsewhere = id
+  await signIn(service, id)
   await service.app.db.run(sql`update users set operator = true where id = ${userOf('operator')}`)
   for (const persona of ['member', 'admin', 'owner', 'operator', 'stranger', 'former'] as const) {
     cookies[persona] = await signIn(service, userOf(persona))
@@ -65,6 +71,8 @@ async function restore(): Promise<void> {
   await db.run(sql`
     update memberships set ended_at = now()
     where workspace_id = ${workspace_id} and user_id = any(${[userOf('operator'), userOf('former')]})`)
+  await db.run(sql`update sessions set revoked_at = null`)
+  await db.run(sql`update users set password_hash = null`)
   await db.run(sql`update keys set revoked_at = now() where revoked_at is null and id <> ${own.key_id}`)
   if (gatesTouched) await service.open('all')
   gatesTouched = false
@@ -92,6 +100,7 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
     foreign: other.user_id,
     any: own.user_id,
   }[subject]
+  if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
   if (!route.path.includes('{key_id}')) return user_id
   const known = [own.user_id, other.user_id, ...Object.values(users)]
   // Who does not belong to the workspace has no key in it.
@@ -101,13 +110,23 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
 }
 
+/** The colleague cannot sign in yet, so that another one stands in here. */
+async function sessionOf(subject: Subject, persona: Persona): Promise<string> {
+  const colleague = persona === 'admin' ? 'member' : 'admin'
+  const whose = subject === 'own' ? persona : subject === 'colleague' ? colleague : 'elsewhere'
+  const found = await service.app.db.maybe<{ id: string }>(
+    sql`select id from sessions where user_id = ${users[whose] ?? own.user_id} limit 1`,
+  )
+  return found?.id ?? newId()
+}
+
 let serial = 0
 
 async function ask(route: Route, persona: Persona, subject: Subject): Promise<Answer> {
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, body } = route.example
-  const named = subject === 'any' ? params : { ...params, user_id: id, key_id: id }
+  const named = subject === 'any' ? params : { ...params, user_id: id, key_id: id, session_id: id }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
@@ -121,6 +140,8 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
 
 /** Where the example's body would not do twice. */
 const bodies: Readonly<Record<string, () => unknown>> = {
+  sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
+  change_password: () => ({ password: 'another horse battery' }),
   add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),
   set_allowlist: () => ({ id: own.user_id, listed: true }),
 }
@@ -155,7 +176,8 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
   })
 })
 
-const elsewhere = workspaceRoutes.filter(({ name }) => lines[name]?.objects.includes('foreign'))
+/** Operators may ask about whom they like. */
+const elsewhere = listed.filter(({ name, operator }) => !operator && lines[name]?.objects.includes('foreign'))
 
 test.each(elsewhere.map((route) => [`${route.method} ${route.path}`, route] as const))(
   '%s tells what is of another workspace and what is nowhere apart by nothing',

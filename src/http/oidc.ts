@@ -1,6 +1,5 @@
 /** The two addresses that a browser visits on its way to the identity provider and back. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { beginSession } from '../access/sessions.ts'
 import type { App } from '../app.ts'
 import { beginSignIn, finishSignIn, OidcRefusal, requireOidc } from '../capabilities/oidc/oidc.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -22,13 +21,11 @@ export function mountOidc(app: App, server: FastifyInstance): void {
     // Good for one way back, whatever comes of it.
     setFlowCookie(request, reply, null)
     const { search } = new URL(request.url, app.base_url())
-    const visitor = visitorOf(request)
-    const { user_id, identity, return_to } = await finishSignIn(app, {
+    const { session_token, return_to } = await finishSignIn(app, visitorOf(request), {
       query: search,
       cookie: flowOf(request),
     })
-    const token = await app.db.transaction((tx) => beginSession(tx, visitor, { user_id, ...identity }))
-    setSessionCookie(request, reply, token)
+    setSessionCookie(request, reply, session_token)
     return return_to
   })
 

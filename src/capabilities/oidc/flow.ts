@@ -11,8 +11,8 @@ const shape = z.object({
   /** PKCE: only who has this can exchange the code. */
   verifier: z.string(),
   return_to: z.string(),
-  /** The hash of the set-up link that an unknown identity is to be linked by. */
-  setup_hash: z.base64().nullable(),
+  /** Of the set-up link that an unknown identity is to be linked by. */
+  setup_token: z.string().nullable(),
   expires_at: z.number(),
 })
 export type Flow = z.infer<typeof shape>

@@ -5,7 +5,7 @@ import { askDashboard, signIn } from '../../../test/harness/person.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import { createUser, makeSetupToken } from '../users/users.ts'
+import { createUser, makeSetupLink } from '../users/users.ts'
 import { sealFlow } from './flow.ts'
 import { identityOf } from './provider.ts'
 
@@ -54,6 +54,12 @@ function freePort(): Promise<number> {
 
 async function newUser(email = `user${serial++}@acme.example`): Promise<{ id: string; email: string }> {
   return createUser(service.app, 'system', { email, workspace_id: tenant.workspace_id, role: 'member' })
+}
+
+/** The token of a new set-up link. */
+async function tokenFor(user_id: string): Promise<string> {
+  const { setup_link } = await makeSetupLink(service.app, 'system', user_id)
+  return setup_link.split('#')[1] ?? ''
 }
 
 /** A user whose identity at the provider is linked already. */
@@ -347,7 +353,7 @@ describe('GET /dashboard/oidc/callback', () => {
     const code = provider.authorize(location, sub)
     const state = new URL(location).searchParams.get('state') ?? ''
     const query = new URLSearchParams({ code, state, iss: provider.issuer })
-    const flow = { state, nonce: 'n', verifier: 'v'.repeat(43), return_to: '/dashboard/', setup_hash: null }
+    const flow = { state, nonce: 'n', verifier: 'v'.repeat(43), return_to: '/dashboard/', setup_token: null }
     const late = sealFlow(service.app, { ...flow, expires_at: Date.now() - 1 })
     const elsewhere = service.app.secrets
       .seal('session', 'elsewhere', Buffer.from('{}'))
@@ -426,7 +432,7 @@ describe('a set-up link', () => {
 
   test('links whoever signs in at the provider to its user, once', async () => {
     const user = await newUser()
-    const token = await makeSetupToken(service.app, 'system', user.id)
+    const token = await tokenFor(user.id)
     const sub = newId()
     expect(await follow(token, sub)).toMatchObject({ status: 302, location: '/dashboard/' })
     expect(await identitiesOf(user.id)).toEqual([
@@ -450,7 +456,7 @@ describe('a set-up link', () => {
   test('401 where the account at the provider belongs to another user, and the link stays good', async () => {
     const { sub } = await linkedUser()
     const user = await newUser()
-    const token = await makeSetupToken(service.app, 'system', user.id)
+    const token = await tokenFor(user.id)
     expect(await follow(token, sub)).toMatchObject({
       ...refused,
       body: { error: expect.stringContaining('belongs to another user') },
@@ -461,7 +467,7 @@ describe('a set-up link', () => {
 
   test('401 where it expires on the way', async () => {
     const user = await newUser()
-    const token = await makeSetupToken(service.app, 'system', user.id)
+    const token = await tokenFor(user.id)
     const begun = await fetch(`${service.url}/dashboard/api/setup/oidc`, {
       method: 'POST',
       headers: { origin: service.url, 'content-type': 'application/json' },
@@ -482,7 +488,7 @@ describe('a set-up link', () => {
 
   test('one wins where it is followed by many at once', async () => {
     const user = await newUser()
-    const token = await makeSetupToken(service.app, 'system', user.id)
+    const token = await tokenFor(user.id)
     const answers = await Promise.all(Array.from({ length: 8 }, () => follow(token, newId())))
     expect(answers.filter(({ status }) => status === 302)).toHaveLength(1)
     expect(await identitiesOf(user.id)).toHaveLength(1)

@@ -13,7 +13,9 @@ export const ownRoutes: readonly Route[] = [
     summary:
       'Leads to the identity provider, and links whoever signs in there to the user of the set-up link',
     effect: 'admin',
-    body: z.strictObject({ token: z.string() }),
+    body: z.strictObject({
+      token: z.string().min(1, 'is required').max(200, 'is not the token of a set-up link'),
+    }),
     errors: ['not_found', 'provider_unavailable'],
     response: z.object({ location: said('Where the browser goes next.') }),
     example: {
@@ -21,7 +23,7 @@ export const ownRoutes: readonly Route[] = [
       response: { location: 'https://id.example.com/authorize?client_id=parley' },
     },
     handle: async (app, { body: { token } }) => {
-      const { location, ...oidc_flow } = await beginSignIn(app, { token })
+      const { location, ...oidc_flow } = await beginSignIn(app, { setup_token: token })
       return { status: 200, body: { location }, oidc_flow }
     },
   }),

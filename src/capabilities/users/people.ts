@@ -145,6 +145,9 @@ const operators = { scopes: [], operator: true } as const
 const userOut = z.object({
   id: uuid('The user.'),
   email: said('Their e-mail address.'),
+  name: said('What they call themselves; may be empty.'),
+  time_zone: z.string().nullable().meta({ description: "Null: the browser's." }),
+  has_password: z.boolean().meta({ description: 'Whether they can sign in with a password.' }),
   operator: z.boolean().meta({ description: 'Whether they may change what holds for the whole instance.' }),
   created_at: moment('When they were made.'),
   disabled_at: momentOrNull('Since when they may not sign in; null where they may.'),
@@ -153,6 +156,9 @@ const userOut = z.object({
 const user = {
   id: user_id,
   email: member.email,
+  name: member.name,
+  time_zone: null,
+  has_password: false,
   operator: false,
   created_at: member.joined_at,
   disabled_at: null,
