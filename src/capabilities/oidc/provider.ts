@@ -6,7 +6,7 @@ import { isUuid, namedId, urlNamespace } from '../../lib/ids.ts'
 import { isWellFormed } from '../../lib/text.ts'
 
 /** How long the provider may take for one answer. A person waits for it. */
-const answerSeconds = 10 // limit: answer of the identity provider
+const answerSeconds = 10
 /** How long what the provider says about itself is believed without asking again. */
 const metadataMs = 3_600_000
 
@@ -53,9 +53,10 @@ async function discover({ issuer, client_id, client_secret }: OidcConfig): Promi
     client_id,
     client_secret,
     clientAuth(library, client_secret),
-    // The signature is checked although the token comes straight from the provider: a proxy in between proves nothing.
-    { timeout: answerSeconds, execute: [library.enableNonRepudiationChecks, ...insecure] },
+    { timeout: answerSeconds, execute: insecure },
   )
+  // The signature is checked although the token comes straight from the provider: a proxy in between proves nothing.
+  library.enableNonRepudiationChecks(client) // guard: signature of the provider
   return { library, client }
 }
 

@@ -31,14 +31,14 @@ export async function linkIdentity(app: App, tx: Tx, proven: Proven): Promise<Li
   if (user_id === undefined) return 'unknown'
   // Locked, so that of two identities of one provider only one is linked by an e-mail address.
   const user = await tx.one<{ disabled_at: Date | null }>(
-    sql`select disabled_at from users where id = ${user_id} for update`, // guard: one identity by e-mail
+    sql`select disabled_at from users where id = ${user_id} for update`,
   )
   if (user.disabled_at) return 'disabled'
   if (known && known.user_id !== user_id) return 'taken'
   const identity = { issuer, subject, idp_user_uuid: known?.idp_user_uuid ?? proven.idp_user_uuid }
   if (known) return { user_id, identity }
   // An address that was given to somebody else at the provider must not lead to the user who had it before.
-  if (proven.invited === undefined && (await hasIdentity(tx, user_id, issuer))) return 'unknown'
+  if (proven.invited === undefined && (await hasIdentity(tx, user_id, issuer))) return 'unknown' // guard: an address given anew
   return (await insertIdentity(app, tx, user_id, proven)) ? { user_id, identity } : 'taken'
 }
 

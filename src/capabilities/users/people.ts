@@ -68,7 +68,7 @@ export const workspaceRoutes: readonly Route[] = [
       response: { member, setup_link: setup.setup_link },
     },
     handle: async (app, { caller, body }) => {
-      if (body.role !== 'member') requireOwner(caller, 'give somebody a role above member')
+      if (body.role !== 'member') requireOwner(caller, 'give somebody a role above member') // guard: roles are for owners
       const { workspace_id } = caller
       await requireAddLimit(app, workspace_id)
       const { id: user_id } = await createUser(app, actorOf(caller), { workspace_id, ...body })
@@ -204,7 +204,7 @@ async function requireManageable(app: App, caller: Caller, params: { user_id: st
   // Only admins may know who is a member at all.
   if (!hasRole(caller, 'admin')) throw missingRole('Only an admin of this workspace may do this.')
   const found = await requireMember(app.db, keyOf(caller, params))
-  if (found.role === 'owner') requireOwner(caller, 'do this to an owner')
+  if (found.role === 'owner') requireOwner(caller, 'do this to an owner') // guard: owners are for owners
   return found
 }
 
