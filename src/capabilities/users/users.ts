@@ -12,6 +12,9 @@ import { isWellFormed, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { isTimezone, requireWorkspace } from '../workspaces/workspaces.ts'
 
+export { linkIdentity } from './identities.ts'
+export { endMembership, listMembers, setRole } from './members.ts'
+
 export interface User {
   readonly id: string
   readonly email: string
