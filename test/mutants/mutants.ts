@@ -117,7 +117,7 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     oidc,
-    'guard: age of a sign-in',
+    'guard: age of a flow',
     'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
   ),
   mutant(
