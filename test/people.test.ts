@@ -27,6 +27,7 @@ beforeAll(async () => {
   service = await openService()
   own = await service.tenant('Own')
   other = await service.tenant('Other')
+  for (const { workspace_id } of [own, other]) await service.account(workspace_id)
   users.owner = own.user_id
   users.stranger = other.user_id
   for (const [name, role] of [
@@ -101,13 +102,25 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
     any: own.user_id,
   }[subject]
   if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
-  if (!route.path.includes('{key_id}')) return user_id
+  if (!/\{(key|request)_id\}/.test(route.path)) return user_id
   const known = [own.user_id, other.user_id, ...Object.values(users)]
   // Who does not belong to the workspace has no key in it.
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
   expect(known).toContain(user_id)
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
-  return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
+  const whose = { workspace_id, user_id: belongs ? user_id : own.user_id }
+  const { id } = await service.key(whose)
+  return route.path.includes('{key_id}') ? id : requestOf({ ...whose, key_id: id })
+}
+
+/** What an agent with this key has asked for. */
+async function requestOf(asked: { workspace_id: string; user_id: string; key_id: string }): Promise<string> {
+  const { id } = await service.app.db.one<{ id: string }>(sql`
+    insert into approvals (id, workspace_id, user_id, key_id, operation, account_id, chat_id, payload, fingerprint, expires_at)
+    select ${newId()}, workspace_id, ${asked.user_id}, ${asked.key_id}, 'send_message', id, 42, '{}', sha256('{}'),
+      domain_now() + interval '30 minutes'
+    from accounts where workspace_id = ${asked.workspace_id} returning id`)
+  return id
 }
 
 /** The colleague cannot sign in yet, so that another one stands in here. */
@@ -126,7 +139,8 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, body } = route.example
-  const named = subject === 'any' ? params : { ...params, user_id: id, key_id: id, session_id: id }
+  const named =
+    subject === 'any' ? params : { ...params, user_id: id, key_id: id, session_id: id, request_id: id }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')
@@ -167,7 +181,8 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
         expect(Object.keys(answer.body).sort()).toEqual(['code', 'error'])
         expect(answer.body.error).toMatch(/^[A-Z].*[.?]$/)
         // What is refused changes nothing. A key that was made to be asked about is one row.
-        const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
+        const made =
+          /\{(key|request)_id\}/.test(route.path) && !['missing', 'malformed'].includes(subject) ? 1 : 0
         expect(await changes()).toEqual({ rows: before.rows + made })
       } else {
         expect(route.response.safeParse(answer.body).error).toBeUndefined()
