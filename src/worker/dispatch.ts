@@ -42,7 +42,7 @@ export class Dispatch {
 
   async stop(): Promise<void> {
     this.#stopping = true
-    await within(drainMsMax, Promise.all(this.#busy.values()))
+    await within(this.#app.sources, drainMsMax, Promise.all(this.#busy.values()))
   }
 
   /** Takes what is due now. Called by the loop and whenever an account is free again. */

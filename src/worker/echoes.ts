@@ -4,13 +4,15 @@
  */
 import { noteWrites } from '../access/ledger/leases.ts'
 import { type Advance, advancePositions } from '../access/ledger/positions.ts'
-import type { App } from '../app.ts'
+import type { App, Sources } from '../app.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Message, Update, UpdateBatch } from '../platform/port.ts'
 import { within } from './within.ts'
 
 /** How long a batch waits for a recording that is under way. Longer, and it is stored like any other. */
 const recordingMsMax = 250
+/** An echo that comes later than this after its recording is stored like any other update. */
+const expectedMsMax = 10_000
 const batchMax = 200
 
 /** What was recorded of a submission: the message it became. */
@@ -26,10 +28,14 @@ export interface Expectation {
 }
 
 export class Echoes {
+  readonly #sources: Sources
   readonly #expected = new Map<string, Promise<Recorded | undefined>>()
+  /** When what was recorded was, in this order. */
+  readonly #recorded = new Map<string, number>()
   readonly #positions: Gatherer<Advance, { readonly writes: string | null }>
 
-  constructor({ db }: App) {
+  constructor({ db, sources }: App) {
+    this.#sources = sources
     this.#positions = new Gatherer({
       most: batchMax,
       work: async (advances) => {
@@ -45,18 +51,28 @@ export class Echoes {
   expect(account_id: string, random_id: string): Expectation {
     const { promise, resolve } = Promise.withResolvers<Recorded | undefined>()
     const place = `${account_id}:${random_id}`
+    this.#forget()
     this.#expected.set(place, promise)
     return {
       resolve: (recorded) => {
         resolve(recorded)
-        // An echo that comes later than this is stored like any other update.
-        setTimeout(() => this.#expected.delete(place), recordingMsMax * 40).unref()
+        this.#recorded.set(place, this.#sources.now())
       },
+    }
+  }
+
+  #forget(): void {
+    const now = this.#sources.now()
+    for (const [place, at] of this.#recorded) {
+      if (now - at < expectedMsMax) return
+      this.#recorded.delete(place)
+      this.#expected.delete(place)
     }
   }
 
   /** Undefined: the batch tells more than this process has recorded. Otherwise whether the lease still held. */
   async take(advance: Advance, { updates }: UpdateBatch): Promise<boolean | undefined> {
+    this.#forget()
     if (updates.length === 0 || !updates.every((update) => this.#isExpected(advance, update)))
       return undefined
     for (const update of updates) if (!(await this.#isRecorded(advance, update))) return undefined
@@ -74,7 +90,7 @@ export class Echoes {
   /** The position moves only after the recording has committed. */
   async #isRecorded({ held: { account_id } }: Advance, update: Update): Promise<boolean> {
     const recording = this.#expected.get(`${account_id}:${randomIdOf(update)}`)
-    const recorded = recording && (await within(recordingMsMax, recording))
+    const recorded = recording && (await within(this.#sources, recordingMsMax, recording))
     if (!recorded) return false
     if (update.kind === 'sent') return update.message_id === recorded.message_id
     return update.kind === 'message' && isSame(update.message, update.chat.id, recorded)

@@ -76,7 +76,7 @@ async function lookUp(
   })
   if (!allowed) return 'avoid'
   await countLookup(app.db, held)
-  const found = await within(lookUpMsMax, session.resolve(identifierOf(row)))
+  const found = await within(app.sources, lookUpMsMax, session.resolve(identifierOf(row)))
   // crash point 3d: the platform was asked who a contact is, nothing is written
   if (found?.kind === 'accepted') return checkFound(app, row, found.value)
   if (found?.kind === 'refused') {
