@@ -24,7 +24,7 @@ import {
   type Wanted,
 } from '../capabilities/campaigns/campaigns.ts'
 import { isConnectionLost, LostCommit } from '../db/errors.ts'
-import type { Tx } from '../db/sql.ts'
+import { planOnce, type Tx } from '../db/sql.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Sent } from '../platform/port.ts'
@@ -138,7 +138,8 @@ async function lockAll(
   const wanted = crossings.map((one) => one.wanted)
   const held = [...new Map(crossings.map((one) => [one.held.account_id, one.held])).values()]
   const account_ids = held.map(({ account_id }) => account_id)
-  const [accounts, contended, rows, days] = await Promise.all([
+  const [, accounts, contended, rows, days] = await Promise.all([
+    tx.run(planOnce),
     lockAccounts(tx, instance, held),
     lockFound(tx, wanted),
     lockRecipients(app, tx, wanted),

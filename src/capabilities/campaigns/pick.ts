@@ -2,7 +2,14 @@
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { type Plan, plan } from './plan.ts'
-import { type FactsRow, factColumns, factsOf, factTables, personTables } from './recipient-facts.ts'
+import {
+  aboutCampaigns,
+  type FactsRow,
+  factColumns,
+  factsOf,
+  factTables,
+  personTables,
+} from './recipient-facts.ts'
 
 export interface Due {
   readonly row: FactsRow
@@ -18,7 +25,11 @@ export function listHeads(
   db: Db,
   { account_ids, avoid }: { account_ids: readonly string[]; avoid: readonly string[] },
 ): Promise<FactsRow[]> {
+  const running = sql`campaigns k where k.status in ('queued', 'sending') and k.id in (
+    select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.has_open
+    union select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.pool)`
   return db.rows<FactsRow>(sql`
+    with ${aboutCampaigns(running)}
     select ${factColumns}
     from unnest(${account_ids}::text[]) as g (account_id)
     ${factTables}
@@ -68,6 +79,7 @@ export function listHeads(
           and bh.observed_at is not null and (bh.flood_until is null or bh.flood_until <= t.now)
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
     join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
+    join about on about.campaign_id = k.id
     ${personTables}
     where not exists (
       select from operations q where q.account_id = g.account_id and q.state = 'queued') -- guard: single sends go first
