@@ -226,7 +226,7 @@ async function conclude(
   }
 }
 
-async function tellJournal(
+export async function tellJournal(
   { log }: App,
   journal: Journal,
   known: Parameters<Journal['conclude']>[0],
