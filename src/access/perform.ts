@@ -1,8 +1,9 @@
 /** The one place that knows the order of checks. Each line lets a request through or throws. */
 import type { App, Snapshot, Window } from '../app.ts'
-import type { Caller, Needs } from '../contract.ts'
+import type { AnyCaller, Caller, Needs } from '../contract.ts'
+import { LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
-import { ApiError, type ErrorCode } from '../lib/errors.ts'
+import { ApiError } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
 import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
@@ -12,6 +13,8 @@ import { requireKey } from './keys.ts'
 import { dropFile } from './ledger/files.ts'
 import { requireReachable } from './ledger/liveness.ts'
 import { submit } from './ledger/submit.ts'
+import { requireNeeds } from './needs.ts'
+import { type Known, requireSession } from './sessions.ts'
 
 /** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
 interface Incoming {
@@ -19,9 +22,11 @@ interface Incoming {
   readonly query: Readonly<Record<string, unknown>>
   readonly body: (wanted: Wanted) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
-  /** Where it came in. */
-  readonly channel: 'rest' | 'mcp' | 'dashboard'
+  readonly channel: Channel
 }
+
+/** Where a request came in. */
+export type Channel = 'rest' | 'mcp' | 'dashboard'
 
 /** How a body is to be read. */
 export interface Wanted {
@@ -48,7 +53,19 @@ export async function admit(
   return { caller, window: await app.limits.take(`key:${id}`, rule) }
 }
 
-export async function perform(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Reply> {
+/** What one session may ask for. */
+const sessionRule = { limit: 600, seconds: 60 }
+
+/** The same for a signed-in user. The gate `rest` is for keys, so the dashboard works while it is closed. */
+export async function admitUser(
+  app: App,
+  asked: { token: string | undefined; workspace_id: string | undefined },
+): Promise<Known & { readonly window: Window }> {
+  const known = await requireSession(app, asked)
+  return { ...known, window: await app.limits.take(`session:${known.user.via.id}`, sessionRule) }
+}
+
+export async function perform(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<Reply> {
   const settings = await app.settings.current()
   requireNeeds(settings, caller, route)
   if (caller.via.kind === 'key' && caller.via.mcp_only && incoming.channel !== 'mcp') {
@@ -56,6 +73,7 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   }
   const params = parse(route.params, incoming.params, route.malformed)
   const query = parseQuery(route.query, incoming.query)
+  if (!('workspace_id' in caller)) return performOutside(app, route, caller, { ...incoming, params, query })
   const { idempotency_keys } = incoming
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
@@ -70,6 +88,42 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   } catch (error) {
     // Where the answer to the commit was lost, an operation that needs the file may show up yet.
     if (!isAmbiguous(error)) await dropFile(app, file_id)
+    throw error
+  }
+}
+
+/** Outside of a workspace there are no accounts, no files, no ledger and no idempotency keys. */
+async function performOutside(
+  app: App,
+  route: Route,
+  caller: AnyCaller,
+  incoming: Pick<Incoming, 'body'> & { readonly params: never; readonly query: never },
+): Promise<Reply> {
+  const { params, query } = incoming
+  const body = parse(route.body, await incoming.body({ route, refuse: async () => undefined }))
+  const checked = (await route.check?.(app, caller as never, { query, body })) as never
+  const call = { caller, params, query, body, checked, accounts: [], key: undefined } as unknown as AnyCall
+  switch (route.effect) {
+    case 'read':
+      return route.handle(app, call)
+    case 'admin':
+      return tellLostCommit(route.handle(app, call))
+    case 'local':
+      return commit(app, (tx) => route.handle(app, tx, call))
+    case 'platform':
+      throw new Error(`${route.name} needs a workspace.`)
+  }
+}
+
+/** The schemas of a route have made it, and its own function takes it. */
+type AnyCall = Call<never, never, never, never, never>
+
+/** A change whose commit was not answered may have happened. */
+async function tellLostCommit(reply: Promise<Reply>): Promise<Reply> {
+  try {
+    return await reply
+  } catch (error) {
+    if (error instanceof LostCommit) throw new ApiError('outcome_ambiguous', { cause: error })
     throw error
   }
 }
@@ -98,15 +152,16 @@ async function performRead(
   const needs: Needs = route.variant?.({ query, body }, settings.gates) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
-  const checked = (await route.check?.(app, caller, { query, body })) as never
+  const checked = (await route.check?.(app, caller as never, { query, body })) as never
   // Read here, because a transaction must not wait for a second connection; checked after replays, which need no account.
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
   const key = route.effect !== 'read' && needs.idempotency ? readIdempotencyKey(idempotency_keys) : undefined
-  const call = (): Call<never, never, never, never> => {
+  const call = (): AnyCall => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
-    return { caller, params, query, body, checked, accounts, key }
+    return { caller: caller as never, params, query, body, checked, accounts, key }
   }
   if (route.effect === 'read') return route.handle(app, call())
+  if (route.effect === 'admin') return tellLostCommit(route.handle(app, call()))
   if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
   const fingerprint = fingerprintOf(route, { params, body: form ? received.identity() : received })
   const refusal = form ? received.refusal : undefined
@@ -125,7 +180,7 @@ interface Asked {
   readonly key: string | undefined
   readonly fingerprint: Buffer
   /** Throws if the account is not eligible, so it is called only when there is no earlier answer to replay. */
-  readonly call: () => Call<never, never, never, never>
+  readonly call: () => AnyCall
   readonly body: never
   /** Its file was not stored, for a reason that held when it came. */
   readonly refusal: ApiError | undefined
@@ -189,46 +244,6 @@ async function requireWorkspaceLimit(
       retry_after,
     })
   }
-}
-
-/** Gates, scope, allowlists: what can be said without looking at the input. */
-export function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
-  const missing = unmetNeed(settings, caller, needs)
-  if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
-}
-
-/** Whether the caller could do this now, as /me tells it. */
-export function isCapable(settings: Snapshot, caller: Caller, needs: Needs): boolean {
-  return unmetNeed(settings, caller, needs) === undefined
-}
-
-function unmetNeed(
-  settings: Snapshot,
-  caller: Caller,
-  { gates = [], scopes, allowlists = [] }: Needs,
-): { code: ErrorCode; sentence: string } | undefined {
-  for (const gate of gates) {
-    if (!settings.gates.has(gate)) {
-      return { code: 'feature_disabled', sentence: `The feature "${gate}" is switched off on this instance.` }
-    }
-  }
-  if (!scopes.some((scope) => caller.scopes.includes(scope))) {
-    return {
-      code: 'missing_scope',
-      sentence: `This operation needs a key with the scope ${scopes.join(' or ')}.`,
-    }
-  }
-  for (const list of allowlists) {
-    if (!settings.allowlists) {
-      return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.' }
-    }
-    const id = list === 'campaign_user' ? caller.user_id : caller.workspace_id
-    if (!settings.allowlists[list].has(id)) {
-      const who = list === 'campaign_user' ? 'user' : 'workspace'
-      return { code: 'not_allowlisted', sentence: `The ${who} of this key is not on the campaign allowlist.` }
-    }
-  }
-  return undefined
 }
 
 /** Where the contract requires `account_id`, only the extended gate lets it be left out. */

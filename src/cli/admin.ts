@@ -18,7 +18,7 @@ import {
 } from '../capabilities/gates/gates.ts'
 import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
 import { type ClosedAs, closeOperation, listLedger } from '../capabilities/operations/operations.ts'
-import { createUser, listUsers, type Role, roles } from '../capabilities/users/users.ts'
+import { createUser, listUsers } from '../capabilities/users/users.ts'
 import {
   createWorkspace,
   listWorkspaces,
@@ -26,7 +26,7 @@ import {
   updateWorkspace,
   type WorkspaceFields,
 } from '../capabilities/workspaces/workspaces.ts'
-import { gates, scopes } from '../contract.ts'
+import { gates, type Role, roles, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
 import { keyNote, Noted } from './output.ts'

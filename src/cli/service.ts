@@ -10,6 +10,7 @@ import { openDataDirectory } from '../db/data-directory.ts'
 import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
 import { documentOf } from '../http/control.ts'
+import type { People } from '../http/dashboard.ts'
 import type { Readiness } from '../http/health.ts'
 import { type Place, tryPorts } from '../http/ports.ts'
 import { buildServer } from '../http/server.ts'
@@ -29,6 +30,8 @@ import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.t
 /** What the service consists of. A new slice is a folder that adds to these lists. */
 export interface Parts {
   readonly routes: readonly Route[]
+  /** The dashboard's routes besides those. */
+  readonly people: People
   readonly operations: readonly OperationKind[]
   readonly loops: readonly MakeLoops[]
   readonly platforms: readonly PlatformModule[]
@@ -102,7 +105,7 @@ export class Service {
   async #begin(): Promise<Begun> {
     const { app } = this
     const { role, data_dir } = this.#options
-    const { routes, platforms } = this.#parts
+    const { routes, people, platforms } = this.#parts
     if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
     const readiness = {
       worker: () => this.#workerState(),
@@ -113,6 +116,7 @@ export class Service {
     const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
       readiness,
+      ...(role !== 'work' && { people }),
       sources: admin_address ? controls.map((control) => documentOf(control, admin_address)) : [],
     })
     this.#requireGoing()

@@ -384,6 +384,7 @@ create table memberships (
   user_id uuid not null,
   role text not null,
   created_at timestamp with time zone not null default domain_now(),
+  ended_at timestamp with time zone,
   CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text]))),
   PRIMARY KEY (workspace_id, user_id)
 );
@@ -551,8 +552,15 @@ create table sessions (
   created_at timestamp with time zone not null default domain_now(),
   last_seen_at timestamp with time zone not null default domain_now(),
   expires_at timestamp with time zone not null,
+  id uuid not null,
+  issuer text not null,
+  subject text not null,
+  user_agent text not null default ''::text,
+  revoked_at timestamp with time zone,
+  CHECK ((char_length(user_agent) <= 300)),
   CHECK ((octet_length(token_hash) = 32)),
-  PRIMARY KEY (token_hash)
+  PRIMARY KEY (token_hash),
+  UNIQUE (id)
 );
 
 create table settings (
@@ -619,7 +627,9 @@ create table users (
   operator boolean not null default false,
   created_at timestamp with time zone not null default domain_now(),
   disabled_at timestamp with time zone,
+  time_zone text,
   CHECK (((char_length(email) >= 3) AND (char_length(email) <= 320))),
+  CHECK (((char_length(time_zone) >= 1) AND (char_length(time_zone) <= 64))),
   PRIMARY KEY (id)
 );
 
@@ -758,7 +768,9 @@ CREATE INDEX operations_queued ON public.operations USING btree (account_id, cha
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
+CREATE INDEX sessions_identity ON public.sessions USING btree (issuer, subject);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+CREATE INDEX setup_links_user ON public.setup_links USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (webhook_id, due_at, sequence) WHERE (state = 'pending'::text);
 CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (webhook_id, state, created_at, COALESCE(sequence, (0)::bigint), id);
@@ -801,6 +813,7 @@ alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table sessions add FOREIGN KEY (issuer, subject) REFERENCES identities(issuer, subject) ON DELETE CASCADE;
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
@@ -1092,6 +1105,23 @@ AS $function$
 begin
   raise exception 'rows of % are never changed', tg_table_name;
 end $function$;
+CREATE OR REPLACE FUNCTION public.revoke_keys_of_ended_membership()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update keys set revoked_at = domain_now()
+  where workspace_id = new.workspace_id and user_id = new.user_id and revoked_at is null;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.revoke_sessions_of_disabled_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update sessions set revoked_at = domain_now() where user_id = new.id and revoked_at is null;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.suppressions_lock(workspace uuid)
  RETURNS bigint
  LANGUAGE sql
@@ -1116,9 +1146,12 @@ CREATE TRIGGER file_chunks_deleted AFTER DELETE ON public.file_chunks REFERENCIN
 CREATE TRIGGER file_chunks_stored AFTER INSERT ON public.file_chunks FOR EACH ROW EXECUTE FUNCTION count_stored_bytes();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER memberships_ended AFTER UPDATE OF ended_at ON public.memberships FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL))) EXECUTE FUNCTION revoke_keys_of_ended_membership();
+CREATE TRIGGER memberships_version AFTER INSERT OR DELETE OR UPDATE OF ended_at ON public.memberships FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();
 CREATE TRIGGER messages_changed BEFORE UPDATE ON public.messages FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND ((new.deleted_at IS NOT NULL) OR (new.text IS DISTINCT FROM old.text)))) EXECUTE FUNCTION list_changed_message();
 CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
 CREATE TRIGGER suppressions_end_recipients AFTER INSERT ON public.suppressions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION end_suppressed();
+CREATE TRIGGER users_disabled AFTER UPDATE OF disabled_at ON public.users FOR EACH ROW WHEN (((old.disabled_at IS NULL) AND (new.disabled_at IS NOT NULL))) EXECUTE FUNCTION revoke_sessions_of_disabled_user();
 CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

@@ -15,6 +15,7 @@ import { type Gate, scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { buildServer, type ServerOptions } from '../../src/http/server.ts'
 import { operations } from '../../src/operations.ts'
+import { ownRoutes, workspaceRoutes } from '../../src/people.ts'
 import type { Chat, Message, Person } from '../../src/platform/port.ts'
 import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
@@ -205,7 +206,11 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     routes: listed,
   })
   const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
-  const server = await buildServer(app, listed, { readiness, ...options })
+  const server = await buildServer(app, listed, {
+    readiness,
+    people: { workspaceRoutes, ownRoutes },
+    ...options,
+  })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   const close = async () => {
     await server.close()

@@ -1,5 +1,5 @@
 /** Campaigns as callers see them: the list, and one with its recipients page by page. */
-import { isCapable } from '../../access/perform.ts'
+import { isCapable } from '../../access/needs.ts'
 import type { App, Snapshot } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'

@@ -1,5 +1,6 @@
 /** The people who sign in, and the workspaces they belong to. */
 import type { App } from '../../app.ts'
+import type { Role } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId, randomText } from '../../lib/ids.ts'
@@ -8,9 +9,6 @@ import { sha256 } from '../../lib/secrets.ts'
 import { isWellFormed, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
-
-export const roles = ['owner', 'admin', 'member'] as const
-export type Role = (typeof roles)[number]
 
 interface User {
   readonly id: string
@@ -41,7 +39,9 @@ export async function createUser(app: App, actor: Actor, fields: NewUser): Promi
       returning id`)
     const joined = await tx.run(sql`
       insert into memberships (workspace_id, user_id, role) values (${workspace_id}, ${user.id}, ${role})
-      on conflict do nothing`)
+      on conflict (workspace_id, user_id) do update
+        set role = excluded.role, ended_at = null, created_at = domain_now()
+        where memberships.ended_at is not null`)
     if (joined === 0) {
       throw new ApiError('conflict', { detail: `${email} is a member of this workspace already.` })
     }
@@ -70,7 +70,7 @@ function selectUsers(db: Db, id: string | null): Promise<User[]> {
   return db.rows<User>(sql`
     select u.id, u.email, u.operator, u.created_at, coalesce(
       (select json_agg(json_build_object('workspace_id', m.workspace_id, 'role', m.role) order by m.created_at)
-       from memberships m where m.user_id = u.id), '[]') as memberships
+       from memberships m where m.user_id = u.id and m.ended_at is null), '[]') as memberships
     from users u where ${id}::uuid is null or u.id = ${id} order by u.created_at, u.id`)
 }
 
