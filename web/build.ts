@@ -44,7 +44,8 @@ async function build(): Promise<void> {
     if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined
     throw error
   })
-  if (!vite) return say('The dashboard is not built, because Vite is not installed. The API works without it.')
+  if (!vite)
+    return say('The dashboard is not built, because Vite is not installed. The API works without it.')
   // Beside its place, then moved: a process that reads the old one never sees half of the new.
   const fresh = join(web, `dist-${randomUUID()}`)
   try {

@@ -28,7 +28,10 @@ export class Refused extends Error {
 }
 
 const prefix = '/dashboard/api'
-const unreachable = { code: 'unreachable', error: 'Parley does not answer. Is it running? Nothing was changed.' }
+const unreachable = {
+  code: 'unreachable',
+  error: 'Parley does not answer. Is it running? Nothing was changed.',
+}
 const garbled = { code: 'unreachable', error: 'The answer is not one of Parley’s. Is something in between?' }
 
 export async function ask<R extends RouteName>(name: R, ...[input]: Arguments<R>): Promise<Answer<R>> {

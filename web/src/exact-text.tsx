@@ -12,7 +12,10 @@ export function ExactText({ text }: { text: string }) {
   // Every second part is one of the characters above.
   const parts = text
     .split(hidden)
-    .map((part, at): ReactNode => (at % 2 === 1 && !seen.test(part) ? <CharacterCode of={part} /> : part))
+    .map(
+      (part, at): ReactNode =>
+        at % 2 === 1 && !seen.test(part) ? createElement(CharacterCode, { of: part }) : part,
+    )
   // As arguments, not as a list: the parts never change places, so they need no keys.
   return createElement('bdi', { className: 'whitespace-pre-wrap [overflow-wrap:anywhere]' }, ...parts)
 }

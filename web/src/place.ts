@@ -1,7 +1,8 @@
 /** Where somebody is: the workspace that the menu shows on pages that belong to none, and where a sign-in leads back to. */
+
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { type Session, sessionQuery, type Workspace } from './queries.ts'
-import { useSuspenseQuery } from '@tanstack/react-query'
 
 const name = 'parley.workspace'
 

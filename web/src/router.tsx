@@ -8,9 +8,9 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { Refused } from './api.ts'
+import { Missing, Stopped } from './pages/stopped.tsx'
 import { rememberWorkspace } from './place.ts'
 import { queryClient, sessionQuery } from './queries.ts'
-import { Missing, Stopped } from './pages/stopped.tsx'
 import { Shell } from './shell.tsx'
 import { Loading } from './ui/states.tsx'
 
@@ -144,4 +144,3 @@ declare module '@tanstack/react-router' {
     router: typeof router
   }
 }
-

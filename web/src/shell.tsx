@@ -24,7 +24,11 @@ export function Shell() {
           <SideBar />
         </aside>
         <TopBar />
-        <main id="content" tabIndex={-1} className="mx-auto w-full max-w-5xl px-4 py-6 outline-none sm:px-8 lg:py-10">
+        <main
+          id="content"
+          tabIndex={-1}
+          className="mx-auto w-full max-w-5xl px-4 py-6 outline-none sm:px-8 lg:py-10"
+        >
           <Outlet />
         </main>
       </div>
@@ -61,7 +65,15 @@ interface PageProps {
 }
 
 /** A part of a page. */
-export function Section({ title, about, children }: { title: string; about?: ReactNode; children: ReactNode }) {
+export function Section({
+  title,
+  about,
+  children,
+}: {
+  title: string
+  about?: ReactNode
+  children: ReactNode
+}) {
   return (
     <section className="mb-10 grid gap-4">
       <div>
@@ -79,7 +91,10 @@ function TopBar() {
   return (
     <header className="sticky top-0 z-20 flex h-14 items-center gap-2 border-b border-line bg-canvas px-3 lg:hidden">
       <Dialog.Root key={at}>
-        <Dialog.Trigger aria-label="Open the menu" className="grid size-10 place-items-center rounded-lg hover:bg-hover">
+        <Dialog.Trigger
+          aria-label="Open the menu"
+          className="grid size-10 place-items-center rounded-lg hover:bg-hover"
+        >
           <Menu aria-hidden className="size-5" />
         </Dialog.Trigger>
         <Dialog.Portal>
@@ -103,7 +118,10 @@ function TopBar() {
 
 function Mark() {
   return (
-    <Link to="/mcp-approvals" className="flex items-center gap-2 rounded-md px-1.5 py-1 text-base font-semibold">
+    <Link
+      to="/mcp-approvals"
+      className="flex items-center gap-2 rounded-md px-1.5 py-1 text-base font-semibold"
+    >
       <img src="/dashboard/mark.svg" alt="" width="22" height="22" />
       Parley
     </Link>
@@ -135,9 +153,24 @@ function SideBar() {
           <div>
             <WorkspaceMenu />
             <ul className="mt-1 grid gap-0.5">
-              <Entry to="/w/$workspace_id/keys" params={{ workspace_id: workspace.id }} icon={KeyRound} label="API keys" />
-              <Entry to="/w/$workspace_id/members" params={{ workspace_id: workspace.id }} icon={Users} label="Members" />
-              <Entry to="/w/$workspace_id/connect" params={{ workspace_id: workspace.id }} icon={Bot} label="Connect an agent" />
+              <Entry
+                to="/w/$workspace_id/keys"
+                params={{ workspace_id: workspace.id }}
+                icon={KeyRound}
+                label="API keys"
+              />
+              <Entry
+                to="/w/$workspace_id/members"
+                params={{ workspace_id: workspace.id }}
+                icon={Users}
+                label="Members"
+              />
+              <Entry
+                to="/w/$workspace_id/connect"
+                params={{ workspace_id: workspace.id }}
+                icon={Bot}
+                label="Connect an agent"
+              />
             </ul>
           </div>
         )}

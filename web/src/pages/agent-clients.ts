@@ -14,11 +14,14 @@ interface Client {
 const json = (value: object) => JSON.stringify(value, null, 2)
 const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 
+/** As clients write a variable in their files. */
+const variable = (name: string) => `$\{${name}}`
+
 /** Over a bridge that runs on the same machine, for clients that start a process instead of opening an address. */
 const bridge = (url: string, key: string) => ({
   command: 'npx',
   // Without a space in the argument: some clients on Windows cut it there, so the header's value is a variable.
-  args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${PARLEY_AUTHORIZATION}'],
+  args: ['-y', 'mcp-remote', url, '--header', `Authorization:${variable('PARLEY_AUTHORIZATION')}`],
   env: { PARLEY_AUTHORIZATION: `Bearer ${key}` },
 })
 
@@ -50,7 +53,7 @@ export const clients: readonly Client[] = [
       json({
         inputs: [{ type: 'promptString', id: 'parley-key', description: 'Parley API key', password: true }],
         servers: {
-          parley: { type: 'http', url, headers: { Authorization: 'Bearer ${input:parley-key}' } },
+          parley: { type: 'http', url, headers: { Authorization: `Bearer ${variable('input:parley-key')}` } },
         },
       }),
   },

@@ -46,7 +46,12 @@ function Views({ current }: { current: 'waiting' | 'history' }) {
     `-mb-px border-b-2 px-1 pb-2.5 ${on ? 'border-accent font-medium text-ink' : 'border-transparent text-muted hover:text-ink'}`
   return (
     <nav aria-label="Which approvals" className="mb-6 flex gap-5 border-b border-line">
-      <Link to="/mcp-approvals" search={{}} className={look(current === 'waiting')} activeOptions={{ exact: true, includeSearch: true }}>
+      <Link
+        to="/mcp-approvals"
+        search={{}}
+        className={look(current === 'waiting')}
+        activeOptions={{ exact: true, includeSearch: true }}
+      >
         Waiting
       </Link>
       <Link to="/mcp-approvals" search={{ view: 'history' }} className={look(current === 'history')}>
@@ -79,7 +84,8 @@ function Waiting() {
               )
             }
           >
-            When an agent that uses one of your keys wants to send a message or change a chat, it appears here by itself.
+            When an agent that uses one of your keys wants to send a message or change a chat, it appears here
+            by itself.
           </Empty>
         ) : (
           <ul className="grid gap-3">
@@ -137,7 +143,8 @@ function PastRequests() {
             empty={{
               icon: History,
               title: 'No history yet',
-              children: 'Requests that were approved, denied or left to expire are listed here with what became of them.',
+              children:
+                'Requests that were approved, denied or left to expire are listed here with what became of them.',
             }}
             columns={[
               { heading: 'Request', lead: true, cell: (approval) => <PastRequest approval={approval} /> },

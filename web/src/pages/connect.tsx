@@ -22,11 +22,16 @@ export function ConnectPage() {
       about="Claude, Cursor and every other MCP client can read chats here and ask to write. What they want to send or change waits for you under Approvals."
       narrow
     >
-      <Section title="1. A key for it" about="For agents only: it works nowhere else, and writes nothing without your approval.">
+      <Section
+        title="1. A key for it"
+        about="For agents only: it works nowhere else, and writes nothing without your approval."
+      >
         {made ? (
           <div className="grid gap-3">
             <Secret value={made.secret} label={`The key ${made.key.name}`} />
-            <Notice tone="warn">It is shown this once, and is filled in below until you leave this page.</Notice>
+            <Notice tone="warn">
+              It is shown this once, and is filled in below until you leave this page.
+            </Notice>
           </div>
         ) : (
           <KeyForm agent workspace_id={workspace.id} onMade={setMade} align="start" />
@@ -40,8 +45,9 @@ export function ConnectPage() {
       </Section>
       <Section title="3. Try it">
         <p className="max-w-[64ch] text-soft">
-          Ask it: <q>Who am I on Parley, and which chats are unread?</q> Then let it answer one of them. It will stop and
-          give you a link; open it, read the text, approve, and paste the token into the conversation.
+          Ask it: <q>Who am I on Parley, and which chats are unread?</q> Then let it answer one of them. It
+          will stop and give you a link; open it, read the text, approve, and paste the token into the
+          conversation.
         </p>
       </Section>
     </Page>

@@ -1,7 +1,15 @@
 /** The frame of the two pages before the sign-in. */
 import { type ReactNode, useEffect } from 'react'
 
-export function Entrance({ title, about, children }: { title: string; about: ReactNode; children: ReactNode }) {
+export function Entrance({
+  title,
+  about,
+  children,
+}: {
+  title: string
+  about: ReactNode
+  children: ReactNode
+}) {
   useEffect(() => {
     document.title = `${title} · Parley`
   }, [title])
@@ -19,7 +27,10 @@ export function Entrance({ title, about, children }: { title: string; about: Rea
 
 export function Or() {
   return (
-    <div aria-hidden className="my-5 flex items-center gap-3 text-xs text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line">
+    <div
+      aria-hidden
+      className="my-5 flex items-center gap-3 text-xs text-muted before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line"
+    >
       or
     </div>
   )

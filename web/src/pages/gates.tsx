@@ -113,12 +113,22 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
         }}
         columns={[
           { heading: 'Name', lead: true, cell: ({ label }) => <bdi className="font-medium">{label}</bdi> },
-          { heading: 'Id', cell: ({ id }) => <span className="font-mono text-xs text-muted [overflow-wrap:anywhere]">{id}</span> },
+          {
+            heading: 'Id',
+            cell: ({ id }) => (
+              <span className="font-mono text-xs text-muted [overflow-wrap:anywhere]">{id}</span>
+            ),
+          },
           {
             heading: 'Actions',
             actions: true,
             cell: ({ id, label }) => (
-              <Button kind="quiet" size="small" aria-label={`Take ${label} off the list`} onClick={() => set(id, false)}>
+              <Button
+                kind="quiet"
+                size="small"
+                aria-label={`Take ${label} off the list`}
+                onClick={() => set(id, false)}
+              >
                 Take off
               </Button>
             ),

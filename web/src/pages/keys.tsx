@@ -40,10 +40,17 @@ function Keys({ workspace_id, all }: { workspace_id: string; all: boolean }) {
       action={make}
     >
       <Loaded query={query}>
-        {({ keys }) => <KeyTable keys={keys} all={all} make={make} onEnd={setEnding} workspace_id={workspace_id} />}
+        {({ keys }) => (
+          <KeyTable keys={keys} all={all} make={make} onEnd={setEnding} workspace_id={workspace_id} />
+        )}
       </Loaded>
       <NewKey open={making} onClose={() => setMaking(false)} workspace_id={workspace_id} />
-      <Revoke key={ending?.id} ending={ending} workspace_id={workspace_id} onClose={() => setEnding(undefined)} />
+      <Revoke
+        key={ending?.id}
+        ending={ending}
+        workspace_id={workspace_id}
+        onClose={() => setEnding(undefined)}
+      />
     </Page>
   )
 }
@@ -58,7 +65,10 @@ interface KeyTableProps {
 
 function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
   const { user } = useSession()
-  const owner = { heading: 'Belongs to', cell: (key: Key) => (key.user.id === user.id ? 'You' : key.user.email) }
+  const owner = {
+    heading: 'Belongs to',
+    cell: (key: Key) => (key.user.id === user.id ? 'You' : key.user.email),
+  }
   return (
     <>
       <Table
@@ -69,7 +79,8 @@ function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
         empty={{
           icon: KeyRound,
           title: 'No keys yet',
-          children: 'A key lets a program read chats, send messages or run campaigns. You choose which, and can end it at any time.',
+          children:
+            'A key lets a program read chats, send messages or run campaigns. You choose which, and can end it at any time.',
           action: make,
         }}
         columns={[
@@ -83,7 +94,12 @@ function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
             actions: true,
             cell: (key) =>
               stateOf(key) === 'good' && (
-                <Button kind="quiet" size="small" aria-label={`Revoke ${key.name}`} onClick={() => onEnd(key)}>
+                <Button
+                  kind="quiet"
+                  size="small"
+                  aria-label={`Revoke ${key.name}`}
+                  onClick={() => onEnd(key)}
+                >
                   Revoke
                 </Button>
               ),
@@ -93,7 +109,11 @@ function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
       {keys.length > 0 && (
         <p className="text-muted">
           For an agent:{' '}
-          <Link to="/w/$workspace_id/connect" params={{ workspace_id }} className="font-medium text-accent underline underline-offset-3">
+          <Link
+            to="/w/$workspace_id/connect"
+            params={{ workspace_id }}
+            className="font-medium text-accent underline underline-offset-3"
+          >
             Connect an agent
           </Link>{' '}
           has the exact configuration.
@@ -174,4 +194,3 @@ function Revoke({ ending, workspace_id, onClose }: RevokeProps) {
     />
   )
 }
-

@@ -34,12 +34,17 @@ export function Invite({ open, workspace, onClose }: Given & { open: boolean }) 
       title={link ? 'Send them this link' : 'Add a member'}
       description={link ? linkWords : `They join ${workspace.name}.`}
     >
-      {link ? <Link link={link} onClose={close} /> : <InviteForm {...{ workspace, onLink: setLink, onClose: close }} />}
+      {link ? (
+        <Link link={link} onClose={close} />
+      ) : (
+        <InviteForm {...{ workspace, onLink: setLink, onClose: close }} />
+      )}
     </Dialog>
   )
 }
 
-const linkWords = 'It works once, for seven days, and is shown only now. Send it on a way that only they read.'
+const linkWords =
+  'It works once, for seven days, and is shown only now. Send it on a way that only they read.'
 
 function Link({ link, onClose }: { link: string; onClose: () => void }) {
   return (
@@ -66,16 +71,34 @@ function InviteForm({ workspace, onLink, onClose }: Given & { onLink: (link: str
   return (
     <Form onSubmit={submit} busy={add.isPending} error={add.error} action="Add member" align="end">
       <Field label="E-mail">
-        <TextInput type="email" required value={email} onChange={(event) => setEmail(event.target.value)} autoComplete="off" />
+        <TextInput
+          type="email"
+          required
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
+          autoComplete="off"
+        />
       </Field>
-      <Roles role={role} onChange={setRole} offered={workspace.role === 'owner' ? everyRole : ['member', 'admin']} />
+      <Roles
+        role={role}
+        onChange={setRole}
+        offered={workspace.role === 'owner' ? everyRole : ['member', 'admin']}
+      />
     </Form>
   )
 }
 
 const everyRole: readonly Role[] = ['member', 'admin', 'owner']
 
-function Roles({ role, onChange, offered }: { role: Role; onChange: (role: Role) => void; offered: readonly Role[] }) {
+function Roles({
+  role,
+  onChange,
+  offered,
+}: {
+  role: Role
+  onChange: (role: Role) => void
+  offered: readonly Role[]
+}) {
   return (
     <fieldset className="grid gap-2">
       <legend className="mb-1.5 font-medium">Role</legend>

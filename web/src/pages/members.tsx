@@ -47,12 +47,19 @@ function Members({ workspace }: { workspace: Workspace }) {
             empty={{ icon: Users, title: 'Nobody here', children: 'Add the first member.' }}
             columns={[
               { heading: 'Person', lead: true, cell: (member) => <Person of={member} /> },
-              { heading: 'Role', cell: ({ role }) => <Badge tone={role === 'owner' ? 'good' : 'plain'}>{role}</Badge> },
+              {
+                heading: 'Role',
+                cell: ({ role }) => <Badge tone={role === 'owner' ? 'good' : 'plain'}>{role}</Badge>,
+              },
               { heading: 'Joined', cell: ({ joined_at }) => <Time at={joined_at} /> },
               {
                 heading: 'Last seen',
                 cell: ({ last_seen_at }) =>
-                  last_seen_at ? <Time at={last_seen_at} /> : <span className="text-muted">Never signed in</span>,
+                  last_seen_at ? (
+                    <Time at={last_seen_at} />
+                  ) : (
+                    <span className="text-muted">Never signed in</span>
+                  ),
               },
               {
                 heading: 'Actions',
@@ -129,7 +136,15 @@ function Dialogs({ open, onClose, workspace }: DialogsProps) {
   )
 }
 
-function Remove({ member, workspace, onClose }: { member: Member | undefined; workspace: Workspace; onClose: () => void }) {
+function Remove({
+  member,
+  workspace,
+  onClose,
+}: {
+  member: Member | undefined
+  workspace: Workspace
+  onClose: () => void
+}) {
   const { user } = useSession()
   const remove = useChange('DELETE /w/{workspace_id}/members/{user_id}', ['members', 'session'])
   const own = member?.user_id === user.id
@@ -146,7 +161,10 @@ function Remove({ member, workspace, onClose }: { member: Member | undefined; wo
       error={remove.error}
       onConfirm={() =>
         member &&
-        remove.mutate({ params: { workspace_id: workspace.id, user_id: member.user_id } }, { onSuccess: done })
+        remove.mutate(
+          { params: { workspace_id: workspace.id, user_id: member.user_id } },
+          { onSuccess: done },
+        )
       }
     />
   )

@@ -16,7 +16,10 @@ export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: s
   read: ['Read', 'Chats, messages, contacts, search and figures of every account here.'],
   write: ['Organise', 'Move chats between stages, fill in columns, mark as read or unread.'],
   send: ['Send', 'Write messages to people and begin chats, from the accounts here.'],
-  campaigns: ['Run campaigns', 'Write to many people at once, by itself, over days. Give this only to what needs it.'],
+  campaigns: [
+    'Run campaigns',
+    'Write to many people at once, by itself, over days. Give this only to what needs it.',
+  ],
 }
 
 const lifetimes: readonly (readonly [days: string, label: string])[] = [
@@ -46,7 +49,9 @@ export function NewKey({ open, onClose, workspace_id }: NewKeyProps) {
       sealed={made !== undefined}
       title={made ? 'Your new key' : 'Create an API key'}
       description={
-        made ? 'Copy it now. It is shown this once: only a hash of it is kept.' : 'It acts in your name, in this workspace.'
+        made
+          ? 'Copy it now. It is shown this once: only a hash of it is kept.'
+          : 'It acts in your name, in this workspace.'
       }
     >
       {made ? (
@@ -102,7 +107,13 @@ export function KeyForm({ workspace_id, onMade, agent = false, align = 'end' }: 
       disabled={scopes.length === 0}
     >
       <Field label="Name" help="What uses it, so that you know it again.">
-        <TextInput required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} autoComplete="off" />
+        <TextInput
+          required
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          autoComplete="off"
+        />
       </Field>
       <fieldset className="grid gap-2">
         <legend className="mb-1.5 font-medium">What may it do?</legend>

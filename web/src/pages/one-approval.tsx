@@ -164,7 +164,13 @@ function Decide({ approval, onGranted }: { approval: Approval; onGranted: (grant
     <div className="grid gap-3 border-t border-line pt-5">
       <Failure error={approve.error ?? deny.error} />
       <div className="flex flex-wrap justify-end gap-2">
-        <Button size="large" busy={deny.isPending} disabled={busy} onClick={() => deny.mutate()} className="max-sm:flex-1">
+        <Button
+          size="large"
+          busy={deny.isPending}
+          disabled={busy}
+          onClick={() => deny.mutate()}
+          className="max-sm:flex-1"
+        >
           Deny
         </Button>
         <Button
@@ -193,7 +199,8 @@ function Token({ granted, state }: { granted: Granted; state: Approval['state'] 
         <Countdown until={granted.expires_at} label="The token works for another" />
       </div>
       <p className="text-soft">
-        Paste it into the conversation. It works once, for exactly this, for two minutes. It is shown only here and only now.
+        Paste it into the conversation. It works once, for exactly this, for two minutes. It is shown only
+        here and only now.
       </p>
       <Secret value={granted.token} label="Approval token" />
     </section>
@@ -221,9 +228,11 @@ function Ended({ approval, granted }: { approval: Approval; granted: boolean }) 
 }
 
 function endings(state: Approval['state'], outcome: string | null): ['good' | 'warn' | 'info', string] {
-  if (state === 'approved') return ['info', 'Approved. The token was shown when it was approved and is not shown again.']
+  if (state === 'approved')
+    return ['info', 'Approved. The token was shown when it was approved and is not shown again.']
   if (state === 'denied') return ['info', 'Denied. Nothing was sent and nothing was changed.']
-  if (state === 'expired') return ['info', 'Expired. Nothing was sent and nothing was changed; the agent may ask again.']
+  if (state === 'expired')
+    return ['info', 'Expired. Nothing was sent and nothing was changed; the agent may ask again.']
   if (outcome === 'completed') return ['good', 'Done, once. The token is used up.']
   if (outcome === 'ambiguous')
     return ['warn', 'Nobody can know yet whether it happened. It is not tried again by itself.']

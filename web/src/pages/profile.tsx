@@ -44,7 +44,12 @@ function About() {
         aside={save.isSuccess && <Saved />}
       >
         <Field label="Name" help="How others see you in the list of members.">
-          <TextInput value={name} maxLength={200} autoComplete="name" onChange={(event) => setName(event.target.value)} />
+          <TextInput
+            value={name}
+            maxLength={200}
+            autoComplete="name"
+            onChange={(event) => setName(event.target.value)}
+          />
         </Field>
         <Field label="Time zone" help="Times on these pages are shown in it.">
           <Select value={time_zone} onChange={(event) => setZone(event.target.value)}>
@@ -150,7 +155,10 @@ function Sessions() {
   const revoke = useChange('POST /sessions/{session_id}/revoke', ['sessions'])
   const others = useChange('POST /sessions/revoke-others', ['sessions'])
   return (
-    <Section title="Where you are signed in" about="A session ends after 12 hours, or after 2 hours without a click.">
+    <Section
+      title="Where you are signed in"
+      about="A session ends after 12 hours, or after 2 hours without a click."
+    >
       <Failure error={revoke.error ?? others.error} />
       <Loaded query={query} rows={2}>
         {({ sessions }) => (
@@ -159,13 +167,20 @@ function Sessions() {
               label="Sessions"
               rows={sessions}
               rowKey={({ id }) => id}
-              empty={{ icon: MonitorSmartphone, title: 'No sessions', children: 'You are signed in nowhere.' }}
+              empty={{
+                icon: MonitorSmartphone,
+                title: 'No sessions',
+                children: 'You are signed in nowhere.',
+              }}
               columns={[
                 {
                   heading: 'Browser',
                   lead: true,
                   cell: ({ user_agent, current }) => (
-                    <span className="inline-flex flex-wrap items-center gap-2 font-medium" title={user_agent ?? ''}>
+                    <span
+                      className="inline-flex flex-wrap items-center gap-2 font-medium"
+                      title={user_agent ?? ''}
+                    >
                       {browserWords(user_agent)}
                       {current && <Badge tone="good">this one</Badge>}
                     </span>

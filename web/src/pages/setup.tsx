@@ -91,7 +91,10 @@ function Choose({ token, email, expires_at, oidc }: ChooseProps) {
         action="Create account"
       >
         <input type="email" name="email" autoComplete="username" value={email} readOnly hidden />
-        <Field label="Password" help={`At least ${passwordLengthMin} characters. A sentence is easier to remember than a puzzle.`}>
+        <Field
+          label="Password"
+          help={`At least ${passwordLengthMin} characters. A sentence is easier to remember than a puzzle.`}
+        >
           <TextInput
             type="password"
             name="password"

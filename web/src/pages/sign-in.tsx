@@ -21,10 +21,15 @@ export function SignInPage() {
     onSuccess: () => location.assign(to),
   })
   return (
-    <Entrance title="Sign in" about="Welcome back. Keys, approvals and members of this instance are behind this door.">
+    <Entrance
+      title="Sign in"
+      about="Welcome back. Keys, approvals and members of this instance are behind this door."
+    >
       {refused !== undefined && (
         <div className="mb-5">
-          <Notice tone="danger">{refusalWords(refused, ways.data?.oidc?.label ?? 'the identity provider')}</Notice>
+          <Notice tone="danger">
+            {refusalWords(refused, ways.data?.oidc?.label ?? 'the identity provider')}
+          </Notice>
         </div>
       )}
       {ways.data?.oidc && (

@@ -36,7 +36,9 @@ export function Stopped({ error }: { error: unknown }) {
           </Button>
         }
       >
-        {error instanceof Refused ? error.message : 'Something in the page itself went wrong. Nothing was changed.'}
+        {error instanceof Refused
+          ? error.message
+          : 'Something in the page itself went wrong. Nothing was changed.'}
       </Empty>
     </div>
   )

@@ -29,7 +29,15 @@ interface ButtonProps extends ComponentProps<'button'> {
   busy?: boolean
 }
 
-export function Button({ kind, size, busy = false, className = '', children, onClick, ...rest }: ButtonProps) {
+export function Button({
+  kind,
+  size,
+  busy = false,
+  className = '',
+  children,
+  onClick,
+  ...rest
+}: ButtonProps) {
   return (
     <button
       type="button"

@@ -22,7 +22,11 @@ export function CopyButton({ text, label = 'Copy', kind = 'secondary', onCopied 
   }
   return (
     <Button kind={kind} size="small" onClick={() => void copy()}>
-      {said === 'Copied' ? <Check aria-hidden className="size-3.5" /> : <Copy aria-hidden className="size-3.5" />}
+      {said === 'Copied' ? (
+        <Check aria-hidden className="size-3.5" />
+      ) : (
+        <Copy aria-hidden className="size-3.5" />
+      )}
       <span aria-live="polite">{said || label}</span>
     </Button>
   )

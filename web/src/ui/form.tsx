@@ -127,6 +127,7 @@ export function Switch({ label, checked, disabled = false, onChange }: SwitchPro
       type="checkbox"
       role="switch"
       aria-label={label}
+      aria-checked={checked}
       checked={checked}
       disabled={disabled}
       onChange={(event) => onChange(event.target.checked)}

@@ -15,7 +15,10 @@ const tones: Record<Tone, { icon: typeof Info; look: string }> = {
 export function Notice({ tone, children }: { tone: Tone; children: ReactNode }) {
   const { icon: Icon, look } = tones[tone]
   return (
-    <div role={tone === 'danger' ? 'alert' : 'status'} className={`flex gap-2.5 rounded-lg px-3.5 py-2.5 ${look}`}>
+    <div
+      role={tone === 'danger' ? 'alert' : 'status'}
+      className={`flex gap-2.5 rounded-lg px-3.5 py-2.5 ${look}`}
+    >
       <Icon aria-hidden className="mt-0.5 size-4 shrink-0" />
       <div className="min-w-0 text-ink [overflow-wrap:anywhere]">{children}</div>
     </div>

@@ -25,14 +25,17 @@ export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
   )
 }
 
+/** How strong the bars are, from the first to the last. */
+const strengths = [1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1]
+
 export function Loading({ rows = 4 }: { rows?: number }) {
   return (
     <div aria-busy className="grid gap-2.5">
       <p role="status" className="sr-only">
         Loading
       </p>
-      {Array.from({ length: rows }, (_, at) => (
-        <div key={`row ${at + 1}`} className="skeleton h-13" style={{ opacity: 1 - at / (rows + 1) }} />
+      {strengths.slice(0, rows).map((opacity) => (
+        <div key={opacity} className="skeleton h-13" style={{ opacity }} />
       ))}
     </div>
   )

@@ -64,7 +64,8 @@ export function Table<Row>({ label, columns, rows, rowKey, empty, faded }: Table
 
 function Cell<Row>({ column, children }: { column: Column<Row>; children: ReactNode }) {
   const { heading, lead, actions } = column
-  const wide = 'md:table-cell md:border-t md:border-line md:px-4 md:py-3 md:align-middle md:first:pl-5 md:last:pr-5'
+  const wide =
+    'md:table-cell md:border-t md:border-line md:px-4 md:py-3 md:align-middle md:first:pl-5 md:last:pr-5'
   if (actions)
     return (
       <td role="cell" className={`mt-2 flex justify-end gap-1 empty:hidden md:w-px ${wide}`}>
