@@ -1,11 +1,9 @@
 /** The API as a command calls it: with the key and the address of the environment. */
 
-import { readConfig } from '../config.ts'
+import { addressDefault, readConfig } from '../config.ts'
 import { apiPrefix } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { platformVariables } from './platforms.ts'
-
-const addressDefault = 'http://127.0.0.1:8080'
 
 export interface ApiAnswer {
   readonly status: number

@@ -122,13 +122,13 @@ export class Service {
     })
     this.#requireGoing()
     const [main] = placesOf(this.#options)
-    const address = await this.#server.listen(main)
+    app.listensAt(await this.#server.listen(main))
     if (role === 'serve') this.#running = runLoops(app, [undrivenLoop()])
     else await this.#beginWork()
     this.#requireGoing()
     const demo = await this.#beginDemo()
     this.#ready = true
-    return { address: app.config.base_url ?? address, admin_address, demo }
+    return { address: app.base_url(), admin_address, demo }
   }
 
   /** Says that it is about to stop, and goes on for a while: whoever spreads requests over processes asks `/readyz`. */

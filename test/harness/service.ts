@@ -212,6 +212,7 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     ...options,
   })
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
+  app.listensAt(url)
   const close = async () => {
     await server.close()
     await app.close()

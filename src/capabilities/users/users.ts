@@ -10,11 +10,15 @@ import { isWellFormed, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
 
+export { type Linked, linkIdentity } from './identities.ts'
+export { endMembership, listMembers, setRole } from './members.ts'
+
 interface User {
   readonly id: string
   readonly email: string
   readonly operator: boolean
   readonly created_at: Date
+  readonly disabled_at: Date | null
   readonly memberships: readonly { readonly workspace_id: string; readonly role: Role }[]
 }
 
@@ -68,7 +72,7 @@ export async function requireUser(db: Db, id: string): Promise<User> {
 
 function selectUsers(db: Db, id: string | null): Promise<User[]> {
   return db.rows<User>(sql`
-    select u.id, u.email, u.operator, u.created_at, coalesce(
+    select u.id, u.email, u.operator, u.created_at, u.disabled_at, coalesce(
       (select json_agg(json_build_object('workspace_id', m.workspace_id, 'role', m.role) order by m.created_at)
        from memberships m where m.user_id = u.id and m.ended_at is null), '[]') as memberships
     from users u where ${id}::uuid is null or u.id = ${id} order by u.created_at, u.id`)
@@ -87,4 +91,19 @@ export async function makeSetupToken(app: App, actor: Actor, user_id: string): P
     await record(app, tx, actor, { action: 'user.setup_link_made', target: user.id })
   })
   return token
+}
+
+export interface SetupLink {
+  readonly setup_link: string
+  readonly expires_at: Date
+}
+
+/** Without PARLEY_BASE_URL the dashboard is open on this machine only, and the page that shows the link knows the rest. */
+export async function makeSetupLink(app: App, actor: Actor, user_id: string): Promise<SetupLink> {
+  const token = await makeSetupToken(app, actor, user_id)
+  const { now } = await app.settings.current()
+  return {
+    setup_link: `${app.config.base_url ?? ''}/dashboard/setup#${token}`,
+    expires_at: new Date(now().getTime() + setupDays * 86_400_000),
+  }
 }
