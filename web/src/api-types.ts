@@ -10,8 +10,8 @@ interface Listed { id: string; label: string }
 interface Approval {
   id: string; state: 'waiting' | 'approved' | 'denied' | 'expired' | 'used'; created_at: string; expires_at: string; decided_at: string | null
   workspace: { id: string; name: string }; key: { id: string; name: string; prefix: string }; client_name: string | null
-  account: { id: string; name: string; provider: string }; operation: string; tool: string; chat: { id: string; name: string | null } | null
-  payload: Record<string, unknown>; payload_sha256: string; from: unknown; to: unknown; token_expires_at: string | null; operation_id: string | null; outcome: string | null
+  account: { id: string; name: string; provider: string }; operation: string; tool: string; chat: { id: string; name: string | null }
+  payload: Record<string, unknown>; payload_sha256: string; from: string[] | null; to: string[] | null; field: string | null; token_expires_at: string | null; operation_id: string | null; outcome: { state: string; finished_at: string | null; message_id: string | null; code: string | null; error: string | null } | null
 }
 export interface Routes {
   'GET /sign-in': { answer: { local: boolean; oidc: { label: string } | null } }

@@ -13,30 +13,19 @@ export function wishOf({ operation }: Approval): string {
   return `wants to run ${operation}`
 }
 
-export function targetOf({ chat, account }: Approval): string {
-  return chat ? (chat.name ?? chat.id) : account.name
+export function targetOf({ chat }: Approval): string {
+  return chat.name ?? chat.id
 }
 
 /** One line of what would happen. */
-export function summaryOf(approval: Approval): string {
-  const { payload, from, to } = approval
+export function summaryOf({ payload, field, from, to }: Approval): string {
   if (typeof payload.text === 'string') return payload.text
-  if (from !== null || to !== null) return `${valueWords(from)} → ${valueWords(to)}`
-  return JSON.stringify(payload)
+  return `${field ?? 'Value'}: ${valueWords(from)} → ${valueWords(to)}`
 }
 
-/** A stage, or the value of a field, whatever type it has. */
-export function valueWords(value: unknown): string {
-  if (value === null || value === undefined || value === '') return 'empty'
-  if (Array.isArray(value)) return value.length === 0 ? 'empty' : value.map(valueWords).join(', ')
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value === 'object') {
-    const { label, name, value: inner } = value as { label?: unknown; name?: unknown; value?: unknown }
-    if (typeof label === 'string') return label
-    if (typeof name === 'string' && inner === undefined) return name
-    return inner === undefined ? JSON.stringify(value) : valueWords(inner)
-  }
-  return String(value)
+/** The label of a stage, or the values of a field. */
+export function valueWords(values: readonly string[] | null): string {
+  return values && values.length > 0 ? values.join(', ') : 'empty'
 }
 
 type Tone = 'plain' | 'good' | 'warn' | 'danger'
@@ -61,7 +50,7 @@ const states: Readonly<Record<Approval['state'], readonly [Tone, string]>> = {
 
 export function Outcome({ approval }: { approval: Approval }) {
   const { state, outcome, operation } = approval
-  const [tone, words] = (state === 'used' && outcome !== null && outcomes[outcome]) || states[state]
-  const sent = operation === 'send_message' && state === 'used' && outcome === 'completed'
+  const [tone, words] = (state === 'used' && outcome && outcomes[outcome.state]) || states[state]
+  const sent = operation === 'send_message' && outcome?.state === 'completed'
   return <Badge tone={tone}>{sent ? 'Accepted by the platform' : words}</Badge>
 }

@@ -39,7 +39,9 @@ export function ConnectPage() {
       </Section>
       <Section
         title="2. Tell your client"
-        about={made ? 'With your new key in it, ready to paste.' : `Put a key in the place of ${keyPlace}.`}
+        about={
+          made ? 'With your new key in it, ready to paste.' : 'With a key of yours in the place of the dots.'
+        }
       >
         <Configuration base_url={base_url} secret={made?.secret ?? keyPlace} />
       </Section>

@@ -136,24 +136,26 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
         ]}
       />
       {offered.length > 0 ? (
-        <Form
-          onSubmit={() => set(chosen, true)}
-          busy={change.isPending}
-          error={change.error}
-          action="Add to the list"
-          disabled={chosen === ''}
-        >
-          <Field label="Add">
-            <Select value={chosen} onChange={(event) => setChosen(event.target.value)}>
-              <option value="">Choose…</option>
-              {offered.map(({ id, label }) => (
-                <option key={id} value={id}>
-                  {label}
-                </option>
-              ))}
-            </Select>
-          </Field>
-        </Form>
+        <div className="max-w-md">
+          <Form
+            onSubmit={() => set(chosen, true)}
+            busy={change.isPending}
+            error={change.error}
+            action="Add to the list"
+            disabled={chosen === ''}
+          >
+            <Field label="Add">
+              <Select value={chosen} onChange={(event) => setChosen(event.target.value)}>
+                <option value="">Choose…</option>
+                {offered.map(({ id, label }) => (
+                  <option key={id} value={id}>
+                    {label}
+                  </option>
+                ))}
+              </Select>
+            </Field>
+          </Form>
+        </div>
       ) : (
         <Failure error={change.error} />
       )}

@@ -49,7 +49,7 @@ const linkWords =
 function Link({ link, onClose }: { link: string; onClose: () => void }) {
   return (
     <div className="grid gap-5">
-      <Secret value={link} label="Set-up link" />
+      <Secret value={new URL(link, location.origin).href} label="Set-up link" />
       <div className="flex justify-end">
         <Button kind="primary" onClick={onClose}>
           I copied it

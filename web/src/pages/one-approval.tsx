@@ -66,7 +66,7 @@ function Request({ approval }: { approval: Approval }) {
 
 /** What would happen: the text as it would be sent, or from what to what. */
 function Change({ approval }: { approval: Approval }) {
-  const { payload, from, to } = approval
+  const { payload, field, from, to } = approval
   if (typeof payload.text === 'string') {
     return (
       <section aria-label="The exact text">
@@ -76,9 +76,14 @@ function Change({ approval }: { approval: Approval }) {
       </section>
     )
   }
-  if (from !== null || to !== null) {
-    return (
-      <section aria-label="The change" className="flex flex-wrap items-center gap-3 text-base">
+  return (
+    <section aria-label="The change">
+      {field && (
+        <p className="mb-2 text-muted">
+          <ExactText text={field} />
+        </p>
+      )}
+      <div className="flex flex-wrap items-center gap-3 text-base">
         <span className="rounded-lg bg-sunken px-3 py-2 text-soft">
           <ExactText text={valueWords(from)} />
         </span>
@@ -86,10 +91,9 @@ function Change({ approval }: { approval: Approval }) {
         <span className="rounded-lg bg-accent-wash px-3 py-2 font-medium">
           <ExactText text={valueWords(to)} />
         </span>
-      </section>
-    )
-  }
-  return null
+      </div>
+    </section>
+  )
 }
 
 function Facts({ approval }: { approval: Approval }) {
@@ -97,12 +101,10 @@ function Facts({ approval }: { approval: Approval }) {
   const rest = Object.entries(payload).filter(([name]) => !['text', 'account_id', 'chat_id'].includes(name))
   return (
     <dl className="grid gap-x-6 gap-y-2.5 sm:grid-cols-[8rem_minmax(0,1fr)]">
-      {chat && (
-        <Fact name="Chat">
-          <ExactText text={chat.name ?? chat.id} />
-          {chat.name !== null && <Aside>{chat.id}</Aside>}
-        </Fact>
-      )}
+      <Fact name="Chat">
+        <ExactText text={chat.name ?? chat.id} />
+        {chat.name !== null && <Aside>{chat.id}</Aside>}
+      </Fact>
       <Fact name="From account">
         <ExactText text={account.name} /> <Aside>{account.provider}</Aside>
       </Fact>
@@ -227,16 +229,17 @@ function Ended({ approval, granted }: { approval: Approval; granted: boolean }) 
   )
 }
 
-function endings(state: Approval['state'], outcome: string | null): ['good' | 'warn' | 'info', string] {
+function endings(state: Approval['state'], outcome: Approval['outcome']): ['good' | 'warn' | 'info', string] {
   if (state === 'approved')
     return ['info', 'Approved. The token was shown when it was approved and is not shown again.']
   if (state === 'denied') return ['info', 'Denied. Nothing was sent and nothing was changed.']
   if (state === 'expired')
     return ['info', 'Expired. Nothing was sent and nothing was changed; the agent may ask again.']
-  if (outcome === 'completed') return ['good', 'Done, once. The token is used up.']
-  if (outcome === 'ambiguous')
+  if (outcome?.state === 'completed') return ['good', 'Done, once. The token is used up.']
+  if (outcome?.state === 'ambiguous')
     return ['warn', 'Nobody can know yet whether it happened. It is not tried again by itself.']
-  if (outcome === 'refused') return ['warn', 'The platform refused it. Nothing was sent.']
-  if (outcome === 'released') return ['warn', 'It was not carried out. Nothing was sent.']
+  if (outcome?.state === 'refused')
+    return ['warn', `It was refused, and nothing was sent. ${outcome.error ?? ''}`]
+  if (outcome?.state === 'released') return ['warn', `It was not carried out. ${outcome.error ?? ''}`]
   return ['info', 'The agent has used the token; it is on its way.']
 }

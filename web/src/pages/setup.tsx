@@ -89,6 +89,7 @@ function Choose({ token, email, expires_at, oidc }: ChooseProps) {
         busy={setUp.isPending || setUp.isSuccess}
         error={setUp.error}
         action="Create account"
+        align="wide"
       >
         <input type="email" name="email" autoComplete="username" value={email} readOnly hidden />
         <Field

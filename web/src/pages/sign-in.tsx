@@ -49,6 +49,7 @@ export function SignInPage() {
         busy={signIn.isPending || signIn.isSuccess}
         error={signIn.error}
         action="Sign in"
+        align="wide"
       >
         <Field label="E-mail">
           <TextInput

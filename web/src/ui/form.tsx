@@ -13,8 +13,8 @@ interface FormProps {
   disabled?: boolean
   /** Stands beside the button. */
   aside?: ReactNode
-  /** In a dialog the buttons stand right, on a page below the fields. */
-  align?: 'start' | 'end'
+  /** In a dialog the buttons stand right, on a page below the fields, before the sign-in over the whole width. */
+  align?: 'start' | 'end' | 'wide'
   children: ReactNode
 }
 
@@ -33,7 +33,13 @@ export function Form(props: FormProps) {
       <Failure error={error} />
       <div className={`flex flex-wrap gap-2 ${align === 'end' ? 'justify-end' : ''}`}>
         {align === 'end' && aside}
-        <Button type="submit" kind={kind} busy={busy} disabled={disabled}>
+        <Button
+          type="submit"
+          kind={kind}
+          busy={busy}
+          disabled={disabled}
+          className={align === 'wide' ? 'w-full' : ''}
+        >
           {action}
         </Button>
         {align === 'start' && aside}
