@@ -1,4 +1,5 @@
 /** The routes for people at the dashboard. They are not part of the contract and not in its document. */
+import { ownRoutes as approvals } from './capabilities/approvals/people.ts'
 import { ownRoutes as gates } from './capabilities/gates/people.ts'
 import { workspaceRoutes as keys } from './capabilities/keys/people.ts'
 import { workspaceRoutes as members, ownRoutes as users } from './capabilities/users/people.ts'
@@ -9,4 +10,4 @@ import type { Route } from './route.ts'
 export const workspaceRoutes: readonly Route[] = [...keys, ...members]
 
 /** What is the user's own, and what operators do: under /dashboard/api. */
-export const ownRoutes: readonly Route[] = [...gates, ...users, ...workspaces]
+export const ownRoutes: readonly Route[] = [...approvals, ...gates, ...users, ...workspaces]

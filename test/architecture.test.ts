@@ -79,6 +79,7 @@ const owners: Readonly<Record<string, string>> = {
   webhooks: 'capabilities/webhooks',
   webhook_deliveries: 'capabilities/webhooks',
   webhook_attempts: 'capabilities/webhooks',
+  approvals: 'capabilities/approvals',
   toy_reminders: 'capabilities/toy',
 }
 

@@ -2,6 +2,7 @@
 import type { App, Queued, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { isConnectionLost, isNotConnected, LostCommit } from '../../db/errors.ts'
+import type { Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { NewOperation } from '../../operation.ts'
 import type { Reply } from '../../route.ts'
@@ -16,20 +17,29 @@ export interface StatusOverrides {
   readonly flood?: 429 | 503
 }
 
+interface Consuming {
+  /**
+   * Runs first in the transaction that queues the operation, and uses up what allowed it. Whoever brings it answers
+   * repeats, so here the key is not looked up.
+   */
+  readonly consume?: ((tx: Tx) => Promise<void>) | undefined
+}
+
 /** Queues the operation once for its key and waits for it. A repeat is told what the first one came to. */
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
+  asked: Asked & Consuming & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
-  const { overrides } = asked
-  const known = await findOperation(app.db, caller.workspace_id, asked)
+  const { overrides, consume } = asked
+  const known = consume ? undefined : await findOperation(app.db, caller.workspace_id, asked)
   if (known) requireSame(known, asked)
   if (known && known.state !== 'released') return repeat(known)
   const wanted = await asked.want()
   // crash point 1: the key is free, no row is written
   const queued = await claim(app, caller, { ...asked, wanted })
   if (queued === undefined) {
+    if (consume) throw new ApiError('operation_in_progress')
     const other = await findOperation(app.db, caller.workspace_id, asked)
     // It ended and was forgotten in between.
     if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
@@ -56,10 +66,20 @@ function requireSame(
 async function claim(
   app: App,
   caller: Caller,
-  asked: Asked & { wanted: NewOperation },
+  asked: Asked & Consuming & { wanted: NewOperation },
 ): Promise<Queued | undefined> {
+  const { consume } = asked
   try {
-    return await enqueue(app, caller, asked)
+    if (!consume) return await enqueue(app, caller, asked)
+    const queued = await app.db.transaction(async (tx) => {
+      await consume(tx)
+      const made = await enqueue(app, caller, { ...asked, tx })
+      // Thrown, it takes back what was consumed.
+      if (!made) throw new ApiError('operation_in_progress')
+      return made
+    })
+    // crash point 16: the approval is consumed, nobody was told
+    return queued
   } catch (cause) {
     // Two callers of one key in the same instant: the index of random ids may be the first to notice.
     if (isTaken(cause)) return undefined
