@@ -16,6 +16,7 @@ import { type Enter, findDoor, mountDoor, mountMissing } from './doors.ts'
 import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { makeMetrics } from './metrics.ts'
+import { mountOidc } from './oidc.ts'
 import { json } from './send.ts'
 
 export interface ServerOptions {
@@ -57,6 +58,7 @@ export async function buildServer(
   const mounting = { bodyMs: options.bodyMs ?? bodyMs, drop: metrics.drop }
   for (const door of doors) mountDoor(app, server, door, mounting)
   mountMissing(server, doors)
+  if (options.people) mountOidc(app, server)
   const url = `${apiPrefix}/openapi.json`
   const make = () => JSON.stringify(makeOpenApi(routes))
   mountAsset(server, url, { operation: 'get_openapi', type: json, make })

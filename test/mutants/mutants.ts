@@ -70,6 +70,63 @@ const journalling = {
   still: 'a line that a full disk cut off does not swallow the next one',
 }
 
+const members = {
+  file: 'src/capabilities/users/members.test.ts',
+  still: 'GET /members 200 with everybody who belongs to the workspace, and nobody who has left',
+}
+const oidc = {
+  file: 'src/capabilities/oidc/oidc.test.ts',
+  still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
+}
+const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
+
+/** Who belongs to a workspace, and who is let in by the identity provider. */
+const people: readonly Mutant[] = [
+  mutant(
+    members,
+    'guard: one owner remains',
+    'the last owner stays, however many leave or step down at the same moment',
+  ),
+  mutant(
+    members,
+    'guard: a key needs a member',
+    'DELETE /members/{user_id} 409 for a key that is made while its user leaves',
+  ),
+  mutant(members, 'guard: no link for an operator', setupLinks),
+  mutant(members, 'guard: no link beside another way in', setupLinks),
+  mutant(
+    members,
+    'guard: no link into another workspace',
+    'POST /members 201 without a link for a user of another workspace: it would lead there, too',
+    'and false',
+  ),
+  mutant(
+    members,
+    'guard: roles are for owners',
+    'POST /members 403 where an admin gives a role above member',
+  ),
+  mutant(
+    { file: 'test/people.test.ts' },
+    'guard: owners are for owners',
+    'DELETE /members/{user_id} as the line says for: admin',
+  ),
+  mutant(
+    oidc,
+    'guard: signature of the provider',
+    'GET /dashboard/oidc/callback 401, and nothing is written: a token signed by a stranger',
+  ),
+  mutant(
+    oidc,
+    'guard: age of a sign-in',
+    'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
+  ),
+  mutant(
+    oidc,
+    'guard: an address given anew',
+    'an e-mail address does not lead to a user who has an account at the provider already: addresses are given anew',
+  ),
+]
+
 export const mutants: readonly Mutant[] = [
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
@@ -608,4 +665,5 @@ export const mutants: readonly Mutant[] = [
     'GET /events?wait= 200 without a wake-up: the poll finds it',
     'const poll = undefined',
   ),
+  ...people,
 ]

@@ -2,7 +2,7 @@
 import { makeKey } from '../../access/keys.ts'
 import type { App } from '../../app.ts'
 import { type Scope, scopes } from '../../contract.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
@@ -49,12 +49,7 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
   const made = await app.db.transaction(async (tx) => {
     // Keys of one workspace are made one after the other, so the count below is exact, and nobody leaves meanwhile.
     await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`)
-    const member = await tx.maybe(sql`
-      select 1 from memberships
-      where workspace_id = ${workspace_id} and user_id = ${user_id} and ended_at is null`) // guard: a key needs a member
-    if (!member) {
-      throw new ApiError('conflict', { detail: `The user ${user.email} is not a member of this workspace.` })
-    }
+    await requireMembership(tx, { workspace_id, user }) // guard: a key needs a member
     const { live } = await tx.one<{ live: number }>(sql`
       select count(*)::int as live from keys
       where workspace_id = ${workspace_id} and revoked_at is null
@@ -77,6 +72,18 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
     return row
   })
   return { ...made, key }
+}
+
+async function requireMembership(
+  tx: Tx,
+  { workspace_id, user }: { workspace_id: string; user: { readonly id: string; readonly email: string } },
+): Promise<void> {
+  const member = await tx.maybe(sql`
+    select 1 from memberships
+    where workspace_id = ${workspace_id} and user_id = ${user.id} and ended_at is null`)
+  if (!member) {
+    throw new ApiError('conflict', { detail: `The user ${user.email} is not a member of this workspace.` })
+  }
 }
 
 /** Effective on every process within a second. Revoking twice changes nothing. */

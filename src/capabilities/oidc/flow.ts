@@ -11,8 +11,8 @@ const shape = z.object({
   /** PKCE: only who has this can exchange the code. */
   verifier: z.string(),
   return_to: z.string(),
-  /** The hash of the set-up link that an unknown identity is to be linked by. */
-  setup_hash: z.base64().nullable(),
+  /** Of the set-up link that an unknown identity is to be linked by. */
+  setup_token: z.string().nullable(),
   expires_at: z.number(),
 })
 export type Flow = z.infer<typeof shape>
@@ -30,7 +30,8 @@ export async function openFlow(app: App, cookie: string | undefined): Promise<Fl
   try {
     const text = app.secrets.open('session', place, Buffer.from(cookie, 'base64url')).toString()
     const flow = shape.parse(JSON.parse(text))
-    return flow.expires_at > now().getTime() ? flow : undefined
+    if (flow.expires_at <= now().getTime()) return undefined // guard: age of a sign-in
+    return flow
   } catch {
     return undefined
   }

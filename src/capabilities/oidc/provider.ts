@@ -1,12 +1,12 @@
 /** The identity provider: found by its address, asked to let somebody sign in, asked who that was. */
-import type { Configuration, UserInfoResponse } from 'openid-client'
+import type { ClientAuth, Configuration, UserInfoResponse } from 'openid-client'
 import type { App } from '../../app.ts'
 import type { OidcConfig } from '../../config.ts'
 import { isUuid, namedId, urlNamespace } from '../../lib/ids.ts'
 import { isWellFormed } from '../../lib/text.ts'
 
 /** How long the provider may take for one answer. A person waits for it. */
-const answerSeconds = 10 // limit: answer of the identity provider
+const answerSeconds = 10
 /** How long what the provider says about itself is believed without asking again. */
 const metadataMs = 3_600_000
 
@@ -52,11 +52,22 @@ async function discover({ issuer, client_id, client_secret }: OidcConfig): Promi
     address,
     client_id,
     client_secret,
-    client_secret === undefined ? library.None() : undefined,
-    // The signature is checked although the token comes straight from the provider: a proxy in between proves nothing.
-    { timeout: answerSeconds, execute: [library.enableNonRepudiationChecks, ...insecure] },
+    clientAuth(library, client_secret),
+    { timeout: answerSeconds, execute: insecure },
   )
+  // The signature is checked although the token comes straight from the provider: a proxy in between proves nothing.
+  library.enableNonRepudiationChecks(client) // guard: signature of the provider
   return { library, client }
+}
+
+/** How Parley shows its secret: in the body where the provider takes it there, else in a header, which all of them know. */
+function clientAuth(library: Library, secret: string | undefined): ClientAuth {
+  if (secret === undefined) return library.None()
+  const [inBody, inHeader] = [library.ClientSecretPost(secret), library.ClientSecretBasic(secret)]
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? []
+    return (methods.includes('client_secret_post') ? inBody : inHeader)(server, ...rest)
+  }
 }
 
 /** What is remembered of one sign-in while its person is at the provider. */

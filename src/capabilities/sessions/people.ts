@@ -4,6 +4,7 @@ import { endSession } from '../../access/sessions.ts'
 import { givenPassword, newPassword } from '../../lib/passwords.ts'
 import { said, uuid } from '../../lib/wire.ts'
 import { ok, ownRoute, type Route, visitorRoute } from '../../route.ts'
+import { describeProvider } from '../oidc/oidc.ts'
 import { requireSetupLink, updateUser } from '../users/users.ts'
 import {
   changePassword,
@@ -32,7 +33,7 @@ const forVisitors: readonly Route[] = [
     effect: 'read',
     response: z.object({ local: z.literal(true), oidc: provider }),
     example: { response: { local: true, oidc: null } },
-    handle: async () => ok({ local: true, oidc: null }),
+    handle: async (app) => ok({ local: true, oidc: describeProvider(app) }),
   }),
   visitorRoute({
     name: 'sign_in',
@@ -76,7 +77,7 @@ const forVisitors: readonly Route[] = [
     },
     handle: async (app, { body }) => {
       const { email, expires_at } = await requireSetupLink(app.db, body.token)
-      return ok({ email, expires_at, oidc: null })
+      return ok({ email, expires_at, oidc: describeProvider(app) })
     },
   }),
   visitorRoute({

@@ -68,7 +68,7 @@ export const workspaceRoutes: readonly Route[] = [
       response: { member, setup_link: setup.setup_link },
     },
     handle: async (app, { caller, body }) => {
-      if (body.role !== 'member') requireOwner(caller, 'give somebody a role above member')
+      if (body.role !== 'member') requireOwner(caller, 'give somebody a role above member') // guard: roles are for owners
       const { workspace_id } = caller
       await requireAddLimit(app, workspace_id)
       const { id: user_id } = await createUser(app, actorOf(caller), { workspace_id, ...body })
@@ -133,7 +133,7 @@ export const workspaceRoutes: readonly Route[] = [
       const { email } = await requireManageable(app, caller, params)
       if (!(await mayLink(app.db, keyOf(caller, params)))) {
         throw new ApiError('conflict', {
-          detail: `${email} can sign in already, or belongs to more than this workspace. Only an operator of this instance can make a link for them.`,
+          detail: `The user ${email} can sign in already, or belongs to more than this workspace. Only an operator of this instance can make a link for them.`,
         })
       }
       return ok(await makeSetupLink(app, actorOf(caller), params.user_id))
@@ -145,6 +145,9 @@ const operators = { scopes: [], operator: true } as const
 const userOut = z.object({
   id: uuid('The user.'),
   email: said('Their e-mail address.'),
+  name: said('What they call themselves; may be empty.'),
+  time_zone: z.string().nullable().meta({ description: "Null: the browser's." }),
+  has_password: z.boolean().meta({ description: 'Whether they can sign in with a password.' }),
   operator: z.boolean().meta({ description: 'Whether they may change what holds for the whole instance.' }),
   created_at: moment('When they were made.'),
   disabled_at: momentOrNull('Since when they may not sign in; null where they may.'),
@@ -153,6 +156,9 @@ const userOut = z.object({
 const user = {
   id: user_id,
   email: member.email,
+  name: member.name,
+  time_zone: null,
+  has_password: false,
   operator: false,
   created_at: member.joined_at,
   disabled_at: null,
@@ -198,7 +204,7 @@ async function requireManageable(app: App, caller: Caller, params: { user_id: st
   // Only admins may know who is a member at all.
   if (!hasRole(caller, 'admin')) throw missingRole('Only an admin of this workspace may do this.')
   const found = await requireMember(app.db, keyOf(caller, params))
-  if (found.role === 'owner') requireOwner(caller, 'do this to an owner')
+  if (found.role === 'owner') requireOwner(caller, 'do this to an owner') // guard: owners are for owners
   return found
 }
 

@@ -12,7 +12,7 @@ import { isWellFormed, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { isTimezone, requireWorkspace } from '../workspaces/workspaces.ts'
 
-export { type Linked, linkIdentity } from './identities.ts'
+export { linkIdentity } from './identities.ts'
 export { endMembership, listMembers, setRole } from './members.ts'
 
 export interface User {
@@ -253,19 +253,4 @@ export async function setUserEnabled(
   })
   await app.settings.refresh()
   return requireUser(app.db, id)
-}
-
-export interface SetupLink {
-  readonly setup_link: string
-  readonly expires_at: Date
-}
-
-/** Without PARLEY_BASE_URL the dashboard is open on this machine only, and the page that shows the link knows the rest. */
-export async function makeSetupLink(app: App, actor: Actor, user_id: string): Promise<SetupLink> {
-  const token = await makeSetupToken(app, actor, user_id)
-  const { now } = await app.settings.current()
-  return {
-    setup_link: `${app.config.base_url ?? ''}/dashboard/setup#${token}`,
-    expires_at: new Date(now().getTime() + setupDays * 86_400_000),
-  }
 }
