@@ -19,7 +19,7 @@ import { type Known, requireSession } from './sessions.ts'
 
 /** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
 export interface Incoming {
-  readonly params: Readonly<Record<string, string>>
+  readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: (wanted: Wanted) => Promise<unknown>
   readonly idempotency_keys: readonly string[]

@@ -6,7 +6,7 @@ import { approve } from '../../src/capabilities/approvals/decisions.ts'
 import { addColumn } from '../../src/capabilities/columns/columns.ts'
 import type { OpenApp } from '../../src/cli/open.ts'
 import type { Caller, Identity, UserCaller } from '../../src/contract.ts'
-import { sql } from '../../src/db/sql.ts'
+import { type Db, sql } from '../../src/db/sql.ts'
 import { ApiError } from '../../src/lib/errors.ts'
 import type { Reply, Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
@@ -153,9 +153,9 @@ export class AgentStage {
 }
 
 /** A user who could sign in, as the session that they would have. */
-export async function identify(workplace: Workplace, user_id: string): Promise<UserCaller> {
+export async function identify(db: Db, user_id: string): Promise<UserCaller> {
   const identity: Identity = { issuer: 'local', subject: randomUUID(), idp_user_uuid: randomUUID() }
-  await workplace.db.run(sql`
+  await db.run(sql`
     insert into identities (issuer, subject, user_id, idp_user_uuid)
     values (${identity.issuer}, ${identity.subject}, ${user_id}, ${identity.idp_user_uuid})`)
   return { user_id, via: { kind: 'session', id: randomUUID(), role: null, operator: false, identity } }
@@ -172,6 +172,6 @@ export async function openAgentStage(): Promise<AgentStage> {
   const column_id = await workplace.db.transaction((tx) =>
     addColumn(tx, tenant.workspace_id, { name: 'Plan', type: 'text' }),
   )
-  const user = await identify(workplace, tenant.user_id)
+  const user = await identify(workplace.db, tenant.user_id)
   return new AgentStage({ workplace, tenant, account_id, person, column_id, user })
 }
