@@ -75,6 +75,7 @@ async function claim(
       await consume(tx)
       const made = await enqueue(app, caller, { ...asked, tx })
       // Thrown, it takes back what was consumed.
+      // guard: a taken key consumes nothing
       if (!made) throw new ApiError('operation_in_progress')
       return made
     })

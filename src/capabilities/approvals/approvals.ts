@@ -41,7 +41,7 @@ export async function performApproved(
     body: async () => body,
     idempotency_keys: [],
     channel: 'mcp',
-    gates: [gate], // guard: gate of an agent's write
+    gates: [gate], // guard: gate of the tool
   })
   const { input, approval_token } = wanted
   if (approval_token === undefined) {
