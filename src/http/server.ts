@@ -17,6 +17,7 @@ import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { type EnterByKey, mountMcp } from './mcp.ts'
 import { makeMetrics } from './metrics.ts'
+import { mountOidc } from './oidc.ts'
 import { queryKeysOf } from './query-key.ts'
 import { json } from './send.ts'
 
