@@ -12,4 +12,11 @@ import type { Route } from './route.ts'
 export const workspaceRoutes: readonly Route[] = [...keys, ...members]
 
 /** What is the user's own, and what operators do: under /dashboard/api. */
-export const ownRoutes: readonly Route[] = [...sessions, ...oidc, ...approvals, ...gates, ...users, ...workspaces]
+export const ownRoutes: readonly Route[] = [
+  ...sessions,
+  ...oidc,
+  ...approvals,
+  ...gates,
+  ...users,
+  ...workspaces,
+]

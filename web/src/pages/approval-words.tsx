@@ -17,9 +17,22 @@ export function targetOf({ chat }: Approval): string {
   return chat.name ?? chat.id
 }
 
+/** The body of the call, as it would be run. */
+export function fieldsOf({ payload }: Approval): Readonly<Record<string, unknown>> {
+  return typeof payload === 'object' && payload !== null ? { ...payload } : {}
+}
+
+/** The exact text, where the request is to send one. */
+export function textOf(approval: Approval): string | undefined {
+  const { text } = fieldsOf(approval)
+  return typeof text === 'string' ? text : undefined
+}
+
 /** One line of what would happen. */
-export function summaryOf({ payload, field, from, to }: Approval): string {
-  if (typeof payload.text === 'string') return payload.text
+export function summaryOf(approval: Approval): string {
+  const { field, from, to } = approval
+  const text = textOf(approval)
+  if (text !== undefined) return text
   return `${field ?? 'Value'}: ${valueWords(from)} → ${valueWords(to)}`
 }
 

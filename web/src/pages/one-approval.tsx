@@ -10,7 +10,7 @@ import { Secret } from '../ui/copy.tsx'
 import { Failure, Notice } from '../ui/notice.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Countdown, Time } from '../ui/time.tsx'
-import { askerOf, Outcome, valueWords, wishOf } from './approval-words.tsx'
+import { askerOf, fieldsOf, Outcome, textOf, valueWords, wishOf } from './approval-words.tsx'
 
 type Granted = { token: string; expires_at: string }
 
@@ -66,12 +66,13 @@ function Request({ approval }: { approval: Approval }) {
 
 /** What would happen: the text as it would be sent, or from what to what. */
 function Change({ approval }: { approval: Approval }) {
-  const { payload, field, from, to } = approval
-  if (typeof payload.text === 'string') {
+  const { field, from, to } = approval
+  const text = textOf(approval)
+  if (text !== undefined) {
     return (
       <section aria-label="The exact text">
         <div className="w-fit max-w-full rounded-2xl rounded-bl-md bg-accent-wash px-4 py-3 text-base text-ink">
-          <ExactText text={payload.text} />
+          <ExactText text={text} />
         </div>
       </section>
     )
@@ -97,8 +98,10 @@ function Change({ approval }: { approval: Approval }) {
 }
 
 function Facts({ approval }: { approval: Approval }) {
-  const { key, client_name, workspace, account, chat, payload, payload_sha256, tool } = approval
-  const rest = Object.entries(payload).filter(([name]) => !['text', 'account_id', 'chat_id'].includes(name))
+  const { key, client_name, workspace, account, chat, payload_sha256, tool } = approval
+  const rest = Object.entries(fieldsOf(approval)).filter(
+    ([name]) => !['text', 'account_id', 'chat_id'].includes(name),
+  )
   return (
     <dl className="grid gap-x-6 gap-y-2.5 sm:grid-cols-[8rem_minmax(0,1fr)]">
       <Fact name="Chat">
