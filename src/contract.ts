@@ -2,6 +2,7 @@
 
 export const contractVersion = '1.0.0'
 export const apiPrefix = '/api/v1'
+export const mcpPath = '/api/mcp'
 /** What a signed-in user asks for in a workspace, and what is their own. */
 export const workspacePrefix = '/dashboard/api/w/{workspace_id}'
 export const ownPrefix = '/dashboard/api'

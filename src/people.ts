@@ -1,4 +1,6 @@
 /** The routes for people at the dashboard. They are not part of the contract and not in its document. */
+
+import { ownRoutes as approvals } from './capabilities/approvals/people.ts'
 import { ownRoutes as gates } from './capabilities/gates/people.ts'
 import { workspaceRoutes as keys } from './capabilities/keys/people.ts'
 import { ownRoutes as oidc } from './capabilities/oidc/people.ts'
@@ -11,4 +13,11 @@ import type { Route } from './route.ts'
 export const workspaceRoutes: readonly Route[] = [...keys, ...members]
 
 /** What is the user's own, and what operators do: under /dashboard/api. */
-export const ownRoutes: readonly Route[] = [...sessions, ...oidc, ...gates, ...users, ...workspaces]
+export const ownRoutes: readonly Route[] = [
+  ...approvals,
+  ...sessions,
+  ...oidc,
+  ...gates,
+  ...users,
+  ...workspaces,
+]

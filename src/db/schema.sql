@@ -80,6 +80,45 @@ create table allowlists (
   PRIMARY KEY (list, id)
 );
 
+create table approvals (
+  id uuid not null,
+  workspace_id uuid not null,
+  user_id uuid not null,
+  key_id uuid not null,
+  client_name text,
+  operation text not null,
+  account_id text not null,
+  platform_user_id bigint,
+  chat_id bigint not null,
+  payload json not null,
+  fingerprint bytea not null,
+  field_before text[],
+  state text not null default 'waiting'::text,
+  created_at timestamp with time zone not null default domain_now(),
+  expires_at timestamp with time zone not null,
+  decided_at timestamp with time zone,
+  issuer text,
+  subject text,
+  idp_user_uuid uuid,
+  token_hash bytea,
+  token_expires_at timestamp with time zone,
+  generation uuid,
+  used_at timestamp with time zone,
+  CHECK (((char_length(client_name) >= 1) AND (char_length(client_name) <= 200))),
+  CHECK (((state = 'used'::text) = (used_at IS NOT NULL))),
+  CHECK (((state = 'waiting'::text) = (decided_at IS NULL))),
+  CHECK ((num_nulls(issuer, subject, idp_user_uuid, token_hash, token_expires_at, generation) =
+CASE
+    WHEN (state = ANY (ARRAY['approved'::text, 'used'::text])) THEN 0
+    ELSE 6
+END)),
+  CHECK ((octet_length(fingerprint) = 32)),
+  CHECK ((octet_length(token_hash) = 32)),
+  CHECK ((state = ANY (ARRAY['waiting'::text, 'approved'::text, 'denied'::text, 'used'::text]))),
+  PRIMARY KEY (id),
+  UNIQUE (token_hash)
+);
+
 create table audit (
   seq bigint not null,
   at timestamp with time zone not null,
@@ -726,6 +765,10 @@ create table workspaces (
 CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owner);
 CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
+CREATE INDEX approvals_created ON public.approvals USING btree (created_at);
+CREATE INDEX approvals_key ON public.approvals USING btree (key_id, fingerprint, created_at DESC);
+CREATE INDEX approvals_user ON public.approvals USING btree (user_id, created_at DESC, id DESC);
+CREATE INDEX approvals_waiting ON public.approvals USING btree (key_id, expires_at) WHERE (state = 'waiting'::text);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
 CREATE INDEX campaign_accounts_open ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE has_open;
 CREATE INDEX campaign_accounts_pool ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE pool;
@@ -788,6 +831,9 @@ alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES 
 alter table account_strikes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table approvals add FOREIGN KEY (key_id) REFERENCES keys(id);
+alter table approvals add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table approvals add FOREIGN KEY (workspace_id, user_id) REFERENCES memberships(workspace_id, user_id);
 alter table campaign_accounts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_counts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_recipients add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
@@ -976,6 +1022,31 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.guard_approvals()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if (new.id, new.workspace_id, new.user_id, new.key_id, new.operation, new.account_id, new.chat_id, new.fingerprint,
+      new.payload::text, new.created_at)
+      is distinct from (old.id, old.workspace_id, old.user_id, old.key_id, old.operation, old.account_id, old.chat_id,
+      old.fingerprint, old.payload::text, old.created_at)
+    or new.platform_user_id is distinct from old.platform_user_id then
+    raise exception 'approval % must stay what was asked for', old.id using errcode = 'restrict_violation';
+  end if;
+  if old.state <> 'waiting' and (new.issuer, new.subject, new.idp_user_uuid, new.token_hash, new.token_expires_at,
+      new.generation, new.decided_at)
+      is distinct from (old.issuer, old.subject, old.idp_user_uuid, old.token_hash, old.token_expires_at,
+      old.generation, old.decided_at) then
+    raise exception 'approval % must stay as it was decided', old.id using errcode = 'restrict_violation';
+  end if;
+  if new.state <> old.state and (old.state, new.state) not in (
+      ('waiting', 'approved'), ('waiting', 'denied'), ('approved', 'used')) then
+    raise exception 'approval % must not go from % to %', old.id, old.state, new.state
+      using errcode = 'restrict_violation';
+  end if;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.guard_campaigns()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1138,6 +1209,7 @@ RETURN CASE WHEN (at > '-infinity'::timestamp with time zone) THEN to_char((at A
 
 CREATE TRIGGER accounts_version AFTER INSERT OR DELETE OR UPDATE OF status, name ON public.accounts FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.allowlists FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER approvals_guard BEFORE UPDATE ON public.approvals FOR EACH ROW EXECUTE FUNCTION guard_approvals();
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER recipients_added AFTER INSERT ON public.campaign_recipients REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_recipients();
 CREATE TRIGGER recipients_guard BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW EXECUTE FUNCTION guard_recipients();

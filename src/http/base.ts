@@ -18,6 +18,7 @@ import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
 import type { Transport } from './origins.ts'
 import { explainPort, type Place } from './ports.ts'
+import { takeQueryKey } from './query-key.ts'
 import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
@@ -97,7 +98,13 @@ export function makeBase(options: BaseOptions): FastifyInstance {
       options.answered?.('none', told.status, 0)
       log.info({ ...told, operation: 'none' }, 'request')
     },
-    serverFactory: (handle) => createBoundedServer(handle, timeouts, drop),
+    serverFactory: (handle) => {
+      const takingKeys: typeof handle = (request, response) => {
+        takeQueryKey(request)
+        handle(request, response)
+      }
+      return createBoundedServer(takingKeys, timeouts, drop)
+    },
   })
   closePromptly(server)
   takeEveryRequest(server)

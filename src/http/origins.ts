@@ -65,6 +65,18 @@ export function requireOwnOrigin(config: Config, request: FastifyRequest, route:
   }
 }
 
+/**
+ * For an address that programs ask, which send no `Origin`. A page sends its own, and only one of ours may ask: any
+ * other was lured here, also where it has made a name of its own lead to us.
+ */
+export function requireNoForeignPage(config: Config, request: FastifyRequest): void {
+  const { origin, host = '' } = request.headers
+  if (origin === undefined) return
+  const transport = transportOf(config, host)
+  const own = transport !== undefined && origin === originOf(config, transport, host)
+  if (!own) throw new ApiError('origin_refused', { detail: 'Pages of other sites may not ask here.' })
+}
+
 /** As browsers write it in `Origin`. */
 function originOf({ base_url }: Config, transport: Transport | undefined, host: string): string {
   if (transport !== 'loopback' && base_url !== undefined) return new URL(base_url).origin

@@ -1,5 +1,5 @@
 /** The HTTP server: the API at its address, the dashboard's doors, the reference and health. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { admit } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import { apiPrefix } from '../contract.ts'
@@ -11,11 +11,13 @@ import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts
 import { bodyMs } from './body.ts'
 import { dashboardDoors, guardDashboard, type People, setDashboardHeaders } from './dashboard.ts'
 import { mountDocs, type Source } from './docs.ts'
-import { type Enter, findDoor, mountDoor, mountMissing } from './doors.ts'
+import { findDoor, mountDoor, mountMissing } from './doors.ts'
 import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
+import { type EnterByKey, mountMcp } from './mcp.ts'
 import { makeMetrics } from './metrics.ts'
 import { mountOidc } from './oidc.ts'
+import { queryKeysOf } from './query-key.ts'
 import { json } from './send.ts'
 
 export interface ServerOptions {
@@ -48,12 +50,14 @@ export async function buildServer(
     dropped: metrics.drop,
   })
   guardDashboard(app, server)
+  const enter = makeEnter(app, server)
   const doors = [
-    { prefix: apiPrefix, routes, enter: makeEnter(app, server), channel: 'rest' } as const,
+    { prefix: apiPrefix, routes, enter, channel: 'rest' } as const,
     ...(options.people ? dashboardDoors(app, routes, options.people) : []),
   ]
   const mounting = { bodyMs: options.bodyMs ?? bodyMs, drop: metrics.drop }
   for (const door of doors) mountDoor(app, server, door, mounting)
+  if (routes.length > 0) mountMcp(app, server, { routes, enter, ...mounting })
   mountMissing(server, doors)
   if (options.people) mountOidc(app, server)
   const url = `${apiPrefix}/openapi.json`
@@ -66,12 +70,12 @@ export async function buildServer(
 }
 
 /** Lets a request in by its key, within the key's rate. A session is nothing here. */
-function makeEnter(app: App, server: FastifyInstance): Enter {
+function makeEnter(app: App, server: FastifyInstance): EnterByKey {
   const uses = trackKeyUse(app)
   server.addHook('onClose', () => uses.flush())
   return async (request) => {
     const { caller, window } = await admit(app, {
-      authorization: headerValues(request, 'authorization'),
+      authorization: authorizationOf(request),
     })
     request.caller = caller
     request.window = window
@@ -79,4 +83,10 @@ function makeEnter(app: App, server: FastifyInstance): Enter {
     uses.note(caller)
     return caller
   }
+}
+
+/** The key in the address counts at one place, and only where no header came. */
+function authorizationOf(request: FastifyRequest): readonly string[] {
+  const given = headerValues(request, 'authorization')
+  return given.length > 0 ? given : queryKeysOf(request.raw).map((key) => `Bearer ${key}`)
 }
