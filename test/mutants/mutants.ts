@@ -615,6 +615,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     messages,
+    'guard: lost commit of a message is in the journal',
+    'a message whose crossing gives no answer and whose worker ends before the database is back: its journal says that nothing was sent',
+  ),
+  mutant(
+    messages,
     'guard: proven message is not sent',
     'a message that the platform has shown before crosses with its proof, and nobody submits it',
     "return { status: 'crossed', token, operation: operationOf(decision.attempt), proof: null }",
