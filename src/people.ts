@@ -1,5 +1,4 @@
 /** The routes for people at the dashboard. They are not part of the contract and not in its document. */
-
 import { ownRoutes as approvals } from './capabilities/approvals/people.ts'
 import { ownRoutes as gates } from './capabilities/gates/people.ts'
 import { workspaceRoutes as keys } from './capabilities/keys/people.ts'

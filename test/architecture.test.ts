@@ -11,7 +11,7 @@ const floors: readonly (readonly string[])[] = [
   ['cli'],
   ['http', 'worker'],
   ['mcp', 'dashboard'],
-  ['routes.ts', 'people.ts', 'operations.ts', 'loops.ts', 'openapi.ts'],
+  ['routes.ts', 'people.ts', 'operations.ts', 'loops.ts', 'openapi.ts', 'browser-types.ts'],
   ['openapi-texts.ts', 'route-errors.ts'],
   ['capabilities'],
   ['access'],

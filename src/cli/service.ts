@@ -11,6 +11,7 @@ import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
 import { documentOf } from '../http/control.ts'
 import type { People } from '../http/dashboard.ts'
+import { builtPages } from '../http/dashboard-pages.ts'
 import type { Readiness } from '../http/health.ts'
 import { type Place, tryPorts } from '../http/ports.ts'
 import { buildServer } from '../http/server.ts'
@@ -116,7 +117,7 @@ export class Service {
     const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
       readiness,
-      ...(role !== 'work' && { people }),
+      ...(role !== 'work' && { people, pages: builtPages }),
       sources: admin_address ? controls.map((control) => documentOf(control, admin_address)) : [],
     })
     this.#requireGoing()

@@ -795,7 +795,6 @@ CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, low
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
-CREATE UNIQUE INDEX identities_local ON public.identities USING btree (user_id) WHERE (issuer = 'local'::text);
 CREATE INDEX identities_user ON public.identities USING btree (user_id);
 CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at);
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);

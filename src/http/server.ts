@@ -10,6 +10,7 @@ import { mountAsset } from './assets.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs } from './body.ts'
 import { dashboardDoors, guardDashboard, type People, setDashboardHeaders } from './dashboard.ts'
+import { mountPages } from './dashboard-pages.ts'
 import { mountDocs, type Source } from './docs.ts'
 import { findDoor, mountDoor, mountMissing } from './doors.ts'
 import { mountHealth, type Readiness } from './health.ts'
@@ -24,6 +25,8 @@ export interface ServerOptions {
   readonly readiness: Readiness
   /** The dashboard's routes besides the API's; without them there is no dashboard. */
   readonly people?: People
+  /** Where its pages were built. */
+  readonly pages?: string
   /** What the reference page shows besides the API. */
   readonly sources?: readonly Source[]
   /** How long a client may take for its headers, and for a JSON body. */
@@ -64,9 +67,20 @@ export async function buildServer(
   const make = () => JSON.stringify(makeOpenApi(routes))
   mountAsset(server, url, { operation: 'get_openapi', type: json, make })
   mountHealth(app, server, options.readiness)
-  if (routes.length > 0)
+  const paged = options.pages !== undefined && (await mountPages(server, options.pages))
+  if (routes.length > 0) {
     await mountDocs(server, [{ title: 'API', slug: 'api', url }, ...(options.sources ?? [])])
+    mountHome(server, paged ? '/dashboard/' : '/docs/')
+  }
   return toServer(server)
+}
+
+/** Whoever opens the bare address is led to where there is something to see. */
+function mountHome(server: FastifyInstance, to: string): void {
+  server.get('/', async (request, reply) => {
+    request.operation = 'home'
+    return reply.redirect(to, 302)
+  })
 }
 
 /** Lets a request in by its key, within the key's rate. A session is nothing here. */

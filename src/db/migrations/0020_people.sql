@@ -12,9 +12,6 @@ alter table sessions
   add foreign key (issuer, subject) references identities on delete cascade;
 create index sessions_identity on sessions (issuer, subject);
 
--- One password, one identity.
-create unique index identities_local on identities (user_id) where issuer = 'local';
-
 -- Null: the browser's.
 alter table users add time_zone text check (char_length(time_zone) between 1 and 64);
 
