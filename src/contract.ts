@@ -29,7 +29,7 @@ export type Gate = (typeof gates)[number]
 export const scopes = ['read', 'write', 'send', 'campaigns'] as const
 export type Scope = (typeof scopes)[number]
 
-const allowlists = ['campaign_user', 'campaign_workspace'] as const
+export const allowlists = ['campaign_user', 'campaign_workspace'] as const
 export type Allowlist = (typeof allowlists)[number]
 
 /** What a user is in a workspace. Each may do what those before it may. */

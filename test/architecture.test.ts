@@ -240,9 +240,10 @@ test('only the list of platforms, and the verbs of a platform itself, know a pla
     const isOutside = (file: string) =>
       !file.startsWith(`platform/${name}/`) && ![`cli/${name}.ts`, 'cli/platforms.ts'].includes(file)
     const entered = imports.filter(({ from, to }) => isOutside(from) && to.startsWith(`platform/${name}/`))
-    // Examples in the contract may show any platform.
+    // Examples of routes may show any platform.
     const named = files.filter(
-      (file) => isOutside(file) && !file.endsWith('/routes.ts') && texts.get(file)?.includes(`'${name}'`),
+      (file) =>
+        isOutside(file) && !/\/(routes|people)\.ts$/.test(file) && texts.get(file)?.includes(`'${name}'`),
     )
     return [...entered, ...named]
   })

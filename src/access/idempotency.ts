@@ -53,7 +53,7 @@ export async function once(
     const id = newId()
     await consume?.(tx)
     const first = await claimKey(tx, route, caller, { id, key, fingerprint })
-    if (!first && consume) throw new ApiError('operation_in_progress')
+    if (!first && consume) throw new ApiError('operation_in_progress') // guard: a taken local key consumes nothing
     if (!first) return replay(tx, route, caller, { key, fingerprint })
     const reply = await work(tx)
     await tx.run(sql`

@@ -36,19 +36,24 @@ function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): Unmet |
 }
 
 /** What a route for people asks of a user. A key has no role, whoever made it. */
-function unmetRole({ via }: AnyCaller, { role, operator }: Needs): Unmet | undefined {
-  const session = via.kind === 'session' ? via : undefined
-  if (operator && !session?.operator) {
+function unmetRole(caller: AnyCaller, { role, operator }: Needs): Unmet | undefined {
+  const { via } = caller
+  if (operator && !(via.kind === 'session' && via.operator)) {
     return { code: 'missing_role', sentence: 'Only operators of this instance may do this.' }
   }
-  if (role && rankOf(session?.role) < rankOf(role)) {
+  if (role && !hasRole(caller, role)) {
     const article = /^[aeiou]/.test(role) ? 'an' : 'a'
     return { code: 'missing_role', sentence: `Only ${article} ${role} of this workspace may do this.` }
   }
   return undefined
 }
 
-function rankOf(role: Role | null | undefined): number {
+/** Whether a user at the dashboard has at least this role in the workspace. */
+export function hasRole({ via }: AnyCaller, role: Role): boolean {
+  return via.kind === 'session' && rankOf(via.role) >= rankOf(role)
+}
+
+function rankOf(role: Role | null): number {
   return role ? roles.indexOf(role) : -1
 }
 

@@ -91,3 +91,42 @@ export async function beginSession(
       ${[...via.user_agent].slice(0, userAgentLengthMax).join('')}, domain_now() + make_interval(hours => ${sessionHours}))`)
   return token
 }
+
+interface Listed {
+  readonly id: string
+  readonly created_at: Date
+  readonly last_seen_at: Date
+  readonly expires_at: Date
+  readonly user_agent: string
+  readonly identity: Pick<Identity, 'issuer'>
+}
+
+/** Those that still hold, the one last used first. */
+export function listSessions(db: Db, user_id: string): Promise<Listed[]> {
+  return db.rows<Listed>(sql`
+    select s.id, s.created_at, s.last_seen_at, s.expires_at, s.user_agent,
+      json_build_object('issuer', s.issuer) as identity
+    from sessions s where s.user_id = ${user_id} and ${alive} order by s.last_seen_at desc, s.id desc`)
+}
+
+/** Whether it was one of theirs that still held. */
+export async function endSession(tx: Tx, { user_id, id }: { user_id: string; id: string }): Promise<boolean> {
+  const ended = await tx.run(sql`
+    update sessions s set revoked_at = domain_now() where s.user_id = ${user_id} and s.id = ${id} and ${alive}`)
+  return ended > 0
+}
+
+/** How many were ended. */
+export function endOtherSessions(
+  tx: Tx,
+  { user_id, except }: { user_id: string; except: string | null },
+): Promise<number> {
+  return tx.run(sql`
+    update sessions s set revoked_at = domain_now()
+    where s.user_id = ${user_id} and s.id is distinct from ${except}::uuid and ${alive}`)
+}
+
+/** Rows that nobody can use any more are kept for a while, so that somebody who wonders can look. */
+export function forgetSessions(db: Db): Promise<number> {
+  return db.run(sql`delete from sessions where expires_at < domain_now() - interval '30 days'`)
+}

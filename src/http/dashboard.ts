@@ -80,7 +80,7 @@ function makeEnter(app: App): Enter {
     const token = sessionTokenOf(request)
     if (route?.asked_by === 'visitor') {
       if (route.effect !== 'read') requirePrivate(request)
-      return visitorOf(request, token)
+      return visitorOf(request)
     }
     const { user, member, window } = await admitUser(app, { token, workspace_id })
     request.caller = member ?? user
@@ -93,7 +93,7 @@ function makeEnter(app: App): Enter {
   }
 }
 
-function visitorOf(request: FastifyRequest, session_token: string | undefined): Visitor {
+export function visitorOf(request: FastifyRequest): Visitor {
   const user_agent = request.headers['user-agent'] ?? ''
-  return { via: { kind: 'visitor', address: request.ip, user_agent, session_token } }
+  return { via: { kind: 'visitor', address: request.ip, user_agent, session_token: sessionTokenOf(request) } }
 }

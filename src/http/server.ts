@@ -16,6 +16,7 @@ import { mountHealth, type Readiness } from './health.ts'
 import { trackKeyUse } from './key-use.ts'
 import { type EnterByKey, mountMcp } from './mcp.ts'
 import { makeMetrics } from './metrics.ts'
+import { mountOidc } from './oidc.ts'
 import { queryKeysOf } from './query-key.ts'
 import { json } from './send.ts'
 
@@ -58,6 +59,7 @@ export async function buildServer(
   for (const door of doors) mountDoor(app, server, door, mounting)
   if (routes.length > 0) mountMcp(app, server, { routes, enter, ...mounting })
   mountMissing(server, doors)
+  if (options.people) mountOidc(app, server)
   const url = `${apiPrefix}/openapi.json`
   const make = () => JSON.stringify(makeOpenApi(routes))
   mountAsset(server, url, { operation: 'get_openapi', type: json, make })

@@ -4,9 +4,10 @@ import { beginSession } from '../../src/access/sessions.ts'
 import { performApproved } from '../../src/capabilities/approvals/approvals.ts'
 import { approve } from '../../src/capabilities/approvals/decisions.ts'
 import { addColumn } from '../../src/capabilities/columns/columns.ts'
+import { createUser } from '../../src/capabilities/users/users.ts'
 import type { OpenApp } from '../../src/cli/open.ts'
 import type { Caller, Identity, UserCaller } from '../../src/contract.ts'
-import { type Db, sql } from '../../src/db/sql.ts'
+import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import { ApiError } from '../../src/lib/errors.ts'
 import type { Reply, Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
@@ -30,7 +31,7 @@ interface Calling {
   readonly client_name?: string | undefined
 }
 
-function routeOf(name: string): Route {
+export function routeOf(name: string): Route {
   const found = routes.find((route) => route.name === name)
   if (!found) throw new Error(`There is no route ${name}.`)
   return found
@@ -54,7 +55,6 @@ export class AgentStage {
   readonly column_id: string
   readonly user: UserCaller
   readonly caller: Caller
-  #texts = 0
 
   constructor(parts: {
     workplace: Workplace
@@ -81,8 +81,21 @@ export class AgentStage {
     return this.workplace.db
   }
 
+  /** Another user of the workspace with a key of their own, before the same chat. */
+  async colleague(): Promise<AgentStage> {
+    const { workplace, account_id, column_id } = this
+    const { workspace_id } = this.tenant
+    const email = `${randomUUID()}@acme.example`
+    const { id: user_id } = await createUser(this.app, 'system', { email, workspace_id, role: 'member' })
+    const { key, id: key_id } = await workplace.service.key({ workspace_id, user_id })
+    const tenant = { workspace_id, user_id, key, key_id }
+    const user = await identify(workplace.db, user_id)
+    const person = Number(this.chat_id.split(':').at(-1))
+    return new AgentStage({ workplace, tenant, account_id, person, column_id, user })
+  }
+
   /** A message whose text nothing else has. */
-  message(text = `Good morning, number ${++this.#texts}`) {
+  message(text = `Good morning ${randomUUID()}`) {
     return { account_id: this.account_id, chat_id: this.chat_id, text }
   }
 
@@ -130,13 +143,8 @@ export class AgentStage {
     return row.state
   }
 
-  /** The cookie of a session that the user has begun. */
-  async cookie({ user_id, via }: UserCaller = this.user): Promise<string> {
-    const visitor = {
-      via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined },
-    } as const
-    const token = await this.db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
-    return `sid=${token}`
+  cookie(): Promise<string> {
+    return cookieOf(this.db, this.user)
   }
 
   /** Domain time stands still there, until `resume`. */
@@ -150,6 +158,13 @@ export class AgentStage {
     await this.db.run(sql`delete from manual_clock`)
     await this.workplace.service.settle()
   }
+}
+
+/** The cookie of a session that the user has begun. */
+export async function cookieOf(db: Database, { user_id, via }: UserCaller): Promise<string> {
+  const visitor = { via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined } } as const
+  const token = await db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
+  return `sid=${token}`
 }
 
 /** A user who could sign in, as the session that they would have. */

@@ -26,6 +26,8 @@ export interface ServiceOptions extends Partial<ServerOptions> {
   /** Operations that only this test knows, besides the contract's. */
   readonly routes?: readonly Route[]
   readonly env?: Readonly<Record<string, string>>
+  /** Where it listens; any free port unless told. */
+  readonly port?: number
 }
 
 export interface Answer {
@@ -211,7 +213,7 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     people: { workspaceRoutes, ownRoutes },
     ...options,
   })
-  const url = await server.listen({ host: '127.0.0.1', port: 0 })
+  const url = await server.listen({ host: '127.0.0.1', port: options.port ?? 0 })
   app.listensAt(url)
   const close = async () => {
     await server.close()

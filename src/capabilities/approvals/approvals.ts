@@ -41,7 +41,7 @@ export async function performApproved(
     body: async () => body,
     idempotency_keys: [],
     channel: 'mcp',
-    gates: [gate], // guard: gate of an agent's write
+    gates: [gate], // guard: gate of the tool
   })
   const { input, approval_token } = wanted
   if (approval_token === undefined) {
@@ -55,7 +55,11 @@ export async function performApproved(
   const binding = await bind(app, route, body, approval_token)
   const used = await tellUsed(app.db, caller, binding)
   if (used) return used
-  const approval = { key: operationKey(binding.id), consume: consume(app, caller, binding) }
+  const approval = {
+    key: operationKey(binding.id),
+    consume: consume(app, caller, binding),
+    again: 'the approval is used up, so call without a token to ask for a new one',
+  }
   try {
     return await perform(app, route, caller, { ...incoming(binding.payload), approval })
   } catch (error) {

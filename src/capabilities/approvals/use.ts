@@ -28,7 +28,7 @@ const keyPrefix = 'approval·'
  * is one operation. No caller can send it: a header takes printable ASCII only, and the dot is none.
  */
 export function operationKey(approval_id: string): string {
-  return `${keyPrefix}${approval_id}`
+  return `${keyPrefix}${approval_id}` // guard: key of an approved operation
 }
 
 /** The operation of approval `a`, where there is one. */
@@ -36,6 +36,7 @@ export const joinOperation: Sql = sql`left join operations o
   on o.workspace_id = a.workspace_id and o.kind = a.operation and o.idempotency_key = ${keyPrefix} || a.id`
 
 /** Also where a restored database has forgotten the use, and a journal has put the operation back. */
+// guard: operation of a used approval
 export const isUsed: Sql = sql`(a.state = 'used' or (o.id is not null and o.state <> 'released'))`
 
 export function findByToken(
@@ -57,11 +58,11 @@ export function consume(app: App, caller: Caller, binding: Binding): (tx: Tx) =>
         and a.state = 'approved' -- guard: approval is used once
         and a.token_expires_at > domain_now() -- guard: approval expires
         and a.key_id = ${key_id} -- guard: approval is of the key
-        and a.user_id = ${caller.user_id}
-        and a.workspace_id = ${caller.workspace_id}
+        and a.user_id = ${caller.user_id} -- guard: approval is of the user
+        and a.workspace_id = ${caller.workspace_id} -- guard: approval is of the workspace
         and a.operation = ${operation} -- guard: approval is for the operation
-        and a.account_id = ${account_id}
-        and a.chat_id = ${chat_id}
+        and a.account_id = ${account_id} -- guard: approval is for the account
+        and a.chat_id = ${chat_id} -- guard: approval is for the chat
         and a.fingerprint = ${fingerprint} -- guard: approval is for the payload
         and a.generation = (select generation from instance) -- guard: approval is of this database
         and k.id = a.key_id
@@ -71,12 +72,11 @@ export function consume(app: App, caller: Caller, binding: Binding): (tx: Tx) =>
         and m.workspace_id = a.workspace_id and m.user_id = a.user_id
         and m.ended_at is null -- guard: membership of an approval
         and i.issuer = a.issuer and i.subject = a.subject
-        and i.user_id = a.user_id and i.idp_user_uuid = a.idp_user_uuid -- guard: identity of an approval
+        and i.user_id = a.user_id -- guard: identity of an approval
+        and i.idp_user_uuid = a.idp_user_uuid -- guard: uuid of an approval
         and c.id = a.account_id
-        and c.status = 'READY' and c.platform_user_id is not distinct from a.platform_user_id -- guard: account of an approval
-        and not exists (
-          select from operations o where o.workspace_id = a.workspace_id and o.kind = a.operation
-            and o.idempotency_key = ${operationKey(binding.id)} and o.state <> 'released')
+        and c.status = 'READY' -- guard: account of an approval
+        and c.platform_user_id is not distinct from a.platform_user_id -- guard: platform identity of an approval
       returning a.id, a.workspace_id`)
     if (!used) throw new ApiError('approval_mismatch')
     const { id: target, workspace_id } = used

@@ -7,6 +7,11 @@ import type { Secrets } from '../../lib/secrets.ts'
 /** Who made a change: `cli:<login>`, `user:<id>`, `key:<id>` or `system`. */
 export type Actor = `cli:${string}` | `user:${string}` | `key:${string}` | 'system'
 
+/** A user at the dashboard, or the one whose key it is. */
+export function actorOf({ user_id }: { readonly user_id: string }): Actor {
+  return `user:${user_id}`
+}
+
 interface Change {
   readonly action: string
   readonly target: string
