@@ -4,6 +4,11 @@ import { type Db, sql } from '../../db/sql.ts'
 import { type Plan, plan } from './plan.ts'
 import { type FactsRow, factColumns, factsOf, factTables, personTables } from './recipient-facts.ts'
 
+export interface Head extends FactsRow {
+  /** A contact that no account has taken yet. */
+  readonly untaken: boolean
+}
+
 export interface Due {
   readonly row: FactsRow
   readonly plan: Extract<Decision, { do: 'send' | 'look_up' | 'end' }>
@@ -17,9 +22,9 @@ export interface Due {
 export function listHeads(
   db: Db,
   { account_ids, avoid }: { account_ids: readonly string[]; avoid: readonly string[] },
-): Promise<FactsRow[]> {
-  return db.rows<FactsRow>(sql`
-    select ${factColumns}
+): Promise<Head[]> {
+  return db.rows<Head>(sql`
+    select ${factColumns}, r.account_id is null as untaken
     from unnest(${account_ids}::text[]) as g (account_id)
     ${factTables}
     cross join lateral (
@@ -75,11 +80,18 @@ export function listHeads(
 }
 
 /** Of the heads of each account, the first that something can be done about now. */
-export function chooseDue(app: App, heads: readonly FactsRow[]): Due[] {
+export function chooseDue(app: App, heads: readonly Head[]): Due[] {
   const taken = new Set<string>()
   const chosen: Due[] = []
+  const untaken = Map.groupBy(
+    heads.filter((row) => row.untaken),
+    ({ campaign_id }) => campaign_id,
+  )
   for (const own of Map.groupBy(heads, ({ account_id }) => account_id).values()) {
-    for (const row of own) {
+    for (const head of own) {
+      // Another account that looked at an earlier contact may have had something else to do first.
+      const left = head.untaken && untaken.get(head.campaign_id)?.find((row) => !taken.has(row.recipient_id))
+      const row = left ? takenBy(head, left) : head // guard: the first contact is taken first
       if (taken.has(row.recipient_id)) continue
       const decided = decide(app, row)
       if (decided.do === 'wait' || decided.do === 'nothing') continue
@@ -89,6 +101,13 @@ export function chooseDue(app: App, heads: readonly FactsRow[]): Due[] {
     }
   }
   return chosen
+}
+
+/** A contact with the account of another row. Without a chat nothing else in it is the account's. */
+function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
+  const { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups } = by
+  const own = { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups }
+  return { ...contact, ...own }
 }
 
 export type Decision =
