@@ -9,6 +9,8 @@ import type { OperationKinds, State } from './operation.ts'
 
 export interface App {
   readonly config: Config
+  /** The address that people and agents use, without a slash at its end. */
+  base_url(): string
   readonly db: Database
   readonly secrets: Secrets
   readonly settings: Settings

@@ -91,6 +91,24 @@ describe('the configuration', () => {
     for (const fault of named) expect(fault).toMatch(/^[A-Z_]+ .*\.$/)
   })
 
+  test('takes an identity provider, by plain HTTP on this machine only', () => {
+    const env = {
+      PARLEY_BASE_URL: 'https://parley.example',
+      PARLEY_OIDC_ISSUER: 'http://127.0.0.1:4000/realms/acme',
+      PARLEY_OIDC_CLIENT_ID: 'parley',
+    }
+    expect(readConfig(env).oidc).toEqual({
+      issuer: 'http://127.0.0.1:4000/realms/acme',
+      client_id: 'parley',
+      client_secret: undefined,
+      uuid_claim: undefined,
+      label: 'single sign-on',
+      link_by_email: false,
+    })
+    expect(readConfig({ ...env, PARLEY_OIDC_LINK_BY_EMAIL: 'on' }).oidc?.link_by_email).toBe(true)
+    expect(readConfig({}).oidc).toBeUndefined()
+  })
+
   test.each([
     ["a database of one's own needs a secret of one's own", { DATABASE_URL: url }, 'PARLEY_SECRET'],
     ["Redis needs a database of one's own", { REDIS_URL: 'redis://localhost' }, 'REDIS_URL'],
@@ -99,8 +117,32 @@ describe('the configuration', () => {
     ['a number with a space', { PARLEY_RATE_LIMIT: ' 5' }, 'PARLEY_RATE_LIMIT'],
     ['zero', { PARLEY_RATE_LIMIT: '0' }, 'PARLEY_RATE_LIMIT'],
     ['a number that is too long', { PARLEY_RATE_LIMIT: '9'.repeat(40) }, 'PARLEY_RATE_LIMIT'],
+    ['a provider without an address', { PARLEY_OIDC_CLIENT_ID: 'parley' }, 'PARLEY_OIDC_CLIENT_ID'],
+    [
+      'a provider that knows us by no name',
+      { PARLEY_OIDC_ISSUER: 'https://id.example', PARLEY_BASE_URL: 'https://parley.example' },
+      'PARLEY_OIDC_ISSUER',
+    ],
+    [
+      'a provider that cannot send people back',
+      { PARLEY_OIDC_ISSUER: 'https://id.example', PARLEY_OIDC_CLIENT_ID: 'parley' },
+      'PARLEY_OIDC_ISSUER',
+    ],
     ['a misspelled variable', { PARLEY_LOGLEVEL: 'info' }, 'PARLEY_LOGLEVEL'],
   ])('refuses: %s', (_, env, name) => {
     expect(faults(env).map((fault) => fault.split(' ')[0])).toEqual([name])
+  })
+
+  test.each([
+    'http://id.example',
+    'https://id.example?a=1',
+    'https://id.example#a',
+    'https://id.example/ a',
+    'id.example',
+  ])('refuses an identity provider at %s', (issuer) => {
+    const env = { PARLEY_OIDC_CLIENT_ID: 'parley', PARLEY_BASE_URL: 'https://parley.example' }
+    expect(faults({ ...env, PARLEY_OIDC_ISSUER: issuer }).map((fault) => fault.split(' ')[0])).toEqual([
+      'PARLEY_OIDC_ISSUER',
+    ])
   })
 })

@@ -3,6 +3,9 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { address, wholeNumber } from './lib/variables.ts'
 
+/** Where a service listens that was told nothing else. */
+export const addressDefault = 'http://127.0.0.1:8080'
+
 export interface Config {
   readonly database: { readonly kind: 'embedded' } | { readonly kind: 'url'; readonly url: string }
   readonly redis_url: string | undefined
@@ -43,6 +46,21 @@ export interface Config {
   readonly campaign_cancel_minute: number
   /** A message that is one of these puts its sender on the suppression list. */
   readonly opt_out_words: readonly string[]
+  /** The identity provider that people may sign in with, besides e-mail and password. */
+  readonly oidc: OidcConfig | undefined
+}
+
+export interface OidcConfig {
+  readonly issuer: string
+  readonly client_id: string
+  /** Undefined: a public client, which has only PKCE to show. */
+  readonly client_secret: string | undefined
+  /** The claim that holds a person's UUID, where the subject is none. */
+  readonly uuid_claim: string | undefined
+  /** What the button says: "Sign in with …". */
+  readonly label: string
+  /** Whether a verified e-mail address is enough to link an unknown identity to the user who has that address. */
+  readonly link_by_email: boolean
 }
 
 /** Asking to stop, in the languages people write to us in. */
@@ -63,6 +81,8 @@ const optOutWords = [
 ].flatMap((line) => line.split(', '))
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+const issuerRule = 'must be an address that starts with https:// (http:// on loopback only), without ? and #'
 
 /** What `.env.example` documents; a variable that starts with PARLEY_ and is not here stops the service. */
 const variables = {
@@ -100,6 +120,12 @@ const variables = {
     .max(20_000, 'must have at most 20000 characters')
     .refine(namesWords, { message: 'must be words with commas between them, or none' })
     .optional(),
+  PARLEY_OIDC_ISSUER: z.string().refine(isIssuer, { message: issuerRule }).optional(),
+  PARLEY_OIDC_CLIENT_ID: z.string().max(500, 'must have at most 500 characters').optional(),
+  PARLEY_OIDC_CLIENT_SECRET: z.string().max(2_000, 'must have at most 2000 characters').optional(),
+  PARLEY_OIDC_UUID_CLAIM: z.string().max(200, 'must have at most 200 characters').optional(),
+  PARLEY_OIDC_LABEL: z.string().max(40, 'must have at most 40 characters').default('single sign-on'),
+  PARLEY_OIDC_LINK_BY_EMAIL: z.enum(['on', 'off'], 'must be on or off').default('off'),
 }
 
 /** Read by the command line itself. */
@@ -150,6 +176,7 @@ export function readConfig(
       'PARLEY_SANDBOX_CONTROL=on needs an admin port on loopback: leave PARLEY_ADMIN_HOST out, or the control off.',
     )
   }
+  faults.push(...findOidcFaults(given))
   if (faults.length > 0 || !parsed.success) throw new ConfigError(faults)
   const env_ = parsed.data
   return {
@@ -179,7 +206,35 @@ export function readConfig(
     campaign_create_minute: env_.PARLEY_CAMPAIGN_CREATE_PER_MINUTE,
     campaign_cancel_minute: env_.PARLEY_CAMPAIGN_CANCEL_PER_MINUTE,
     opt_out_words: readWords(env_.PARLEY_OPT_OUT_WORDS),
+    oidc: env_.PARLEY_OIDC_ISSUER
+      ? {
+          issuer: env_.PARLEY_OIDC_ISSUER,
+          client_id: env_.PARLEY_OIDC_CLIENT_ID ?? '',
+          client_secret: env_.PARLEY_OIDC_CLIENT_SECRET,
+          uuid_claim: env_.PARLEY_OIDC_UUID_CLAIM,
+          label: env_.PARLEY_OIDC_LABEL,
+          link_by_email: env_.PARLEY_OIDC_LINK_BY_EMAIL === 'on',
+        }
+      : undefined,
   }
+}
+
+/** A provider that is only half described would be missing from the sign-in page without a word. */
+function findOidcFaults(given: Readonly<Record<string, string>>): string[] {
+  const names = Object.keys(given).filter((name) => name.startsWith('PARLEY_OIDC_'))
+  if (!given.PARLEY_OIDC_ISSUER) return names.map((name) => `${name} needs PARLEY_OIDC_ISSUER.`)
+  const faults: string[] = []
+  if (!given.PARLEY_OIDC_CLIENT_ID) faults.push('PARLEY_OIDC_ISSUER needs PARLEY_OIDC_CLIENT_ID.')
+  if (!given.PARLEY_BASE_URL) {
+    faults.push('PARLEY_OIDC_ISSUER needs PARLEY_BASE_URL: the provider sends people back to that address.')
+  }
+  return faults
+}
+
+function isIssuer(text: string): boolean {
+  if (!URL.canParse(text) || /[?#\s]/.test(text)) return false
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))
 }
 
 /** A host to listen on that only this machine reaches. */

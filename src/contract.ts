@@ -2,6 +2,10 @@
 
 export const contractVersion = '1.0.0'
 export const apiPrefix = '/api/v1'
+export const mcpPath = '/api/mcp'
+/** What a signed-in user asks for in a workspace, and what is their own. */
+export const workspacePrefix = '/dashboard/api/w/{workspace_id}'
+export const ownPrefix = '/dashboard/api'
 
 export const gates = [
   'rest',
@@ -25,24 +29,64 @@ export type Gate = (typeof gates)[number]
 export const scopes = ['read', 'write', 'send', 'campaigns'] as const
 export type Scope = (typeof scopes)[number]
 
-const allowlists = ['campaign_user', 'campaign_workspace'] as const
+export const allowlists = ['campaign_user', 'campaign_workspace'] as const
 export type Allowlist = (typeof allowlists)[number]
 
-/** On whose behalf something happens: an API key, or a person at the dashboard. */
+/** What a user is in a workspace. Each may do what those before it may. */
+export const roles = ['member', 'admin', 'owner'] as const
+export type Role = (typeof roles)[number]
+
+interface ViaKey {
+  readonly kind: 'key'
+  readonly id: string
+  readonly name: string
+  readonly prefix: string
+  readonly mcp_only: boolean
+}
+
+/** How a user has proved who they are: by a password of ours (issuer `local`), or at an identity provider. */
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+  readonly idp_user_uuid: string
+}
+
+/** A user who is signed in at the dashboard. */
+export interface ViaSession {
+  readonly kind: 'session'
+  readonly id: string
+  /** Null outside of a workspace. */
+  readonly role: Role | null
+  readonly operator: boolean
+  readonly identity: Identity
+}
+
+/** On whose behalf something happens in a workspace: an API key, a user at the dashboard, an operator at the terminal. */
 export interface Caller {
   readonly workspace_id: string
   readonly user_id: string
   readonly scopes: readonly Scope[]
-  readonly via:
-    | {
-        readonly kind: 'key'
-        readonly id: string
-        readonly name: string
-        readonly prefix: string
-        readonly mcp_only: boolean
-      }
-    | { readonly kind: 'session' }
+  readonly via: ViaKey | ViaSession | { readonly kind: 'terminal' }
 }
+
+/** A signed-in user who asks for what is their own, outside of any workspace. */
+export interface UserCaller {
+  readonly user_id: string
+  readonly via: ViaSession
+}
+
+/** Somebody who has not signed in yet. */
+export interface Visitor {
+  readonly via: {
+    readonly kind: 'visitor'
+    readonly address: string
+    readonly user_agent: string
+    /** The cookie that came along, so that signing in can end the session before. */
+    readonly session_token: string | undefined
+  }
+}
+
+export type AnyCaller = Caller | UserCaller | Visitor
 
 /** A messaging account that may be used: READY, and of the caller's workspace. */
 export interface Account {
@@ -55,8 +99,12 @@ export interface Account {
 
 /** What has to be true of the instance and the caller before the input is looked at. */
 export interface Needs {
-  /** Any one of these. */
+  /** Any one of these. None: a route for people, which no key may use. */
   readonly scopes: readonly Scope[]
+  /** At least this role in the workspace. No key ever has one. */
+  readonly role?: Role
+  /** Only those who may change what holds for the whole instance. No key ever may. */
+  readonly operator?: true
   /** All of these, besides `rest`. */
   readonly gates?: readonly Gate[]
   readonly allowlists?: readonly Allowlist[]
@@ -67,8 +115,8 @@ export interface Needs {
 export interface RouteInfo extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string
-  /** Whether it reads, changes our own database, or acts on a platform. */
-  readonly effect: 'read' | 'local' | 'platform'
+  /** Whether it reads, changes our own database, acts on a platform, or does what operators do at the terminal too. */
+  readonly effect: 'read' | 'local' | 'platform' | 'admin'
 }
 
 /** Whose rows these are: an account, and the workspace it belongs to. */
@@ -76,5 +124,3 @@ export interface AccountKey {
   readonly account_id: string
   readonly workspace_id: string
 }
-
-// The search slice, which is being rewritten, still says Owner.

@@ -8,6 +8,9 @@ const bodyLimits = [
   `${propertiesMax} properties in an object and ${itemsMax.toLocaleString('en')} items in an array`,
 ].join(', ')
 
+/** Where the examples say that Parley runs. The page at /docs puts its own address there. */
+export const documentedOrigin = 'http://127.0.0.1:8080'
+
 /** Short lines: the page shows them in a narrow column. */
 const bearer = '-H "Authorization: Bearer $KEY"'
 
@@ -18,7 +21,7 @@ const quickstart = `## Quickstart
    this tab only.
 
    \`\`\`sh
-   export PARLEY=http://127.0.0.1:8080
+   export PARLEY=${documentedOrigin}
    export KEY=svc_live_…
    \`\`\`
 

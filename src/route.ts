@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import type { App, Rule } from './app.ts'
-import type { Account, Caller, Gate, Needs, RouteInfo } from './contract.ts'
+import type { Account, AnyCaller, Caller, Gate, Needs, RouteInfo, UserCaller, Visitor } from './contract.ts'
 import type { Tx } from './db/sql.ts'
 import type { ApiError, ErrorCode } from './lib/errors.ts'
 import type { NewOperation, OperationKind } from './operation.ts'
@@ -13,6 +13,10 @@ export interface Reply {
   readonly status: number
   readonly body: unknown
   readonly headers?: Readonly<Record<string, string>>
+  /** The session that begins with this answer, for the cookie; null ends it. Only routes of the dashboard have one. */
+  readonly session_token?: string | null
+  /** What the browser brings back from the identity provider. */
+  readonly oidc_flow?: { readonly cookie: string; readonly seconds: number }
 }
 
 /** JSON that the database has written already; it goes out as it is. */
@@ -84,6 +88,8 @@ export function ok(body: unknown): Reply {
 interface Described extends RouteInfo {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
+  /** Who asks, where it is not a caller in a workspace: `ownRoute` and `visitorRoute` say so. */
+  readonly asked_by?: 'user' | 'visitor'
   readonly summary: string
   readonly description?: string
   /** `required`: always named. `extended`: may be left out with that gate. `optional`: a filter. `all`: never named. */
@@ -108,8 +114,8 @@ interface Described extends RouteInfo {
   }
 }
 
-export interface Call<P, Q, B, C = undefined> {
-  readonly caller: Caller
+export interface Call<P, Q, B, C = undefined, W = Caller> {
+  readonly caller: W
   readonly params: P
   readonly query: Q
   readonly body: B
@@ -121,39 +127,35 @@ export interface Call<P, Q, B, C = undefined> {
   readonly key: string | undefined
 }
 
-interface Input<P, Q, B, C> {
+interface Input<P, Q, B, C, W> {
   readonly params?: z.ZodType<P>
   readonly query?: z.ZodType<Q>
   readonly body?: z.ZodType<B>
   /** Where the input decides what is needed: checked again once it is known. Throws where the gates forbid the input. */
   readonly variant?: (input: { readonly query: Q; readonly body: B }, gates: ReadonlySet<Gate>) => Needs
   /** What a schema cannot see, such as who a cursor was made for. Throws, or hands on what it has read. */
-  readonly check?: (
-    app: App,
-    caller: Caller,
-    input: { readonly query: Q; readonly body: B },
-  ) => C | Promise<C>
+  readonly check?: (app: App, caller: W, input: { readonly query: Q; readonly body: B }) => C | Promise<C>
 }
 
-interface Read<P, Q, B, C> {
+interface Read<P, Q, B, C, W> {
   readonly effect: 'read'
-  readonly handle: (app: App, call: Call<P, Q, B, C>) => Promise<Reply>
+  readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 
 /** Changes our database only: the key's row, the effect and the stored answer commit together. */
-interface Local<P, Q, B, C> {
+interface Local<P, Q, B, C, W> {
   readonly effect: 'local'
   /** What one workspace may ask for, counted over all processes. A replay is not counted. */
   readonly workspace_limit?: (app: App) => Rule
-  readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C>) => Promise<Reply>
+  readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 
 /** Reaches the platform: a row of the ledger, executed once by the worker that drives the account. */
-interface OnPlatform<P, Q, B, C> {
+interface OnPlatform<P, Q, B, C, W> {
   readonly effect: 'platform'
   readonly operation: OperationKind
   /** What is wanted; throws where it cannot be. Nothing is written yet. */
-  readonly handle: (app: App, call: Call<P, Q, B, C>) => Promise<NewOperation>
+  readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<NewOperation>
   /** What one account may ask for, each counted over all processes. */
   readonly account_limits?: (app: App) => readonly Rule[]
   /** The status a caller gets during a flood wait. */
@@ -162,19 +164,49 @@ interface OnPlatform<P, Q, B, C> {
   readonly followed_by?: {
     readonly operation: OperationKind
     readonly wanted: (body: B) => boolean
-    readonly next: (call: Call<P, Q, B, C>, reply: unknown) => NewOperation
+    readonly next: (call: Call<P, Q, B, C, W>, reply: unknown) => NewOperation
   }
 }
 
-type Spec<P, Q, B, C> = Described &
-  Input<P, Q, B, C> &
-  (Read<P, Q, B, C> | Local<P, Q, B, C> | OnPlatform<P, Q, B, C>)
+/**
+ * Does what operators do at the terminal too, by the same function of the capability, which makes its own transaction and
+ * records the change in the audit log.
+ */
+interface Admin<P, Q, B, C, W> {
+  readonly effect: 'admin'
+  readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<Reply>
+}
+
+type Spec<P, Q, B, C, W> = Described &
+  Input<P, Q, B, C, W> &
+  (Read<P, Q, B, C, W> | Local<P, Q, B, C, W> | OnPlatform<P, Q, B, C, W> | Admin<P, Q, B, C, W>)
 
 /** Any route: its schemas and its function belong together, and only `perform` brings them together. */
-export type Route = Spec<never, never, never, never>
+export type Route = Spec<never, never, never, never, never>
 
+/** In a workspace: the contract's routes, and those for people under the dashboard's address of the workspace. */
 export function route<P = undefined, Q = undefined, B = undefined, C = undefined>(
-  spec: Spec<P, Q, B, C>,
+  spec: Spec<P, Q, B, C, Caller>,
 ): Route {
   return spec as unknown as Route
 }
+
+/** Of a signed-in user, outside of any workspace. */
+export function ownRoute<P = undefined, Q = undefined, B = undefined, C = undefined>(
+  spec: OutsideSpec<P, Q, B, C, UserCaller>,
+): Route {
+  return { ...spec, asked_by: 'user' } as unknown as Route
+}
+
+/** For somebody who has not signed in yet. */
+export function visitorRoute<P = undefined, Q = undefined, B = undefined, C = undefined>(
+  spec: OutsideSpec<P, Q, B, C, Visitor>,
+): Route {
+  return { ...spec, asked_by: 'visitor' } as unknown as Route
+}
+
+/** Outside of a workspace there are no accounts, no ledger and no idempotency keys. */
+type OutsideSpec<P, Q, B, C, W extends AnyCaller> = Extract<
+  Spec<P, Q, B, C, W>,
+  { effect: 'read' | 'admin' } | { effect: 'local' }
+> & { readonly account?: never; readonly idempotency?: never; readonly workspace_limit?: never }

@@ -174,7 +174,14 @@ async function openDemo(
   platforms: readonly PlatformModule[],
 ): Promise<Service> {
   const config = readConfig({ PARLEY_LOG_LEVEL: 'silent', ...env }, platformVariables)
-  const parts = { routes: [], operations: [], loops: [], platforms, migrations: [migrationsDirectory] }
+  const parts = {
+    routes: [],
+    people: { workspaceRoutes: [], ownRoutes: [] },
+    operations: [],
+    loops: [],
+    platforms,
+    migrations: [migrationsDirectory],
+  }
   return Service.open(parts, {
     role: 'start',
     config,

@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addSuppression } from '../src/capabilities/suppressions/suppressions.ts'
 import { sql } from '../src/db/sql.ts'
-import { runParley } from './harness/process.ts'
+import { patient, runJson, runRefused, run as runVerb } from './harness/operator.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
-import { testSecret } from './harness/worker.ts'
 
 let service: Service
 let own: Tenant
@@ -26,23 +25,9 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-/** Every command is a process of its own, and a busy machine starts few of them a second. */
-const patient = { timeout: 180_000 }
-
-const run = (...args: readonly string[]) =>
-  runParley(args, { DATABASE_URL: service.database.url, PARLEY_SECRET: testSecret })
-
-async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
-  const { code, stdout, stderr } = await run(...args, '--json')
-  expect([code, stderr]).toEqual([0, ''])
-  return JSON.parse(stdout) as T
-}
-
-async function refused(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(...args)
-  expect([code, stdout]).toEqual([1, ''])
-  return stderr
-}
+const run = (...args: readonly string[]) => runVerb(service, args)
+const json = <T = Record<string, unknown>>(...args: readonly string[]) => runJson<T>(service, args)
+const refused = (...args: readonly string[]) => runRefused(service, args)
 
 async function audited(): Promise<string[]> {
   const rows = await service.app.db.rows<{ action: string }>(sql`

@@ -3,9 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runParley } from './harness/process.ts'
+import { patient, runJson, runRefused, run as runVerb } from './harness/operator.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
-import { testSecret } from './harness/worker.ts'
 
 let service: Service
 let own: Tenant
@@ -21,23 +20,10 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-/** Every command is a process of its own, and a busy machine starts few of them a second. */
-const patient = { timeout: 120_000 }
-
-const run = (...args: readonly string[]) =>
-  runParley(args, { DATABASE_URL: service.database.url, PARLEY_SECRET: testSecret })
-
-async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
-  const { code, stdout, stderr } = await run(...args, '--workspace', own.workspace_id, '--json')
-  expect([code, stderr]).toEqual([0, ''])
-  return JSON.parse(stdout) as T
-}
-
-async function refused(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(...args)
-  expect([code, stdout]).toEqual([1, ''])
-  return stderr
-}
+const run = (...args: readonly string[]) => runVerb(service, args)
+const json = <T = Record<string, unknown>>(...args: readonly string[]) =>
+  runJson<T>(service, [...args, '--workspace', own.workspace_id])
+const refused = (...args: readonly string[]) => runRefused(service, args)
 
 describe('parley stage', () => {
   test('create, update, list, delete', patient, async () => {

@@ -4,7 +4,14 @@ import { describe, expect, test } from 'vitest'
 import { makeProgram } from '../src/cli/program.ts'
 import { verbs } from '../src/cli/verb-list.ts'
 
-const parts = { routes: [], operations: [], loops: [], platforms: [], migrations: [] }
+const parts = {
+  routes: [],
+  people: { workspaceRoutes: [], ownRoutes: [] },
+  operations: [],
+  loops: [],
+  platforms: [],
+  migrations: [],
+}
 const program = makeProgram(parts, verbs)
 
 function walk(command: Command, path = command.name()): [path: string, command: Command][] {

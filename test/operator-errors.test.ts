@@ -20,7 +20,7 @@ import {
   importSuppressions,
   removeSuppression,
 } from '../src/capabilities/suppressions/suppressions.ts'
-import { createUser, makeSetupToken } from '../src/capabilities/users/users.ts'
+import { createUser, makeSetupLink } from '../src/capabilities/users/users.ts'
 import { createWorkspace, updateWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import { sentenceOf } from '../src/cli/hints.ts'
 import { sql } from '../src/db/sql.ts'
@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
   ['a user without an address', 'invalid_request', () => user('nobody')],
   ['a user of no workspace', 'not_found', () => user('ana@acme.example', 'x')],
   ['a user twice', 'conflict', () => user(`${own.workspace_id}@acme.example`)],
-  ['a setup link for nobody', 'not_found', () => makeSetupToken(service.app, 'system', absent)],
+  ['a setup link for nobody', 'not_found', () => makeSetupLink(service.app, 'system', absent)],
   ['a key without a name', 'invalid_request', () => key({ name: '' })],
   ['a key without scopes', 'invalid_request', () => key({ scopes: [] })],
   ['a key with a scope of its own', 'invalid_request', () => key({ scopes: ['admin'] })],

@@ -60,8 +60,8 @@ async function requireSendable(app: App, route: Route, caller: Caller, begun: Be
   const whole = form.safeParse({ ...fields, attachment: unread })
   // A field that is required is still to come.
   if (!whole.success) return
-  const call: Call<never, never, never, never> = {
-    caller,
+  const call: Call<never, never, never, never, never> = {
+    caller: caller as never,
     params,
     query,
     body: whole.data as never,

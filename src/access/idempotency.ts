@@ -36,17 +36,24 @@ interface Keyed {
   readonly fingerprint: Buffer
 }
 
-/** Runs `work` once for the key. The key's row, the effect and the stored answer commit together. */
+type Consume = (tx: Tx) => Promise<void>
+
+/**
+ * Runs `work` once for the key. The key's row, the effect and the stored answer commit together, and with them what
+ * `consume` uses up. Whoever brings that answers repeats, so one that comes this far consumes nothing.
+ */
 export async function once(
   app: App,
   route: Route,
   caller: Caller,
-  { key, fingerprint }: Keyed,
+  { key, fingerprint, consume }: Keyed & { readonly consume?: Consume | undefined },
   work: (tx: Tx) => Promise<Reply>,
 ): Promise<Reply> {
   const keyed = async (tx: Tx) => {
     const id = newId()
+    await consume?.(tx)
     const first = await claimKey(tx, route, caller, { id, key, fingerprint })
+    if (!first && consume) throw new ApiError('operation_in_progress') // guard: a taken local key consumes nothing
     if (!first) return replay(tx, route, caller, { key, fingerprint })
     const reply = await work(tx)
     await tx.run(sql`

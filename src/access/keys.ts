@@ -62,7 +62,8 @@ async function findKey(app: App, settings: Snapshot, token: string): Promise<Kno
   const row = await app.db.maybe<KeyRow>(sql`
     select k.id, k.workspace_id, k.user_id, k.name, k.prefix, k.scopes, k.mcp_only, k.expires_at
     from keys k join users u on u.id = k.user_id
-    where k.hash = ${sha256(token)} and k.revoked_at is null and u.disabled_at is null`)
+      join memberships m on m.workspace_id = k.workspace_id and m.user_id = k.user_id
+    where k.hash = ${sha256(token)} and k.revoked_at is null and m.ended_at is null and u.disabled_at is null`)
   if (!row) return undefined
   const { id, name, prefix, workspace_id, user_id, scopes, mcp_only, expires_at } = row
   const known: KnownKey = {

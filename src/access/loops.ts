@@ -3,6 +3,7 @@ import type { Loop } from '../loop.ts'
 import { forgetFiles } from './ledger/files.ts'
 import { forgetOperations } from './ledger/sweep.ts'
 import { forgetQuietCallers } from './limits.ts'
+import { forgetSessions } from './sessions.ts'
 
 const restMs = 60_000
 
@@ -26,6 +27,14 @@ export const loops = (): readonly Loop[] => [
     restMs,
     async step({ db }) {
       await forgetQuietCallers(db)
+      return false
+    },
+  },
+  {
+    name: 'forget-sessions',
+    restMs,
+    async step({ db }) {
+      await forgetSessions(db)
       return false
     },
   },

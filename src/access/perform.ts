@@ -1,27 +1,46 @@
 /** The one place that knows the order of checks. Each line lets a request through or throws. */
 import type { App, Snapshot, Window } from '../app.ts'
-import type { Caller, Needs } from '../contract.ts'
+import type { AnyCaller, Caller, Gate, Needs } from '../contract.ts'
+import { LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
-import { ApiError, type ErrorCode } from '../lib/errors.ts'
+import { ApiError } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
 import { type Call, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { refuseEarly } from './early-checks.ts'
-import { commit, fingerprintOf, isKnownKey, once, readIdempotencyKey } from './idempotency.ts'
+import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
 import { requireKey } from './keys.ts'
 import { dropFile } from './ledger/files.ts'
 import { requireReachable } from './ledger/liveness.ts'
 import { submit } from './ledger/submit.ts'
+import { requireNeeds } from './needs.ts'
+import { requireAccountLimits, requireWorkspaceLimit } from './operation-limits.ts'
+import { type Known, requireSession } from './sessions.ts'
 
 /** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
-interface Incoming {
-  readonly params: Readonly<Record<string, string>>
+export interface Incoming {
+  readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: (wanted: Wanted) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
-  /** Where it came in. */
-  readonly channel: 'rest' | 'mcp' | 'dashboard'
+  readonly channel: Channel
+  /** Gates that this way in needs besides the route's own. */
+  readonly gates?: readonly Gate[]
+  readonly approval?: Approval
 }
+
+/** What a write that a person has approved brings along. */
+export interface Approval {
+  /** The key of its operation, in place of a caller's own. */
+  readonly key: string
+  /** Runs first in the transaction that creates the operation. Where it throws, nothing is created. */
+  readonly consume: (tx: Tx) => Promise<void>
+  /** How to try again what provably did not happen, as the end of a sentence. */
+  readonly again: string
+}
+
+/** Where a request came in. */
+export type Channel = 'rest' | 'mcp' | 'dashboard'
 
 /** How a body is to be read. */
 export interface Wanted {
@@ -48,19 +67,23 @@ export async function admit(
   return { caller, window: await app.limits.take(`key:${id}`, rule) }
 }
 
-export async function perform(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Reply> {
-  const settings = await app.settings.current()
-  requireNeeds(settings, caller, route)
-  if (caller.via.kind === 'key' && caller.via.mcp_only && incoming.channel !== 'mcp') {
-    throw new ApiError('missing_scope', { detail: 'This key is for the MCP endpoint only.' })
-  }
-  const params = parse(route.params, incoming.params, route.malformed)
-  const query = parseQuery(route.query, incoming.query)
-  const { idempotency_keys } = incoming
-  const refuse = (fields: object) =>
-    refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
-  const received = await incoming.body({ route, refuse })
-  const read = { settings, params, query, received, idempotency_keys }
+/** What one session may ask for. */
+const sessionRule = { limit: 600, seconds: 60 }
+
+/** The same for a signed-in user. The gate `rest` is for keys, so the dashboard works while it is closed. */
+export async function admitUser(
+  app: App,
+  asked: { token: string | undefined; workspace_id: string | undefined },
+): Promise<Known & { readonly window: Window }> {
+  const known = await requireSession(app, asked)
+  return { ...known, window: await app.limits.take(`session:${known.user.via.id}`, sessionRule) }
+}
+
+export async function perform(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<Reply> {
+  const begun = await begin(app, route, caller, incoming)
+  if (!('workspace_id' in caller)) return performOutside(app, route, caller, { ...incoming, ...begun })
+  const read = await receive(app, route, caller, { ...incoming, ...begun })
+  const { received } = read
   if (!(received instanceof Form) || received.refusal) return performRead(app, route, caller, read)
   const { file_id } = received.attachment
   try {
@@ -74,49 +97,144 @@ export async function perform(app: App, route: Route, caller: Caller, incoming: 
   }
 }
 
+/** Outside of a workspace there are no accounts, no files, no ledger and no idempotency keys. */
+async function performOutside(
+  app: App,
+  route: Route,
+  caller: AnyCaller,
+  incoming: Pick<Incoming, 'body'> & { readonly params: never; readonly query: never },
+): Promise<Reply> {
+  const { params, query } = incoming
+  const body = parse(route.body, await incoming.body({ route, refuse: async () => undefined }))
+  const checked = (await route.check?.(app, caller as never, { query, body })) as never
+  const call = { caller, params, query, body, checked, accounts: [], key: undefined } as unknown as AnyCall
+  switch (route.effect) {
+    case 'read':
+      return route.handle(app, call)
+    case 'admin':
+      return tellLostCommit(route.handle(app, call))
+    case 'local':
+      return commit(app, (tx) => route.handle(app, tx, call))
+    case 'platform':
+      throw new Error(`${route.name} needs a workspace.`)
+  }
+}
+
+/** The schemas of a route have made it, and its own function takes it. */
+export type AnyCall = Call<never, never, never, never, never>
+
+/** A change whose commit was not answered may have happened. */
+async function tellLostCommit(reply: Promise<Reply>): Promise<Reply> {
+  try {
+    return await reply
+  } catch (error) {
+    if (error instanceof LostCommit) throw new ApiError('outcome_ambiguous', { cause: error })
+    throw error
+  }
+}
+
 function isAmbiguous(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'outcome_ambiguous'
 }
 
-interface Received {
+interface Received extends Begun {
+  readonly received: unknown
+  readonly idempotency_keys: readonly string[]
+  readonly approval: Approval | undefined
+}
+
+interface Begun {
   readonly settings: Snapshot
   readonly params: never
   readonly query: never
-  readonly received: unknown
-  readonly idempotency_keys: readonly string[]
 }
 
-/** From here on the whole request is known. */
-async function performRead(
+/** What is needed of the caller, then what the address says. */
+async function begin(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<Begun> {
+  const settings = await app.settings.current()
+  requireNeeds(settings, caller, { ...route, gates: [...(route.gates ?? []), ...(incoming.gates ?? [])] })
+  if (caller.via.kind === 'key' && caller.via.mcp_only && incoming.channel !== 'mcp') {
+    throw new ApiError('missing_scope', { detail: 'This key is for the MCP endpoint only.' })
+  }
+  const params = parse(route.params, incoming.params, route.malformed)
+  return { settings, params, query: parseQuery(route.query, incoming.query) }
+}
+
+async function receive(
   app: App,
   route: Route,
   caller: Caller,
-  { settings, params, query, received, idempotency_keys }: Received,
-): Promise<Reply> {
+  incoming: Omit<Incoming, keyof Begun> & Begun,
+): Promise<Received> {
+  const { settings, params, query, idempotency_keys, approval } = incoming
+  const refuse = (fields: object) =>
+    refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
+  const received = await incoming.body({ route, refuse })
+  return { settings, params, query, received, idempotency_keys, approval }
+}
+
+interface Checked {
+  readonly body: never
+  readonly needs: Needs
+  /** Throws if the account is not eligible, so it is called only when there is no earlier answer to replay. */
+  readonly call: (key: string | undefined) => AnyCall
+}
+
+/** The whole request is known: what it needs, and what can be said against its input. */
+async function check(
+  app: App,
+  route: Route,
+  caller: Caller,
+  { settings, params, query, received }: Received,
+): Promise<Checked> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
   const needs: Needs = route.variant?.({ query, body }, settings.gates) ?? route
   if (route.variant) requireNeeds(settings, caller, needs)
   const account_id = readAccountId(settings, route, query ?? body)
-  const checked = (await route.check?.(app, caller, { query, body })) as never
+  const checked = (await route.check?.(app, caller as never, { query, body })) as never
   // Read here, because a transaction must not wait for a second connection; checked after replays, which need no account.
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
-  const key = route.effect !== 'read' && needs.idempotency ? readIdempotencyKey(idempotency_keys) : undefined
-  const call = (): Call<never, never, never, never> => {
+  const call = (key: string | undefined): AnyCall => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
-    return { caller, params, query, body, checked, accounts, key }
+    return { caller: caller as never, params, query, body, checked, accounts, key }
   }
-  if (route.effect === 'read') return route.handle(app, call())
-  if (needs.idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
+  return { body, needs, call }
+}
+
+/** Everything up to the input; what may not be done any more is only found out by doing it. */
+export async function inspect(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Checked> {
+  const begun = await begin(app, route, caller, incoming)
+  return check(app, route, caller, await receive(app, route, caller, { ...incoming, ...begun }))
+}
+
+async function performRead(app: App, route: Route, caller: Caller, read: Received): Promise<Reply> {
+  const { params, received, approval } = read
+  const checked = await check(app, route, caller, read)
+  if (route.effect === 'read') return route.handle(app, checked.call(undefined))
+  if (route.effect === 'admin') return tellLostCommit(route.handle(app, checked.call(undefined)))
+  const key = keyOf(checked.needs, read)
+  const form = received instanceof Form
   const fingerprint = fingerprintOf(route, { params, body: form ? received.identity() : received })
-  const refusal = form ? received.refusal : undefined
-  if (route.effect === 'platform')
-    return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal })
+  const call = () => checked.call(key)
+  if (route.effect === 'platform') {
+    const refusal = form ? received.refusal : undefined
+    const { body } = checked
+    return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal, approval })
+  }
   const { handle } = route
   await requireWorkspaceLimit(app, route, caller, key)
   const work = async (tx: Tx) => handle(app, tx, call())
   if (key === undefined) return commit(app, work)
-  return once(app, route, caller, { key, fingerprint }, work)
+  return once(app, route, caller, { key, fingerprint, consume: approval?.consume }, work)
+}
+
+/** An approved operation has the approval's key, whether or not its route takes one of the caller's. */
+function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: Received): string | undefined {
+  if (approval) return approval.key
+  const key = idempotency ? readIdempotencyKey(idempotency_keys) : undefined
+  if (idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
+  return key
 }
 
 type OnPlatform = Extract<Route, { effect: 'platform' }>
@@ -124,11 +242,11 @@ type OnPlatform = Extract<Route, { effect: 'platform' }>
 interface Asked {
   readonly key: string | undefined
   readonly fingerprint: Buffer
-  /** Throws if the account is not eligible, so it is called only when there is no earlier answer to replay. */
-  readonly call: () => Call<never, never, never, never>
+  readonly call: () => AnyCall
   readonly body: never
   /** Its file was not stored, for a reason that held when it came. */
   readonly refusal: ApiError | undefined
+  readonly approval: Approval | undefined
 }
 
 /** A row of the ledger under the key, and where the operation has a second part, another row for that. */
@@ -136,12 +254,15 @@ async function performOnPlatform(
   app: App,
   route: OnPlatform,
   caller: Caller,
-  { key, fingerprint, call, body, refusal }: Asked,
+  { key, fingerprint, call, body, refusal, approval }: Asked,
 ): Promise<Reply> {
-  const asked = { key, fingerprint, overrides: { collision: route.collision ?? 400, flood: route.flood } }
+  const again = approval ? { again: approval.again } : {}
+  const overrides = { collision: route.collision ?? 400, flood: route.flood, ...again } as const
+  const asked = { key, fingerprint, overrides }
   const reply = await submit(app, caller, {
     ...asked,
     operation: route.operation,
+    consume: approval?.consume,
     want: async () => {
       const wanted = await route.handle(app, call())
       await requireReachable(app, wanted.account_id, route.flood)
@@ -155,80 +276,6 @@ async function performOnPlatform(
   const want = async () => followed_by.next(call(), reply.body)
   const second = await submit(app, caller, { ...asked, operation: followed_by.operation, want })
   return second.status === 200 ? reply : second
-}
-
-/** Limits per account, besides the key's rate limit: platforms restrict accounts that do too much. */
-async function requireAccountLimits(app: App, route: OnPlatform, account_id: string): Promise<void> {
-  for (const rule of route.account_limits?.(app) ?? []) {
-    const { allowed, retry_after } = await app.limits.take(
-      `${route.name}:${rule.seconds}:${account_id}`,
-      rule,
-    )
-    if (!allowed) {
-      throw new ApiError('rate_limited', {
-        detail: `This account has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
-        retry_after,
-      })
-    }
-  }
-}
-
-/** Limits per workspace. Whatever a key has come to is told without counting it. */
-async function requireWorkspaceLimit(
-  app: App,
-  route: Extract<Route, { effect: 'local' }>,
-  caller: Caller,
-  key: string | undefined,
-): Promise<void> {
-  const rule = route.workspace_limit?.(app)
-  if (!rule || (key !== undefined && (await isKnownKey(app.db, route, caller, key)))) return
-  const { allowed, retry_after } = await app.limits.take(`${route.name}:${caller.workspace_id}`, rule)
-  if (!allowed) {
-    throw new ApiError('rate_limited', {
-      detail: `This workspace has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
-      retry_after,
-    })
-  }
-}
-
-/** Gates, scope, allowlists: what can be said without looking at the input. */
-export function requireNeeds(settings: Snapshot, caller: Caller, needs: Needs): void {
-  const missing = unmetNeed(settings, caller, needs)
-  if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
-}
-
-/** Whether the caller could do this now, as /me tells it. */
-export function isCapable(settings: Snapshot, caller: Caller, needs: Needs): boolean {
-  return unmetNeed(settings, caller, needs) === undefined
-}
-
-function unmetNeed(
-  settings: Snapshot,
-  caller: Caller,
-  { gates = [], scopes, allowlists = [] }: Needs,
-): { code: ErrorCode; sentence: string } | undefined {
-  for (const gate of gates) {
-    if (!settings.gates.has(gate)) {
-      return { code: 'feature_disabled', sentence: `The feature "${gate}" is switched off on this instance.` }
-    }
-  }
-  if (!scopes.some((scope) => caller.scopes.includes(scope))) {
-    return {
-      code: 'missing_scope',
-      sentence: `This operation needs a key with the scope ${scopes.join(' or ')}.`,
-    }
-  }
-  for (const list of allowlists) {
-    if (!settings.allowlists) {
-      return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.' }
-    }
-    const id = list === 'campaign_user' ? caller.user_id : caller.workspace_id
-    if (!settings.allowlists[list].has(id)) {
-      const who = list === 'campaign_user' ? 'user' : 'workspace'
-      return { code: 'not_allowlisted', sentence: `The ${who} of this key is not on the campaign allowlist.` }
-    }
-  }
-  return undefined
 }
 
 /** Where the contract requires `account_id`, only the extended gate lets it be left out. */

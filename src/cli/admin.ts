@@ -1,5 +1,6 @@
 /** The verbs of an operator. Each calls the function that the dashboard calls too. */
 import { type Command, Option } from 'commander'
+import type { App } from '../app.ts'
 import {
   createAccount,
   listAccounts,
@@ -18,7 +19,7 @@ import {
 } from '../capabilities/gates/gates.ts'
 import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
 import { type ClosedAs, closeOperation, listLedger } from '../capabilities/operations/operations.ts'
-import { createUser, listUsers, type Role, roles } from '../capabilities/users/users.ts'
+import { createUser, listUsers } from '../capabilities/users/users.ts'
 import {
   createWorkspace,
   listWorkspaces,
@@ -26,7 +27,7 @@ import {
   updateWorkspace,
   type WorkspaceFields,
 } from '../capabilities/workspaces/workspaces.ts'
-import { gates, scopes } from '../contract.ts'
+import { gates, type Role, roles, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
 import { keyNote, Noted } from './output.ts'
@@ -115,15 +116,25 @@ function addKeys(key: Command): void {
       date,
     )
     .option('--mcp-only', 'refused by the REST API')
-  verb<{ workspace: string }>(key, 'list', 'the keys of a workspace', (app, _, { workspace }) =>
-    listKeys(app.db, workspace),
-  ).requiredOption('--workspace <id>', workspaceHelp)
+  verb<{ workspace?: string }>(key, 'list', 'the keys there are', (app, _, { workspace }) =>
+    inWorkspaces(app, workspace, (id) => listKeys(app.db, id)),
+  ).option('--workspace <id>', `${workspaceHelp}; without it, of all`)
   verb(
     key,
     'revoke <id>',
     'refuse it from now on, on every process within a second',
     (app, actor, _, id = '') => revokeKey(app, actor, id),
   )
+}
+
+/** The rows of one workspace, or of each. */
+async function inWorkspaces<T>(
+  app: App,
+  named: string | undefined,
+  list: (workspace_id: string) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const ids = named === undefined ? (await listWorkspaces(app.db)).map(({ id }) => id) : [named]
+  return (await Promise.all(ids.map(list))).flat()
 }
 
 function addAccounts(account: Command): void {
@@ -139,9 +150,9 @@ function addAccounts(account: Command): void {
       new Option('--platform <platform>', 'where it writes').choices(platformNames).default(platformDefault),
     )
     .requiredOption('--name <name>', 'what people call it, such as "Sales"')
-  verb<{ workspace: string }>(account, 'list', 'the accounts of a workspace', (app, _, { workspace }) =>
-    listAccounts(app.db, workspace),
-  ).requiredOption('--workspace <id>', workspaceHelp)
+  verb<{ workspace?: string }>(account, 'list', 'the accounts there are', (app, _, { workspace }) =>
+    inWorkspaces(app, workspace, (id) => listAccounts(app.db, id)),
+  ).option('--workspace <id>', `${workspaceHelp}; without it, of all`)
   verb<{ coldPerDay: number | 'none' }>(
     account,
     'set <id>',

@@ -1,11 +1,9 @@
 /** The API as a command calls it: with the key and the address of the environment. */
 
-import { readConfig } from '../config.ts'
+import { addressDefault, readConfig } from '../config.ts'
 import { apiPrefix } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { platformVariables } from './platforms.ts'
-
-const addressDefault = 'http://127.0.0.1:8080'
 
 export interface ApiAnswer {
   readonly status: number
@@ -14,18 +12,29 @@ export interface ApiAnswer {
   readonly retry_after: number | undefined
 }
 
+/** PARLEY_API_KEY names the workspace, PARLEY_BASE_URL the service; without the latter it is on this machine. */
+export function readConnection(env: NodeJS.ProcessEnv): Connection {
+  const { api_key, base_url } = readConfig(env, platformVariables)
+  if (api_key === undefined) {
+    throw new Refusal('Set PARLEY_API_KEY to a key of the workspace. `parley key create` makes one.')
+  }
+  return { key: api_key, address: base_url ?? addressDefault }
+}
+
+interface Connection {
+  /** Without a slash at its end. */
+  readonly address: string
+  readonly key: string
+}
+
 export class ApiClient {
   readonly #address: string
   readonly #key: string
 
-  /** PARLEY_API_KEY names the workspace, PARLEY_BASE_URL the service; without the latter it is on this machine. */
   constructor() {
-    const { api_key, base_url } = readConfig(process.env, platformVariables)
-    if (api_key === undefined) {
-      throw new Refusal('Set PARLEY_API_KEY to a key of the workspace. `parley key create` makes one.')
-    }
-    this.#key = api_key
-    this.#address = base_url ?? addressDefault
+    const { address, key } = readConnection(process.env)
+    this.#key = key
+    this.#address = address
   }
 
   async ask(method: string, path: string, body?: object): Promise<ApiAnswer> {

@@ -1,13 +1,15 @@
-/** What is made from the code and committed: openapi.json and schema.sql. CI fails on a difference. */
+/** What is made from the code and committed: openapi.json, schema.sql, the browser's types. CI fails on a difference. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import { makeBrowserTypes } from '../browser-types.ts'
 import { readConfig } from '../config.ts'
 import { dumpSchema } from '../db/dump.ts'
 import { Refusal } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
 import { operations } from '../operations.ts'
+import { ownRoutes, workspaceRoutes } from '../people.ts'
 import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
@@ -18,11 +20,15 @@ const root = join(import.meta.dirname, '..', '..')
 export function addGenerateVerb(program: Command): void {
   program
     .command('generate', { hidden: true })
-    .description('write openapi.json and src/db/schema.sql; --check only compares')
+    .description('write openapi.json, src/db/schema.sql and web/src/api-types.ts; --check only compares')
     .option('--check', 'refuse if what is committed differs', false)
     .action(async ({ check }: { check: boolean }) => {
       const files = {
         'openapi.json': `${JSON.stringify(makeOpenApi(routes), null, 2)}\n`,
+        'web/src/api-types.ts': makeBrowserTypes({
+          workspaceRoutes: [...routes, ...workspaceRoutes],
+          ownRoutes,
+        }),
         'src/db/schema.sql': await schema(),
       }
       for (const [name, text] of Object.entries(files)) {

@@ -8,7 +8,7 @@ import { watchOperations } from '../access/ledger/waiting.ts'
 import { memoryLimits, postgresLimits, redisLimits } from '../access/limits.ts'
 import { openSettings } from '../access/settings.ts'
 import type { App, Limits, Sources } from '../app.ts'
-import type { Config } from '../config.ts'
+import { addressDefault, type Config } from '../config.ts'
 import type { RouteInfo } from '../contract.ts'
 import { ensureClock } from '../db/domain-clock.ts'
 import { type Embedded, openEmbedded } from '../db/embedded.ts'
@@ -55,6 +55,8 @@ export interface OpenApp extends App {
   readonly lost: Promise<Error> | undefined
   /** The migrations that opening it has applied. */
   readonly applied: readonly string[]
+  /** What it listens at is its address, unless PARLEY_BASE_URL says another. */
+  listensAt(address: string): void
   /** Ends what only waits, before requests are waited for. */
   beginStop(): void
   close(): Promise<void>
@@ -92,6 +94,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
   const wake = config.database.kind === 'embedded' ? localWake() : sharedWake(db)
   const waiting = watchOperations(db, wake)
   const stop = new AbortController()
+  let address = addressDefault
   const close = async () => {
     stop.abort()
     settings.close()
@@ -106,6 +109,10 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     const secret = config.secret ?? (await keepSecret(join(data_dir, 'secret')))
     return {
       config,
+      base_url: () => config.base_url ?? address,
+      listensAt: (listening) => {
+        address = listening
+      },
       db,
       settings,
       limits,

@@ -10,6 +10,8 @@ import { openDataDirectory } from '../db/data-directory.ts'
 import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
 import { documentOf } from '../http/control.ts'
+import type { People } from '../http/dashboard.ts'
+import { builtPages } from '../http/dashboard-pages.ts'
 import type { Readiness } from '../http/health.ts'
 import { type Place, tryPorts } from '../http/ports.ts'
 import { buildServer } from '../http/server.ts'
@@ -29,6 +31,8 @@ import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.t
 /** What the service consists of. A new slice is a folder that adds to these lists. */
 export interface Parts {
   readonly routes: readonly Route[]
+  /** The dashboard's routes besides those. */
+  readonly people: People
   readonly operations: readonly OperationKind[]
   readonly loops: readonly MakeLoops[]
   readonly platforms: readonly PlatformModule[]
@@ -102,7 +106,7 @@ export class Service {
   async #begin(): Promise<Begun> {
     const { app } = this
     const { role, data_dir } = this.#options
-    const { routes, platforms } = this.#parts
+    const { routes, people, platforms } = this.#parts
     if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
     const readiness = {
       worker: () => this.#workerState(),
@@ -113,17 +117,18 @@ export class Service {
     const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
       readiness,
+      ...(role !== 'work' && { people, pages: builtPages }),
       sources: admin_address ? controls.map((control) => documentOf(control, admin_address)) : [],
     })
     this.#requireGoing()
     const [main] = placesOf(this.#options)
-    const address = await this.#server.listen(main)
+    app.listensAt(await this.#server.listen(main))
     if (role === 'serve') this.#running = runLoops(app, [undrivenLoop()])
     else await this.#beginWork()
     this.#requireGoing()
     const demo = await this.#beginDemo()
     this.#ready = true
-    return { address: app.config.base_url ?? address, admin_address, demo }
+    return { address: app.base_url(), admin_address, demo }
   }
 
   /** Says that it is about to stop, and goes on for a while: whoever spreads requests over processes asks `/readyz`. */

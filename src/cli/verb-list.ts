@@ -5,6 +5,7 @@ import { addCampaignVerbs } from './campaigns.ts'
 import { addCrmVerbs } from './crm.ts'
 import { addDemoVerb } from './demo-verb.ts'
 import { addGenerateVerb } from './generate.ts'
+import { addMcpVerb } from './mcp.ts'
 import { addMigrateVerb } from './migrate.ts'
 import type { AddVerbs } from './program.ts'
 import { addRunVerbs } from './run.ts'
@@ -21,5 +22,6 @@ export const verbs: readonly AddVerbs[] = [
   addCrmVerbs,
   addCampaignVerbs,
   addWebhookVerbs,
+  addMcpVerb,
   addGenerateVerb,
 ]

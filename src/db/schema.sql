@@ -80,6 +80,45 @@ create table allowlists (
   PRIMARY KEY (list, id)
 );
 
+create table approvals (
+  id uuid not null,
+  workspace_id uuid not null,
+  user_id uuid not null,
+  key_id uuid not null,
+  client_name text,
+  operation text not null,
+  account_id text not null,
+  platform_user_id bigint,
+  chat_id bigint not null,
+  payload json not null,
+  fingerprint bytea not null,
+  field_before text[],
+  state text not null default 'waiting'::text,
+  created_at timestamp with time zone not null default domain_now(),
+  expires_at timestamp with time zone not null,
+  decided_at timestamp with time zone,
+  issuer text,
+  subject text,
+  idp_user_uuid uuid,
+  token_hash bytea,
+  token_expires_at timestamp with time zone,
+  generation uuid,
+  used_at timestamp with time zone,
+  CHECK (((char_length(client_name) >= 1) AND (char_length(client_name) <= 200))),
+  CHECK (((state = 'used'::text) = (used_at IS NOT NULL))),
+  CHECK (((state = 'waiting'::text) = (decided_at IS NULL))),
+  CHECK ((num_nulls(issuer, subject, idp_user_uuid, token_hash, token_expires_at, generation) =
+CASE
+    WHEN (state = ANY (ARRAY['approved'::text, 'used'::text])) THEN 0
+    ELSE 6
+END)),
+  CHECK ((octet_length(fingerprint) = 32)),
+  CHECK ((octet_length(token_hash) = 32)),
+  CHECK ((state = ANY (ARRAY['waiting'::text, 'approved'::text, 'denied'::text, 'used'::text]))),
+  PRIMARY KEY (id),
+  UNIQUE (token_hash)
+);
+
 create table audit (
   seq bigint not null,
   at timestamp with time zone not null,
@@ -384,6 +423,7 @@ create table memberships (
   user_id uuid not null,
   role text not null,
   created_at timestamp with time zone not null default domain_now(),
+  ended_at timestamp with time zone,
   CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text]))),
   PRIMARY KEY (workspace_id, user_id)
 );
@@ -551,8 +591,15 @@ create table sessions (
   created_at timestamp with time zone not null default domain_now(),
   last_seen_at timestamp with time zone not null default domain_now(),
   expires_at timestamp with time zone not null,
+  id uuid not null,
+  issuer text not null,
+  subject text not null,
+  user_agent text not null default ''::text,
+  revoked_at timestamp with time zone,
+  CHECK ((char_length(user_agent) <= 300)),
   CHECK ((octet_length(token_hash) = 32)),
-  PRIMARY KEY (token_hash)
+  PRIMARY KEY (token_hash),
+  UNIQUE (id)
 );
 
 create table settings (
@@ -619,7 +666,9 @@ create table users (
   operator boolean not null default false,
   created_at timestamp with time zone not null default domain_now(),
   disabled_at timestamp with time zone,
+  time_zone text,
   CHECK (((char_length(email) >= 3) AND (char_length(email) <= 320))),
+  CHECK (((char_length(time_zone) >= 1) AND (char_length(time_zone) <= 64))),
   PRIMARY KEY (id)
 );
 
@@ -716,6 +765,10 @@ create table workspaces (
 CREATE INDEX account_hosts_owner ON public.account_hosts USING btree (lease_owner);
 CREATE INDEX account_strikes_recent ON public.account_strikes USING btree (account_id, at DESC);
 CREATE INDEX accounts_workspace ON public.accounts USING btree (workspace_id, created_at, id);
+CREATE INDEX approvals_created ON public.approvals USING btree (created_at);
+CREATE INDEX approvals_key ON public.approvals USING btree (key_id, fingerprint, created_at DESC);
+CREATE INDEX approvals_user ON public.approvals USING btree (user_id, created_at DESC, id DESC);
+CREATE INDEX approvals_waiting ON public.approvals USING btree (key_id, expires_at) WHERE (state = 'waiting'::text);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
 CREATE INDEX campaign_accounts_open ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE has_open;
 CREATE INDEX campaign_accounts_pool ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE pool;
@@ -737,7 +790,7 @@ CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, las
 CREATE INDEX chats_words ON public.chats USING gin (account_id, name_tokens) WHERE (name_tokens IS NOT NULL);
 CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
 CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
-CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, regexp_replace(phone, '\D'::text, ''::text, 'g'::text)) WHERE (phone IS NOT NULL);
+CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, phone_digits(phone)) WHERE (phone IS NOT NULL);
 CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, lower(username)) WHERE (username IS NOT NULL);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
@@ -758,7 +811,9 @@ CREATE INDEX operations_queued ON public.operations USING btree (account_id, cha
 CREATE INDEX operations_submitting ON public.operations USING btree (lease_until) WHERE ((state = 'submitting'::text) AND (effect = 'platform'::text));
 CREATE INDEX search_ranks_newest ON public.search_ranks USING btree (segment_id, newest_at, part DESC);
 CREATE INDEX search_segments_account ON public.search_segments USING btree (account_id);
+CREATE INDEX sessions_identity ON public.sessions USING btree (issuer, subject);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id);
+CREATE INDEX setup_links_user ON public.setup_links USING btree (user_id);
 CREATE UNIQUE INDEX users_email ON public.users USING btree (lower(email));
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (webhook_id, due_at, sequence) WHERE (state = 'pending'::text);
 CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (webhook_id, state, created_at, COALESCE(sequence, (0)::bigint), id);
@@ -775,6 +830,9 @@ alter table account_hosts add FOREIGN KEY (workspace_id, account_id) REFERENCES 
 alter table account_strikes add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table account_sync add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table accounts add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
+alter table approvals add FOREIGN KEY (key_id) REFERENCES keys(id);
+alter table approvals add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table approvals add FOREIGN KEY (workspace_id, user_id) REFERENCES memberships(workspace_id, user_id);
 alter table campaign_accounts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_counts add FOREIGN KEY (workspace_id, campaign_id) REFERENCES campaigns(workspace_id, id);
 alter table campaign_recipients add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
@@ -801,6 +859,7 @@ alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table sessions add FOREIGN KEY (issuer, subject) REFERENCES identities(issuer, subject) ON DELETE CASCADE;
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table setup_links add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table stages add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
@@ -830,38 +889,38 @@ CREATE OR REPLACE FUNCTION public.count_moved_recipients()
  LANGUAGE plpgsql
 AS $function$
 begin
-  insert into campaign_accounts (campaign_id, account_id, workspace_id)
-  select distinct n.campaign_id, coalesce(n.account_id, ''), n.workspace_id from new_rows n join old_rows o on o.id = n.id
-  where n.account_id is distinct from o.account_id order by 1, 2
-  on conflict do nothing;
+  if exists (select from new_rows n join old_rows o on o.id = n.id where n.account_id is distinct from o.account_id) then
+    insert into campaign_accounts (campaign_id, account_id, workspace_id)
+    select distinct campaign_id, coalesce(account_id, ''), workspace_id from new_rows order by 1, 2
+    on conflict do nothing;
+  end if;
   with moved as materialized (
-    select campaign_id, account_id,
-      coalesce(sum(n) filter (where status = 'queued'), 0) as queued,
-      coalesce(sum(n) filter (where status = 'submitting'), 0) as submitting,
-      coalesce(sum(n) filter (where status = 'waiting'), 0) as waiting,
-      coalesce(sum(n) filter (where status = 'completed'), 0) as completed,
-      coalesce(sum(n) filter (where status = 'replied'), 0) as replied,
-      coalesce(sum(n) filter (where status = 'failed'), 0) as failed,
-      coalesce(sum(n) filter (where status = 'ambiguous'), 0) as ambiguous,
-      coalesce(sum(n) filter (where status = 'cancelled'), 0) as cancelled,
-      coalesce(sum(n) filter (where status = 'suppressed'), 0) as suppressed
+    select campaign_id, coalesce(account_id, '') as account_id,
+      sum(case status when 'queued' then n else 0 end) as queued,
+      sum(case status when 'submitting' then n else 0 end) as submitting,
+      sum(case status when 'waiting' then n else 0 end) as waiting,
+      sum(case status when 'completed' then n else 0 end) as completed,
+      sum(case status when 'replied' then n else 0 end) as replied,
+      sum(case status when 'failed' then n else 0 end) as failed,
+      sum(case status when 'ambiguous' then n else 0 end) as ambiguous,
+      sum(case status when 'cancelled' then n else 0 end) as cancelled,
+      sum(case status when 'suppressed' then n else 0 end) as suppressed
     from (
-      select campaign_id, coalesce(account_id, '') as account_id, status, sum(n) as n from (
-        select campaign_id, account_id, status, -1 as n from old_rows
-        union all
-        select campaign_id, account_id, status, 1 from new_rows) both_rows
-      group by 1, 2, 3 having sum(n) <> 0) changes
+      select campaign_id, account_id, status, -1 as n from old_rows
+      union all
+      select campaign_id, account_id, status, 1 from new_rows) both_rows
     group by 1, 2),
   locked as materialized (
-    select c.campaign_id, c.account_id from campaign_accounts c join moved using (campaign_id, account_id)
+    select m.* from campaign_accounts c join moved m using (campaign_id, account_id)
+    where (m.queued, m.submitting, m.waiting, m.completed, m.replied, m.failed, m.ambiguous, m.cancelled, m.suppressed)
+      <> (0, 0, 0, 0, 0, 0, 0, 0, 0)
     order by 1, 2 for no key update of c)
   update campaign_accounts c set
     queued = c.queued + m.queued, submitting = c.submitting + m.submitting, waiting = c.waiting + m.waiting,
     completed = c.completed + m.completed, replied = c.replied + m.replied, failed = c.failed + m.failed,
     ambiguous = c.ambiguous + m.ambiguous, cancelled = c.cancelled + m.cancelled,
     suppressed = c.suppressed + m.suppressed
-  from moved m join locked using (campaign_id, account_id)
-  where c.campaign_id = m.campaign_id and c.account_id = m.account_id;
+  from locked m where c.campaign_id = m.campaign_id and c.account_id = m.account_id;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.count_new_recipients()
@@ -929,7 +988,7 @@ begin
       join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id
     union all
     select r.id from given s join contacts c on s.kind = 'phone' and c.workspace_id = s.workspace_id
-        and regexp_replace(c.phone, '\D', '', 'g') = s.value
+        and phone_digits(c.phone) = s.value
       join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id),
   locked as materialized (
     select r.id from campaign_recipients r
@@ -950,9 +1009,7 @@ begin
   if not pg_try_advisory_xact_lock_shared(suppressions_lock(workspace)) then
     return 'busy';
   end if;
-  -- In the one form that the list has: usernames in lower case, phone numbers as digits from the country's code on.
-  select lower(username), regexp_replace(regexp_replace(
-      regexp_replace(phone, '\(\s*0\s*\)', '', 'g'), '\D', '', 'g'), '^00', '')
+  select lower(username), phone_digits(phone)
     into known_username, known_phone from contacts where account_id = account and provider_id = person;
   if exists (select from suppressions where workspace_id = workspace and (
       (kind = 'platform_id' and value = person::text)
@@ -961,6 +1018,31 @@ begin
     return 'identity_suppressed';
   end if;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.guard_approvals()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if (new.id, new.workspace_id, new.user_id, new.key_id, new.operation, new.account_id, new.chat_id, new.fingerprint,
+      new.payload::text, new.created_at)
+      is distinct from (old.id, old.workspace_id, old.user_id, old.key_id, old.operation, old.account_id, old.chat_id,
+      old.fingerprint, old.payload::text, old.created_at)
+    or new.platform_user_id is distinct from old.platform_user_id then
+    raise exception 'approval % must stay what was asked for', old.id using errcode = 'restrict_violation';
+  end if;
+  if old.state <> 'waiting' and (new.issuer, new.subject, new.idp_user_uuid, new.token_hash, new.token_expires_at,
+      new.generation, new.decided_at)
+      is distinct from (old.issuer, old.subject, old.idp_user_uuid, old.token_hash, old.token_expires_at,
+      old.generation, old.decided_at) then
+    raise exception 'approval % must stay as it was decided', old.id using errcode = 'restrict_violation';
+  end if;
+  if new.state <> old.state and (old.state, new.state) not in (
+      ('waiting', 'approved'), ('waiting', 'denied'), ('approved', 'used')) then
+    raise exception 'approval % must not go from % to %', old.id, old.state, new.state
+      using errcode = 'restrict_violation';
+  end if;
+  return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.guard_campaigns()
  RETURNS trigger
@@ -1073,6 +1155,11 @@ begin
   select account_id, sent_at, chat_id, id, workspace_id from added where deleted_at is null;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.phone_digits(phone text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN regexp_replace(regexp_replace(regexp_replace(phone, '\(\s*0\s*\)'::text, ''::text, 'g'::text), '\D'::text, ''::text, 'g'::text), '^00'::text, ''::text);
 CREATE OR REPLACE FUNCTION public.raise_settings_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1092,6 +1179,23 @@ AS $function$
 begin
   raise exception 'rows of % are never changed', tg_table_name;
 end $function$;
+CREATE OR REPLACE FUNCTION public.revoke_keys_of_ended_membership()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update keys set revoked_at = domain_now()
+  where workspace_id = new.workspace_id and user_id = new.user_id and revoked_at is null;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.revoke_sessions_of_disabled_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update sessions set revoked_at = domain_now() where user_id = new.id and revoked_at is null;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.suppressions_lock(workspace uuid)
  RETURNS bigint
  LANGUAGE sql
@@ -1107,6 +1211,7 @@ RETURN CASE WHEN (at > '-infinity'::timestamp with time zone) THEN to_char((at A
 
 CREATE TRIGGER accounts_version AFTER INSERT OR DELETE OR UPDATE OF status, name ON public.accounts FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.allowlists FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER approvals_guard BEFORE UPDATE ON public.approvals FOR EACH ROW EXECUTE FUNCTION guard_approvals();
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER recipients_added AFTER INSERT ON public.campaign_recipients REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_recipients();
 CREATE TRIGGER recipients_guard BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW EXECUTE FUNCTION guard_recipients();
@@ -1116,9 +1221,12 @@ CREATE TRIGGER file_chunks_deleted AFTER DELETE ON public.file_chunks REFERENCIN
 CREATE TRIGGER file_chunks_stored AFTER INSERT ON public.file_chunks FOR EACH ROW EXECUTE FUNCTION count_stored_bytes();
 CREATE TRIGGER gates_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.gates FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER keys_version AFTER DELETE OR UPDATE OF revoked_at, expires_at, scopes, mcp_only ON public.keys FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
+CREATE TRIGGER memberships_ended AFTER UPDATE OF ended_at ON public.memberships FOR EACH ROW WHEN (((old.ended_at IS NULL) AND (new.ended_at IS NOT NULL))) EXECUTE FUNCTION revoke_keys_of_ended_membership();
+CREATE TRIGGER memberships_version AFTER INSERT OR DELETE OR UPDATE OF ended_at ON public.memberships FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER messages_added AFTER INSERT ON public.messages REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION list_new_messages();
 CREATE TRIGGER messages_changed BEFORE UPDATE ON public.messages FOR EACH ROW WHEN (((old.deleted_at IS NULL) AND ((new.deleted_at IS NOT NULL) OR (new.text IS DISTINCT FROM old.text)))) EXECUTE FUNCTION list_changed_message();
 CREATE TRIGGER operations_guard BEFORE DELETE OR UPDATE ON public.operations FOR EACH ROW EXECUTE FUNCTION guard_operations();
 CREATE TRIGGER suppressions_end_recipients AFTER INSERT ON public.suppressions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION end_suppressed();
+CREATE TRIGGER users_disabled AFTER UPDATE OF disabled_at ON public.users FOR EACH ROW WHEN (((old.disabled_at IS NULL) AND (new.disabled_at IS NOT NULL))) EXECUTE FUNCTION revoke_sessions_of_disabled_user();
 CREATE TRIGGER users_version AFTER UPDATE OF disabled_at ON public.users FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER workspaces_version AFTER UPDATE ON public.workspaces FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();

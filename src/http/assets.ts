@@ -53,7 +53,7 @@ function answer(
   reply: FastifyReply,
   { asset, made }: { asset: Asset; made: Made },
 ): FastifyReply {
-  const zipped = takesGzip(request.headers['accept-encoding'] ?? '')
+  const zipped = takes(request.headers['accept-encoding'] ?? '', 'gzip')
   const etag = `"${made.tag}${zipped ? '-gzip' : ''}"`
   reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding', ...asset.headers, etag })
   if (knows(request.headers['if-none-match'] ?? '', etag)) return reply.code(304).send()
@@ -61,14 +61,16 @@ function answer(
   return reply.type(asset.type).send(zipped ? made.gzipped : made.plain)
 }
 
-function takesGzip(accepted: string): boolean {
+/** Whether a client takes an encoding, by its Accept-Encoding. */
+export function takes(accepted: string, encoding: 'br' | 'gzip'): boolean {
   return accepted.split(',').some((part) => {
     const [name = '', weight = ''] = part.split(';', 2)
     const refused = /^\s{0,9}q=0(\.0{0,3})?\s{0,9}$/i.test(weight)
-    return ['gzip', '*'].includes(name.trim().toLowerCase()) && !refused
+    return [encoding, '*'].includes(name.trim().toLowerCase()) && !refused
   })
 }
 
-function knows(given: string, etag: string): boolean {
+/** Whether a client has this already, by its If-None-Match. */
+export function knows(given: string, etag: string): boolean {
   return given.split(',').some((part) => ['*', etag, `W/${etag}`].includes(part.trim()))
 }

@@ -10,20 +10,24 @@ import type { Logger } from 'pino'
 import { keyPrefix } from '../access/keys.ts'
 import { makeLog } from '../access/limits.ts'
 import type { Window } from '../app.ts'
-import type { Caller } from '../contract.ts'
+import type { AnyCaller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { closePromptly } from './closing.ts'
 import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
+import type { Transport } from './origins.ts'
 import { explainPort, type Place } from './ports.ts'
+import { takeQueryKey } from './query-key.ts'
 import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The numbers for X-RateLimit-*: the key's once it is known, the address's until then. */
     window: Window | undefined
-    caller: Caller | undefined
+    caller: AnyCaller | undefined
+    /** How a browser reached the dashboard; undefined everywhere else. */
+    transport: Transport | undefined
     /** The name of the operation, for logs and metrics. */
     operation: string
     refusal: string | undefined
@@ -46,6 +50,8 @@ interface BaseOptions {
   readonly log: Logger
   readonly rate_limit: number
   readonly headersMs?: number | undefined
+  /** What an answer carries, whatever becomes of the request. */
+  readonly meetFirst?: (request: FastifyRequest, reply: FastifyReply) => void
   /** Asked before an address that is not well formed is refused: who has no key learns nothing else. */
   readonly enterFirst?: (request: FastifyRequest) => Promise<unknown>
   readonly answered?: (operation: string, status: number, seconds: number) => void
@@ -64,6 +70,7 @@ export function makeBase(options: BaseOptions): FastifyInstance {
   const meet: Meet = (request, reply) => {
     request.window = countAddress(request.ip)
     reply.headers({ 'x-request-id': request.id, ...answerHeaders })
+    options.meetFirst?.(request, reply)
   }
   const drop = tellDrops(log, options.dropped)
   const timeouts = { headersMs, requestMs: 130_000, keepAliveMs: 72_000 }
@@ -91,7 +98,13 @@ export function makeBase(options: BaseOptions): FastifyInstance {
       options.answered?.('none', told.status, 0)
       log.info({ ...told, operation: 'none' }, 'request')
     },
-    serverFactory: (handle) => createBoundedServer(handle, timeouts, drop),
+    serverFactory: (handle) => {
+      const takingKeys: typeof handle = (request, response) => {
+        takeQueryKey(request)
+        handle(request, response)
+      }
+      return createBoundedServer(takingKeys, timeouts, drop)
+    },
   })
   closePromptly(server)
   takeEveryRequest(server)
@@ -115,6 +128,7 @@ const answerHeaders = {
 function takeEveryRequest(server: FastifyInstance): void {
   server.decorateRequest('window', undefined)
   server.decorateRequest('caller', undefined)
+  server.decorateRequest('transport', undefined)
   server.decorateRequest('operation', 'none')
   server.decorateRequest('refusal', undefined)
   server.decorateRequest('operation_id', undefined)
@@ -174,8 +188,9 @@ function factsOf(request: FastifyRequest, reply: FastifyReply) {
     code: refusal,
     operation_id,
     ms: Math.round(reply.elapsedTime * 10) / 10,
-    workspace_id: caller?.workspace_id,
+    workspace_id: caller && 'workspace_id' in caller ? caller.workspace_id : undefined,
     key: caller?.via.kind === 'key' ? caller.via.prefix : undefined,
+    session: caller?.via.kind === 'session' ? caller.via.id : undefined,
   }
 }
 

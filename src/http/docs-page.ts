@@ -1,5 +1,7 @@
 /** The page at /docs: what is ours around the reference, which is Scalar's. Nothing in it is inline, so its policy allows no inline script. */
 
+import { documentedOrigin } from '../openapi-texts.ts'
+
 export interface Chapter {
   readonly title: string
   readonly slug: string
@@ -103,10 +105,18 @@ export function makeScript(chapters: readonly Chapter[]): string {
     ...(!tryable && { hideTestRequestButton: true }),
   }))
   return `'use strict'
+const configurations = ${JSON.stringify(configurations)}
 // A key that was typed in is kept for this tab: what the reference keeps for ever is kept until the tab is closed.
 Object.defineProperty(window, 'localStorage', { value: window.sessionStorage })
-addEventListener('DOMContentLoaded', () => {
-  Scalar.createApiReference('#reference', ${JSON.stringify(configurations)})
+// The document is the same everywhere, and its quickstart has an address: here it is the one of this page.
+async function readDocument({ url, ...rest }) {
+  const answer = await fetch(url)
+  if (!answer.ok) return { url, ...rest }
+  return { ...rest, content: (await answer.text()).replaceAll('${documentedOrigin}', location.origin) }
+}
+const read = Promise.all(configurations.map(readDocument)).catch(() => configurations)
+addEventListener('DOMContentLoaded', async () => {
+  Scalar.createApiReference('#reference', await read)
 })
 `
 }

@@ -23,15 +23,10 @@ export type Source =
 
 export async function mountDocs(server: FastifyInstance, sources: readonly Source[]): Promise<void> {
   const headers = { 'content-security-policy': policy }
-  for (const [from, to] of [
-    ['/', 302],
-    ['/docs', 301],
-  ] as const) {
-    server.get(from, async (request, reply) => {
-      request.operation = 'docs'
-      return reply.headers(headers).redirect('/docs/', to)
-    })
-  }
+  server.get('/docs', async (request, reply) => {
+    request.operation = 'docs'
+    return reply.headers(headers).redirect('/docs/', 301)
+  })
   const serve = (url: string, type: string, make: () => string | Promise<string>, more = {}) =>
     mountAsset(server, url, { operation: 'docs', type, headers: { ...headers, ...more }, make })
   const chapters = sources.map((source): Chapter => {

@@ -25,11 +25,7 @@ export async function answerError(
 ): Promise<void> {
   const error = toApiError(thrown)
   request.refusal = error.code
-  if (error.status >= 500 && !['rest_disabled', 'feature_disabled'].includes(error.code)) {
-    const log = { request_id: request.id, code: error.code, err: error.cause ?? thrown }
-    if (error.status === 500) logger.error(log, 'a request failed unexpectedly')
-    else logger.warn(log, 'a request was refused because something is unavailable')
-  }
+  tellFailure(logger, request, error)
   if (request.window) reply.headers(rateHeaders(request.window))
   if (error.retry_after !== undefined) reply.header('Retry-After', String(error.retry_after))
   if (error.status === 413) reply.header('Connection', 'close')
@@ -44,6 +40,14 @@ export async function answerError(
   await drain(request.raw)
   reply.raw.end()
   reply.raw.once('finish', () => request.raw.destroy())
+}
+
+/** What is not the caller's fault is for whoever runs this instance to see. */
+export function tellFailure(logger: Logger, { id }: FastifyRequest, error: ApiError): void {
+  if (error.status < 500 || ['rest_disabled', 'feature_disabled'].includes(error.code)) return
+  const log = { request_id: id, code: error.code, err: error.cause ?? error }
+  if (error.status === 500) logger.error(log, 'a request failed unexpectedly')
+  else logger.warn(log, 'a request was refused because something is unavailable')
 }
 
 function toApiError(thrown: FastifyError | ApiError): ApiError {

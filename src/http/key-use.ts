@@ -1,11 +1,11 @@
 /** Remembers which keys were used, in batches: a request never waits for it. */
 import type { App } from '../app.ts'
 import { noteKeyUse } from '../capabilities/keys/keys.ts'
-import type { Caller } from '../contract.ts'
+import type { AnyCaller } from '../contract.ts'
 
 const flushMs = 5_000
 
-export function trackKeyUse(app: App): { note(caller: Caller): void; flush(): Promise<void> } {
+export function trackKeyUse(app: App): { note(caller: AnyCaller): void; flush(): Promise<void> } {
   const used = new Set<string>()
   let timer: NodeJS.Timeout | undefined
 

@@ -7,7 +7,8 @@ import type { Secrets } from './secrets.ts'
 
 /** What a cursor is good for: one workspace, one operation, one set of filters. */
 export interface CursorScope {
-  readonly workspace_id: string
+  /** Null for a list outside of workspaces, whose filters say whose it is. */
+  readonly workspace_id: string | null
   readonly operation: string
   readonly filters: Readonly<Record<string, unknown>>
 }
@@ -52,5 +53,7 @@ export function readPaging(secrets: Secrets, scope: CursorScope, cursor: string 
 
 function mac(secrets: Secrets, scope: CursorScope, payload: string): Buffer {
   const { workspace_id, operation, filters } = scope
-  return secrets.sign('cursor', workspace_id, operation, canonicalize(filters), payload).subarray(0, macBytes)
+  return secrets
+    .sign('cursor', workspace_id ?? '', operation, canonicalize(filters), payload)
+    .subarray(0, macBytes)
 }

@@ -24,8 +24,12 @@ export const errors = {
   branching_disabled: [400, 'Branching is not enabled here.'],
   // 401
   invalid_key: [401, 'The API key is missing, invalid, expired or revoked.'],
+  not_signed_in: [401, 'Nobody is signed in, or the session has ended. Sign in again.'],
+  sign_in_refused: [401, 'The e-mail address or the password is wrong.'],
   // 403: understood, and not allowed
   missing_scope: [403, 'The key lacks the scope this operation needs.'],
+  missing_role: [403, 'Your role does not allow this.'],
+  origin_refused: [403, 'This request does not come from the dashboard itself, so nothing was done.'],
   not_allowlisted: [403, 'The user or workspace of this key is not on the allowlist.'],
   account_unavailable: [403, 'The account is not an eligible account of this workspace.'],
   chat_unavailable: [403, 'The chat is not available in this account.'],
@@ -85,8 +89,14 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors
 
-/** So far only operators at the terminal meet these; the OpenAPI document names one once a route lists it. */
-export const operatorCodes: readonly ErrorCode[] = ['conflict']
+/** Only operators at the terminal and people at the dashboard meet these; the OpenAPI document names one once a route lists it. */
+export const operatorCodes: readonly ErrorCode[] = [
+  'conflict',
+  'not_signed_in',
+  'sign_in_refused',
+  'missing_role',
+  'origin_refused',
+]
 
 interface ErrorOptions {
   /** A sentence for the caller, in place of the table's. */

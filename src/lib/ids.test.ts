@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { base62, isUuid, newAccountId, newId, randomText } from './ids.ts'
+import { base62, isUuid, namedId, newAccountId, newId, randomText, urlNamespace } from './ids.ts'
 
 describe('an id', () => {
   test('is a UUIDv7; a hundred thousand of them are sorted and no two the same', () => {
@@ -32,6 +32,15 @@ describe('an id', () => {
     ]) {
       expect(isUuid(wrong)).toBe(false)
     }
+  })
+})
+
+describe('a named id', () => {
+  test('is the UUIDv5 that other programs make, too', () => {
+    // The example of RFC 9562, appendix A.4.
+    const dns = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
+    expect(namedId(dns, 'www.example.com')).toBe('2ed6657d-e927-568b-95e1-2665a8aea6a2')
+    expect(namedId(urlNamespace, 'https://a.example')).not.toBe(namedId(urlNamespace, 'https://b.example'))
   })
 })
 

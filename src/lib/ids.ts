@@ -1,5 +1,5 @@
 /** Identifiers. Made in the application, because PostgreSQL before 18 has no UUIDv7. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { sha256 } from './secrets.ts'
 
 let lastMs = 0
@@ -27,6 +27,17 @@ export function derivedId(...parts: readonly string[]): string {
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
+
+/** A UUIDv5 (RFC 9562): the same name in the same namespace gives the same UUID in every program. */
+export function namedId(namespace: string, name: string): string {
+  const bytes = Buffer.concat([Buffer.from(namespace.replaceAll('-', ''), 'hex'), Buffer.from(name)])
+  const hex = hash('sha1', bytes, 'hex')
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** The namespace that RFC 9562 reserves for addresses. */
+export const urlNamespace = '6ba7b811-9dad-11d1-80b4-00c04fd430c8'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 

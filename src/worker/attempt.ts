@@ -100,6 +100,7 @@ export async function submitCrossed(
   // crash point 7: the answer is read, nothing is recorded
   // guard: no answer is unknown
   const known: Outcome<unknown> = outcome ?? { kind: 'unknown', reason: 'timeout' }
+  echo.answered()
   await conclude(app, ways, operation, { token, outcome: known, echo })
   if (!outcome) void concludeLate(app, ways, operation, { token, answer })
 }
@@ -225,7 +226,7 @@ async function conclude(
   }
 }
 
-async function tellJournal(
+export async function tellJournal(
   { log }: App,
   journal: Journal,
   known: Parameters<Journal['conclude']>[0],

@@ -107,6 +107,20 @@ test('a journal that was set aside and has grown since is not done', async () =>
   await journal.close()
 })
 
+test('a journal that is set aside while the disk is listed is listed under its new name', async () => {
+  const crowded = await mkdtemp(join(directory, 'crowded-'))
+  const workers = Array.from({ length: 300 }, () => newId()).sort()
+  await Promise.all(workers.map((id) => writeFile(join(crowded, `${id}.0.jsonl`), '')))
+  const last = { worker_id: workers.at(-1) ?? '', name: `${workers.at(-1)}.0.jsonl`, size: 0, done: false }
+  const listing = listJournals(crowded)
+  // Files are looked at one after the other: by now it has begun, and the last one's turn has not come.
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+  await markReplayed(crowded, last)
+  const listed = await listing
+  expect(listed.map(({ worker_id }) => worker_id)).toEqual(workers)
+  expect(listed.at(-1)).toMatchObject({ done: true })
+})
+
 test('a journal that could not be written says so until it can be', async () => {
   const worker_id = newId()
   // A device that is always full, and the file in its place afterwards.

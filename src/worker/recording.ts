@@ -15,7 +15,7 @@ import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import type { AccountKey } from '../contract.ts'
 import { codeOf, isAway } from '../db/errors.ts'
-import type { Tx } from '../db/sql.ts'
+import { planOnce, type Tx } from '../db/sql.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Outcome } from '../platform/port.ts'
@@ -124,6 +124,7 @@ export class Recorder {
   /** Accounts before operations: everybody locks them in this order. */
   async #store(tx: Tx, learnt: readonly Learnt[]): Promise<void> {
     const { operations, log, sources } = this.#app
+    tx.run(planOnce).catch(() => {}) // If it fails, so does what follows.
     for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
       await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at, sources.date()))

@@ -10,6 +10,7 @@ import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
 import {
   giveUpWanted,
+  isWanted,
   nextUnsynced,
   noteChatSynced,
   noteChats,
@@ -104,6 +105,7 @@ async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
 export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHistory): Promise<void> {
   const { held, session } = syncing
   const { chat_id, oldest_id } = wanted
+  if (!(await isWanted(app.db, wanted))) return // guard: asked once
   const before = oldest_id === null ? null : { message_id: oldest_id }
   const asked = session.history({ chat_id, before, limit: olderMessages })
   const outcome = await answered(app, asked, syncing.signal)

@@ -1,21 +1,31 @@
 /**
- * openapi.json in the hands of others (`npm run test:clients`): a client is generated, compiled and run against a demo
- * of its own, and two linters have nothing to say. The package in this folder has its own lock file, because
- * generators need TypeScript 5.
+ * What others make of us (`npm run test:clients`): a client is generated from openapi.json, compiled and run against a
+ * demo, two linters have nothing to say, and agents use the tools of /api/mcp with the libraries they are built on. The
+ * package in this folder has its own lock file, because generators need TypeScript 5.
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { beginSession } from '../../src/access/sessions.ts'
+import { createKey } from '../../src/capabilities/keys/keys.ts'
+import { makeLogger } from '../../src/cli/log.ts'
+import { openApp } from '../../src/cli/open.ts'
+import { readConfig } from '../../src/config.ts'
+import { sql } from '../../src/db/sql.ts'
+import { operations } from '../../src/operations.ts'
+import { routes } from '../../src/routes.ts'
+import { identify } from '../harness/agents.ts'
 import { endProcesses, spawnParley, until } from '../harness/process.ts'
 
 const stepMsMax = 80_000
+const PARLEY_MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 
 await step('npm ci', ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'])
 await step('generate a client', ['npm', 'run', '--silent', 'generate'])
 await Promise.all([
   step('compile it', ['npm', 'run', '--silent', 'compile']),
-  timed('run it', walk),
+  timed('run it, and agents', walkAll),
   step('Redocly', ['npm', 'run', '--silent', 'lint:redocly'], { none: /\b(warning|error)s?\b/i }),
   step('Spectral', ['npm', 'run', '--silent', 'lint:spectral']),
 ])
@@ -59,7 +69,7 @@ function run(
   })
 }
 
-async function walk(): Promise<void> {
+async function walkAll(): Promise<void> {
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-clients-'))
   const parley = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
   try {
@@ -68,9 +78,35 @@ async function walk(): Promise<void> {
       return /svc_live_\w+/.exec(parley.stdout())?.[0]
     })
     process.stdout.write(await run([process.execPath, 'walk.ts'], { PARLEY_BASE_URL, PARLEY_API_KEY }))
+    const agent = await makeAgent(data_dir)
+    process.stdout.write(
+      await run([process.execPath, 'mcp-walk.ts'], { PARLEY_BASE_URL, PARLEY_MAIN, ...agent }),
+    )
   } finally {
     parley.signal('SIGTERM')
     await parley.exit().catch(endProcesses)
     await rm(data_dir, { recursive: true, force: true })
+  }
+}
+
+/** A key for an agent, and the session of the user whose key it is. */
+async function makeAgent(data_dir: string): Promise<{ PARLEY_API_KEY: string; PARLEY_COOKIE: string }> {
+  const config = readConfig({})
+  const log = makeLogger('silent')
+  const app = await openApp({ config, data_dir, log, claim: 'command', operations, routes })
+  try {
+    const owner = await app.db.one<Record<'workspace_id' | 'user_id', string>>(sql`
+      select workspace_id, user_id from keys order by created_at limit 1`)
+    const rights = { name: 'agent', scopes: ['read', 'write', 'send'] as const, mcp_only: true }
+    const { key } = await createKey(app, 'system', { ...owner, ...rights })
+    const { user_id } = owner
+    const { via } = await identify(app.db, user_id)
+    const visitor = {
+      via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined },
+    } as const
+    const token = await app.db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
+    return { PARLEY_API_KEY: key, PARLEY_COOKIE: `sid=${token}` }
+  } finally {
+    await app.close()
   }
 }

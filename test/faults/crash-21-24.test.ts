@@ -9,26 +9,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
 import type { Wanted } from './clients.ts'
-import type { Fate } from './lossy.ts'
+import { NextCut } from './lossy.ts'
 import type { Patch } from './patch.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene, told } from './scene.ts'
 
 let plant: Plant
 let scene: Scene
-/** What becomes of the next COMMIT of a boundary. */
-let fate: Fate = 'pass'
+const cut = new NextCut()
 
 beforeAll(async () => {
-  plant = await openPlant({
-    accounts: 2,
-    people: 1,
-    lossy: ({ boundary }) => {
-      const now = boundary ? fate : 'pass'
-      if (boundary) fate = 'pass'
-      return now
-    },
-  })
+  plant = await openPlant({ accounts: 2, people: 1, lossy: cut.decide })
   scene = new Scene(plant)
 })
 afterEach(async () => {
@@ -125,7 +116,7 @@ describe('22: a key is queued again while the caller of its last attempt is bein
     const wanted = scene.send()
     await plant.serve(0).restart([slowToTell])
     await scene.arm()
-    fate = 'after'
+    cut.set('boundary', 'after')
     const first = scene.ask(wanted)
     await aboutToTell()
     const second = scene.ask(wanted)
@@ -137,7 +128,7 @@ describe('22: a key is queued again while the caller of its last attempt is bein
   test('the API dies with both of them waiting: the repeat is told the success', async () => {
     const wanted = scene.send()
     await plant.serve(0).restart([slowToTell])
-    fate = 'after'
+    cut.set('boundary', 'after')
     const first = scene.ask(wanted)
     await aboutToTell()
     const second = scene.ask(wanted)

@@ -6,25 +6,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, until } from '../harness/process.ts'
-import type { Fate } from './lossy.ts'
+import { NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene, told } from './scene.ts'
 
 let plant: Plant
 let scene: Scene
-/** What becomes of the next COMMIT of a boundary. */
-let fate: Fate = 'pass'
+const cut = new NextCut()
 
 beforeAll(async () => {
-  plant = await openPlant({
-    accounts: 2,
-    people: 1,
-    lossy: ({ boundary }) => {
-      const now = boundary ? fate : 'pass'
-      if (boundary) fate = 'pass'
-      return now
-    },
-  })
+  plant = await openPlant({ accounts: 2, people: 1, lossy: cut.decide })
   scene = new Scene(plant)
 })
 afterEach(async () => {
@@ -128,7 +119,7 @@ describe('3: the worker dies before the boundary is committed', () => {
 describe("4: the answer to the boundary's COMMIT is lost, the process lives", () => {
   test('it was done: nothing is sent, its worker says so, the repeat runs', async () => {
     const wanted = scene.send()
-    fate = 'after'
+    cut.set('boundary', 'after')
     expect(told(await scene.ask(wanted))).toEqual([503, 'store_unavailable'])
     expect(await scene.look(wanted)).toEqual({ state: 'released', reason: 'never_written', accepted: 0 })
     expect(plant.lossy?.boundaries).toEqual({ before: 0, after: 1 })
@@ -138,7 +129,7 @@ describe("4: the answer to the boundary's COMMIT is lost, the process lives", ()
 
   test('it was not done: the operation is still queued and runs', async () => {
     const wanted = scene.send()
-    fate = 'before'
+    cut.set('boundary', 'before')
     expect(told(await scene.ask(wanted))).toEqual([200])
     expect(plant.lossy?.boundaries).toEqual({ before: 1, after: 1 })
     expect(await scene.look(wanted)).toEqual({ state: 'completed', reason: null, accepted: 1 })

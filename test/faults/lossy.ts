@@ -22,6 +22,22 @@ export interface Commit {
   readonly completion: boolean
 }
 
+/** Lets every COMMIT pass but the next one of the kind that a test has chosen to cut. */
+export class NextCut {
+  #cut: { readonly at: keyof Commit; readonly fate: Fate } | undefined
+
+  set(at: keyof Commit, fate: Fate): void {
+    this.#cut = { at, fate }
+  }
+
+  readonly decide = (commit: Commit): Fate => {
+    if (!this.#cut || !commit[this.#cut.at]) return 'pass'
+    const { fate } = this.#cut
+    this.#cut = undefined
+    return fate
+  }
+}
+
 export interface Lossy {
   readonly port: number
   /** The cuts at a boundary, and those at any other COMMIT. */

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { endProcesses, runParley, until } from '../harness/process.ts'
 import { startClients } from './clients.ts'
-import type { Commit, Fate } from './lossy.ts'
+import { type Commit, type Fate, NextCut } from './lossy.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { makeRandom } from './random.ts'
 import { Scene, say } from './scene.ts'
@@ -17,20 +17,10 @@ const accounts = 16
 
 let plant: Plant
 let scene: Scene
-/** What becomes of the next COMMIT of this kind. */
-let cut: { readonly at: keyof Commit; readonly fate: Fate } | undefined
+const cut = new NextCut()
 
 beforeAll(async () => {
-  plant = await openPlant({
-    accounts,
-    people: 1,
-    lossy: (commit) => {
-      if (!cut || !commit[cut.at]) return 'pass'
-      const { fate } = cut
-      cut = undefined
-      return fate
-    },
-  })
+  plant = await openPlant({ accounts, people: 1, lossy: cut.decide })
   scene = new Scene(plant)
 })
 afterAll(async () => {
@@ -64,7 +54,7 @@ describe('a connection is cut at a COMMIT', () => {
   )('of the %s, %s it is done: %s', async (at, fate, operation, expected) => {
     const wanted = await scene.want(operation, 0)
     const before = await scene.accepted(wanted)
-    cut = { at, fate }
+    cut.set(at, fate)
     const first = await scene.ask(wanted)
     expect(cut).toBeUndefined()
     const row = await scene.settled(wanted, expected.row)

@@ -8,8 +8,8 @@ const root = join(import.meta.dirname, '..', '..')
 const ourMain = join(root, 'src', 'main.ts')
 /** Types are stripped and sources compiled once, not by every process again. */
 const NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
-const readyMsMax = 45_000
-const exitMsMax = 45_000
+const readyMsMax = 180_000
+const exitMsMax = 180_000
 
 export interface Exit {
   /** Null when a signal ended it. */

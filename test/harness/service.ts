@@ -15,6 +15,7 @@ import { type Gate, scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { buildServer, type ServerOptions } from '../../src/http/server.ts'
 import { operations } from '../../src/operations.ts'
+import { ownRoutes, workspaceRoutes } from '../../src/people.ts'
 import type { Chat, Message, Person } from '../../src/platform/port.ts'
 import type { Route } from '../../src/route.ts'
 import { routes } from '../../src/routes.ts'
@@ -25,6 +26,8 @@ export interface ServiceOptions extends Partial<ServerOptions> {
   /** Operations that only this test knows, besides the contract's. */
   readonly routes?: readonly Route[]
   readonly env?: Readonly<Record<string, string>>
+  /** Where it listens; any free port unless told. */
+  readonly port?: number
 }
 
 export interface Answer {
@@ -205,8 +208,13 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
     routes: listed,
   })
   const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
-  const server = await buildServer(app, listed, { readiness, ...options })
-  const url = await server.listen({ host: '127.0.0.1', port: 0 })
+  const server = await buildServer(app, listed, {
+    readiness,
+    people: { workspaceRoutes, ownRoutes },
+    ...options,
+  })
+  const url = await server.listen({ host: '127.0.0.1', port: options.port ?? 0 })
+  app.listensAt(url)
   const close = async () => {
     await server.close()
     await app.close()

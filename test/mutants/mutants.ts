@@ -70,6 +70,67 @@ const journalling = {
   still: 'a line that a full disk cut off does not swallow the next one',
 }
 
+const members = {
+  file: 'src/capabilities/users/members.test.ts',
+  still: 'GET /members 200 with everybody who belongs to the workspace, and nobody who has left',
+}
+const oidc = {
+  file: 'src/capabilities/oidc/oidc.test.ts',
+  still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
+}
+const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
+
+/** Who belongs to a workspace, and who is let in by the identity provider. */
+const people: readonly Mutant[] = [
+  mutant(
+    members,
+    'guard: one owner remains',
+    'the last owner stays, however many leave or step down at the same moment',
+  ),
+  mutant(
+    members,
+    'guard: a key needs a member',
+    'DELETE /members/{user_id} 409 for a key that is made while its user leaves',
+  ),
+  mutant(members, 'guard: no link for an operator', setupLinks),
+  mutant(members, 'guard: no link beside another way in', setupLinks),
+  mutant(
+    members,
+    'guard: no link into another workspace',
+    'POST /members 201 without a link for a user of another workspace: it would lead there, too',
+    'and false',
+  ),
+  mutant(
+    members,
+    'guard: roles are for owners',
+    'POST /members 403 where an admin gives a role above member',
+  ),
+  mutant(
+    { file: 'test/people.test.ts' },
+    'guard: owners are for owners',
+    'DELETE /members/{user_id} as the line says for: admin',
+  ),
+  mutant(
+    oidc,
+    'guard: signature of the provider',
+    'GET /dashboard/oidc/callback 401, and nothing is written: a token signed by a stranger',
+  ),
+  mutant(
+    oidc,
+    'guard: age of a flow',
+    'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
+  ),
+  mutant(
+    oidc,
+    'guard: an address given anew',
+    'an e-mail address does not lead to a user who has an account at the provider already: addresses are given anew',
+  ),
+]
+const approving = {
+  file: 'src/capabilities/approvals/bindings.test.ts',
+  still: 'the update uses the token up where everything is as it was',
+}
+
 export const mutants: readonly Mutant[] = [
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
@@ -554,6 +615,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     messages,
+    'guard: lost commit of a message is in the journal',
+    'a message whose crossing gives no answer and whose worker ends before the database is back: its journal says that nothing was sent',
+  ),
+  mutant(
+    messages,
     'guard: proven message is not sent',
     'a message that the platform has shown before crosses with its proof, and nobody submits it',
     "return { status: 'crossed', token, operation: operationOf(decision.attempt), proof: null }",
@@ -607,5 +673,93 @@ export const mutants: readonly Mutant[] = [
     'guard: poll of waiting readers',
     'GET /events?wait= 200 without a wake-up: the poll finds it',
     'const poll = undefined',
+  ),
+  ...people,
+
+  // Approvals.
+  mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),
+  mutant(approving, 'guard: approval is of the user', 'the update does not for another user'),
+  mutant(approving, 'guard: approval is of the workspace', 'the update does not for another workspace'),
+  mutant(approving, 'guard: approval is for the operation', 'the update does not for another operation'),
+  mutant(approving, 'guard: approval is for the account', 'the update does not for another account'),
+  mutant(approving, 'guard: approval is for the chat', 'the update does not for another chat'),
+  mutant(approving, 'guard: approval is for the payload', 'the update does not for another payload'),
+  mutant(approving, 'guard: approval is used once', 'the update does not a second time'),
+  mutant(
+    approving,
+    'guard: account of an approval',
+    'the update does not where the account is not ready, also where this process has not heard of it',
+  ),
+  mutant(
+    approving,
+    'guard: approval expires',
+    'two minutes of domain time 120.1 s after it does not: send_message',
+  ),
+  mutant(
+    approving,
+    'guard: approval is of this database',
+    'a database that was restored to before the use another generation of the database takes no token of the one before',
+  ),
+  mutant(
+    approving,
+    'guard: key of an approval',
+    'who and what has to be there still 403 after the key was revoked',
+  ),
+  mutant(
+    approving,
+    'guard: user of an approval',
+    'who and what has to be there still 403 after the user was disabled',
+  ),
+  mutant(
+    approving,
+    'guard: membership of an approval',
+    'who and what has to be there still 403 after the membership has ended, also where the key is still there',
+  ),
+  mutant(
+    approving,
+    'guard: identity of an approval',
+    'who and what has to be there still 403 after the identity became somebody else’s',
+  ),
+  mutant(
+    approving,
+    'guard: uuid of an approval',
+    'a token with something else than was approved 403 twice, and nothing is used up: the UUID of the identity',
+  ),
+  mutant(
+    approving,
+    'guard: platform identity of an approval',
+    'a token with something else than was approved 403 twice, and nothing is used up: who the account is on its platform',
+  ),
+  mutant(
+    approving,
+    'guard: key of an approved operation',
+    'a database that was restored to before the use nothing is known but the message itself: it is not sent again',
+    'return keyPrefix + crypto.randomUUID()',
+  ),
+  mutant(
+    approving,
+    'guard: operation of a used approval',
+    'a database that was restored to before the use the ledger knows the operation: the approval is used',
+    "export const isUsed: Sql = sql`a.state = 'used'`",
+  ),
+  mutant(
+    approving,
+    'guard: a taken key consumes nothing',
+    'an operation whose key is taken consumes nothing and does nothing: send_message',
+  ),
+  mutant(
+    approving,
+    'guard: a taken local key consumes nothing',
+    'an operation whose key is taken consumes nothing and does nothing: set_column',
+  ),
+  mutant(
+    { file: 'src/capabilities/approvals/approvals.test.ts' },
+    'guard: gate of the tool',
+    'a write without a token 503 while the gate of the tool is closed, with a token and without',
+  ),
+  mutant(
+    { file: 'src/capabilities/approvals/people.test.ts' },
+    'guard: a request is decided once',
+    'POST /approvals/{request_id}/approve 200 with a token once, and then 409',
   ),
 ]

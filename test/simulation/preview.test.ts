@@ -1,13 +1,14 @@
 /**
  * Preview equals reality: what POST /campaigns/preview foretells is what the worker then does on the manual clock, message
- * by message, where nobody reads or answers. How many seeds: PREVIEW_SEEDS.
+ * by message, where nobody reads or answers. PREVIEW_SEEDS says how many seeds, PREVIEW_SEED which one.
  */
 import { afterAll, expect, test } from 'vitest'
 import { sql } from '../../src/db/sql.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
 import { type CampaignPlace, openCampaigns } from '../harness/campaigns.ts'
 
-const seeds = Array.from({ length: Number(process.env.PREVIEW_SEEDS ?? 100) }, (_, n) => n + 1)
+const { PREVIEW_SEED: only, PREVIEW_SEEDS: count = '100' } = process.env
+const seeds = only === undefined ? Array.from({ length: Number(count) }, (_, n) => n + 1) : [Number(only)]
 /** Accounts of earlier seeds stay connected, so now and then everything begins anew. */
 const seedsEach = 10
 const day = 86_400

@@ -8,6 +8,7 @@ import { noun, verb } from '../../src/cli/verbs.ts'
 import { migrationsDirectory } from '../../src/db/migrate.ts'
 import { loops } from '../../src/loops.ts'
 import { operations } from '../../src/operations.ts'
+import { ownRoutes, workspaceRoutes } from '../../src/people.ts'
 import { routes } from '../../src/routes.ts'
 import { loops as toyLoops } from './loops.ts'
 import { routes as toyRoutes } from './routes.ts'
@@ -16,6 +17,7 @@ import { operations as toyOperations } from './wave.ts'
 
 const parts = {
   routes: [...routes, ...toyRoutes],
+  people: { workspaceRoutes, ownRoutes },
   operations: [...operations, ...toyOperations],
   loops: [...loops, toyLoops],
   platforms: platformModules,

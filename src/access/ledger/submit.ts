@@ -2,6 +2,7 @@
 import type { App, Queued, Settled } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { isConnectionLost, isNotConnected, LostCommit } from '../../db/errors.ts'
+import type { Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { NewOperation } from '../../operation.ts'
 import type { Reply } from '../../route.ts'
@@ -14,22 +15,33 @@ export interface StatusOverrides {
   readonly collision?: 400 | 409
   /** What a platform that asks to slow down is to the caller. */
   readonly flood?: 429 | 503
+  /** How to try again what provably did not happen, as the end of a sentence. */
+  readonly again?: string
+}
+
+interface Consuming {
+  /**
+   * Runs first in the transaction that queues the operation, and uses up what allowed it. Whoever brings it answers
+   * repeats, so here the key is not looked up.
+   */
+  readonly consume?: ((tx: Tx) => Promise<void>) | undefined
 }
 
 /** Queues the operation once for its key and waits for it. A repeat is told what the first one came to. */
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
+  asked: Asked & Consuming & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
-  const { overrides } = asked
-  const known = await findOperation(app.db, caller.workspace_id, asked)
+  const { overrides, consume } = asked
+  const known = consume ? undefined : await findOperation(app.db, caller.workspace_id, asked)
   if (known) requireSame(known, asked)
   if (known && known.state !== 'released') return repeat(known)
   const wanted = await asked.want()
   // crash point 1: the key is free, no row is written
   const queued = await claim(app, caller, { ...asked, wanted })
   if (queued === undefined) {
+    if (consume) throw new ApiError('operation_in_progress')
     const other = await findOperation(app.db, caller.workspace_id, asked)
     // It ended and was forgotten in between.
     if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
@@ -56,10 +68,21 @@ function requireSame(
 async function claim(
   app: App,
   caller: Caller,
-  asked: Asked & { wanted: NewOperation },
+  asked: Asked & Consuming & { wanted: NewOperation },
 ): Promise<Queued | undefined> {
+  const { consume } = asked
   try {
-    return await enqueue(app, caller, asked)
+    if (!consume) return await enqueue(app, caller, asked)
+    const queued = await app.db.transaction(async (tx) => {
+      await consume(tx)
+      const made = await enqueue(app, caller, { ...asked, tx })
+      // Thrown, it takes back what was consumed.
+      // guard: a taken key consumes nothing
+      if (!made) throw new ApiError('operation_in_progress')
+      return made
+    })
+    // crash point 16: the approval is consumed, nobody was told
+    return queued
   } catch (cause) {
     // Two callers of one key in the same instant: the index of random ids may be the first to notice.
     if (isTaken(cause)) return undefined
@@ -102,7 +125,7 @@ async function first(app: App, row: Settled, overrides: StatusOverrides): Promis
     case 'refused':
       return { status: row.reply_status ?? 500, body: row.reply_body, headers }
     case 'released':
-      return refuse(await releasedError(app, row, overrides.flood ?? 429), headers)
+      return refuse(await releasedError(app, row, overrides), headers)
     case 'queued':
     case 'submitting':
     case 'ambiguous':

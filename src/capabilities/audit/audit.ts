@@ -4,8 +4,13 @@ import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { Secrets } from '../../lib/secrets.ts'
 
-/** Who made a change: `cli:<login>`, `user:<id>` or `system`. */
-export type Actor = `cli:${string}` | `user:${string}` | 'system'
+/** Who made a change: `cli:<login>`, `user:<id>`, `key:<id>` or `system`. */
+export type Actor = `cli:${string}` | `user:${string}` | `key:${string}` | 'system'
+
+/** A user at the dashboard, or the one whose key it is. */
+export function actorOf({ user_id }: { readonly user_id: string }): Actor {
+  return `user:${user_id}`
+}
 
 interface Change {
   readonly action: string

@@ -1,5 +1,5 @@
 /** Campaigns as callers see them: the list, and one with its recipients page by page. */
-import { isCapable } from '../../access/perform.ts'
+import { isCapable } from '../../access/needs.ts'
 import type { App, Snapshot } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -15,7 +15,7 @@ import {
   toPlanned,
 } from './facts.ts'
 import { type PlannedCampaign, type PlannedRecipient, plan } from './plan.ts'
-import { type OperationRow, readReporting, timelineOf } from './reporting.ts'
+import { type Happened, type OperationRow, readReporting, timelineOf } from './reporting.ts'
 
 /** Only what was made here, and is not a broadcast. */
 const internal = sql`k.kind in ('scoped', 'contacts')`
@@ -82,17 +82,11 @@ export async function requireCampaign(db: Db, workspace_id: string, id: string):
   return row
 }
 
-interface RecipientRow extends PlannedRecipient {
+interface RecipientRow extends PlannedRecipient, Happened {
+  readonly status: PlannedRecipient['status']
   readonly position: number
   readonly account_id: string | null
   readonly identifier: string | null
-  readonly reason: string | null
-  readonly reads: readonly (Date | null)[]
-  readonly replied_at: Date | null
-  readonly reply_message_id: string | null
-  readonly reply_step: number | null
-  readonly reply_variant: number | null
-  readonly ended_at: Date | null
 }
 
 export async function describeCampaign(

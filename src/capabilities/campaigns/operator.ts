@@ -1,5 +1,5 @@
 /** What operators do with campaigns: any campaign of the instance, each change in the audit log. */
-import { requireNeeds } from '../../access/perform.ts'
+import { requireNeeds } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import { type Caller, scopes } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -177,9 +177,10 @@ async function requireUser(app: App, { workspace_id, user_id }: FromFile): Promi
     isUuid(user_id) &&
     (await app.db.maybe(sql`
       select 1 from memberships m join users u on u.id = m.user_id
-      where m.workspace_id = ${workspace_id} and m.user_id = ${user_id} and u.disabled_at is null`))
+      where m.workspace_id = ${workspace_id} and m.user_id = ${user_id}
+        and m.ended_at is null and u.disabled_at is null`))
   if (!member) throw notFound('user', user_id)
-  const caller: Caller = { workspace_id, user_id, scopes, via: { kind: 'session' } }
+  const caller: Caller = { workspace_id, user_id, scopes, via: { kind: 'terminal' } }
   requireNeeds(await app.settings.current(), caller, {
     scopes: ['send'],
     gates: ['campaigns', 'scoped_routing', 'campaign_mutation', 'extended'],

@@ -56,7 +56,8 @@ export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
     group by step, branch, variant order by step, branch nulls first, variant nulls first`)
 }
 
-interface Happened {
+/** What has become of a recipient. */
+export interface Happened {
   readonly status: string
   readonly reason: string | null
   readonly reads: readonly (Date | null)[]

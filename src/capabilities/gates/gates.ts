@@ -68,6 +68,24 @@ export function listAllowed(db: Db): Promise<AllowlistEntry[]> {
   )
 }
 
+interface NamedEntry {
+  readonly id: string
+  readonly label: string
+}
+
+/** Both allowlists, with what people call each entry. */
+export async function listAllowedNamed(db: Db): Promise<Record<Allowlist, NamedEntry[]>> {
+  const rows = await db.rows<NamedEntry & { list: Allowlist }>(sql`
+    select a.list, a.id, coalesce(u.email, w.name, '') as label
+    from allowlists a
+      left join users u on a.list = 'campaign_user' and u.id = a.id
+      left join workspaces w on a.list = 'campaign_workspace' and w.id = a.id
+    order by label, a.id`)
+  const of = (list: Allowlist) =>
+    rows.filter((row) => row.list === list).map(({ id, label }) => ({ id, label }))
+  return { campaign_user: of('campaign_user'), campaign_workspace: of('campaign_workspace') }
+}
+
 export async function setAllowed(
   app: App,
   actor: Actor,

@@ -2,7 +2,7 @@
 import { makeKey } from '../../access/keys.ts'
 import type { App } from '../../app.ts'
 import { type Scope, scopes } from '../../contract.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
@@ -45,13 +45,11 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
   requireName('A key has a name', name)
   await requireWorkspace(app.db, workspace_id)
   const user = await requireUser(app.db, user_id)
-  if (!user.memberships.some((membership) => membership.workspace_id === workspace_id)) {
-    throw new ApiError('conflict', { detail: `The user ${user.email} is not a member of this workspace.` })
-  }
   const { key, prefix, hash } = makeKey()
   const made = await app.db.transaction(async (tx) => {
-    // Keys of one workspace are made one after the other, so the count below is exact.
+    // Keys of one workspace are made one after the other, so the count below is exact, and nobody leaves meanwhile.
     await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`)
+    await requireMembership(tx, { workspace_id, user }) // guard: a key needs a member
     const { live } = await tx.one<{ live: number }>(sql`
       select count(*)::int as live from keys
       where workspace_id = ${workspace_id} and revoked_at is null
@@ -74,6 +72,18 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
     return row
   })
   return { ...made, key }
+}
+
+async function requireMembership(
+  tx: Tx,
+  { workspace_id, user }: { workspace_id: string; user: { readonly id: string; readonly email: string } },
+): Promise<void> {
+  const member = await tx.maybe(sql`
+    select 1 from memberships
+    where workspace_id = ${workspace_id} and user_id = ${user.id} and ended_at is null`)
+  if (!member) {
+    throw new ApiError('conflict', { detail: `The user ${user.email} is not a member of this workspace.` })
+  }
 }
 
 /** Effective on every process within a second. Revoking twice changes nothing. */
@@ -105,6 +115,42 @@ export async function listKeys(db: Db, workspace_id: string): Promise<Key[]> {
   await requireWorkspace(db, workspace_id)
   return db.rows<Key>(sql`
     select ${fields} from keys where workspace_id = ${workspace_id} order by created_at, id`)
+}
+
+/** A key as people see it: whose it is by name, and nothing that only the service needs. */
+interface SeenKey extends Omit<Key, 'workspace_id' | 'user_id'> {
+  readonly user: { readonly id: string; readonly email: string }
+}
+
+/** Whose keys: of the whole workspace, or of one of its users. */
+interface KeyOwner {
+  readonly workspace_id: string
+  readonly user_id: string | null
+}
+
+/** Revoked keys add up over the years; the page shows the live ones and the newest others. */
+const seenMax = 500
+
+/** The live ones first, then the newest. */
+export function listKeysOf(db: Db, owner: KeyOwner): Promise<SeenKey[]> {
+  return selectSeen(db, owner, null)
+}
+
+/** One of another user, or of another workspace, is not there. */
+export async function requireKeyOf(db: Db, owner: KeyOwner, id: string): Promise<SeenKey> {
+  const [key] = isUuid(id) ? await selectSeen(db, owner, id) : []
+  if (!key) throw notFound('key', id)
+  return key
+}
+
+function selectSeen(db: Db, { workspace_id, user_id }: KeyOwner, id: string | null): Promise<SeenKey[]> {
+  return db.rows<SeenKey>(sql`
+    select k.id, k.name, k.prefix, k.scopes, k.mcp_only, k.created_at, k.expires_at, k.revoked_at, k.last_used_at,
+      json_build_object('id', u.id, 'email', u.email) as user
+    from keys k join users u on u.id = k.user_id
+    where k.workspace_id = ${workspace_id} and (${user_id}::uuid is null or k.user_id = ${user_id})
+      and (${id}::uuid is null or k.id = ${id})
+    order by k.revoked_at is not null, k.created_at desc, k.id desc limit ${seenMax}`)
 }
 
 /** Remembers to the minute that these keys were used. */

@@ -1,7 +1,7 @@
 /** Who a key is, and what it can do right now. */
 import { listEligibleAccounts } from '../../access/accounts.ts'
 import { canSend } from '../../access/ledger/liveness.ts'
-import { isCapable } from '../../access/perform.ts'
+import { isCapable } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import { type Caller, contractVersion, type Scope } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'

@@ -1,22 +1,30 @@
 /** The people who sign in, and the workspaces they belong to. */
+import { randomUUID } from 'node:crypto'
 import type { App } from '../../app.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import type { Identity, Role } from '../../contract.ts'
+import { isDuplicate } from '../../db/errors.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid, newId, randomText } from '../../lib/ids.ts'
-import { notFound } from '../../lib/names.ts'
+import { notFound, requireName } from '../../lib/names.ts'
 import { sha256 } from '../../lib/secrets.ts'
 import { isWellFormed, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { requireWorkspace } from '../workspaces/workspaces.ts'
+import { isTimezone, requireWorkspace } from '../workspaces/workspaces.ts'
 
-export const roles = ['owner', 'admin', 'member'] as const
-export type Role = (typeof roles)[number]
+export { linkIdentity } from './identities.ts'
+export { endMembership, listMembers, setRole } from './members.ts'
 
-interface User {
+export interface User {
   readonly id: string
   readonly email: string
+  readonly name: string
   readonly operator: boolean
+  /** Null: the browser's. */
+  readonly time_zone: string | null
+  readonly has_password: boolean
   readonly created_at: Date
+  readonly disabled_at: Date | null
   readonly memberships: readonly { readonly workspace_id: string; readonly role: Role }[]
 }
 
@@ -25,14 +33,14 @@ interface NewUser {
   readonly workspace_id: string
   readonly role?: Role | undefined
   readonly operator?: boolean | undefined
+  /** So that they can sign in without a set-up link. */
+  readonly password_hash?: string | undefined
 }
 
 /** Makes the user, or adds an existing one to a further workspace. */
 export async function createUser(app: App, actor: Actor, fields: NewUser): Promise<User> {
-  const { email, workspace_id, role = 'owner', operator = false } = fields
-  if (!/^[^\s@]{1,64}@[^\s@]{1,255}$/.test(email) || !isWellFormed(email)) {
-    throw new ApiError('invalid_request', { detail: `${quote(email)} is not an e-mail address.` })
-  }
+  const { email, workspace_id, role = 'owner', operator = false, password_hash } = fields
+  requireEmail(email)
   await requireWorkspace(app.db, workspace_id)
   const id = await app.db.transaction(async (tx) => {
     const user = await tx.one<{ id: string }>(sql`
@@ -41,7 +49,9 @@ export async function createUser(app: App, actor: Actor, fields: NewUser): Promi
       returning id`)
     const joined = await tx.run(sql`
       insert into memberships (workspace_id, user_id, role) values (${workspace_id}, ${user.id}, ${role})
-      on conflict do nothing`)
+      on conflict (workspace_id, user_id) do update
+        set role = excluded.role, ended_at = null, created_at = domain_now()
+        where memberships.ended_at is not null`)
     if (joined === 0) {
       throw new ApiError('conflict', { detail: `${email} is a member of this workspace already.` })
     }
@@ -51,9 +61,35 @@ export async function createUser(app: App, actor: Actor, fields: NewUser): Promi
       workspace_id,
       detail: { role, operator },
     })
+    if (password_hash !== undefined)
+      await setFirstPassword(app, tx, actor, { user_id: user.id, password_hash })
     return user.id
   })
   return requireUser(app.db, id)
+}
+
+async function setFirstPassword(
+  app: App,
+  tx: Tx,
+  actor: Actor,
+  given: { user_id: string; password_hash: string },
+): Promise<void> {
+  const kept = await tx.maybe(
+    sql`select 1 from users where id = ${given.user_id} and password_hash is not null`,
+  )
+  if (kept) {
+    throw new ApiError('conflict', {
+      detail:
+        'This user has a password already, which only they can change. A set-up link lets them choose a new one.',
+    })
+  }
+  await setPassword(app, tx, actor, given)
+}
+
+function requireEmail(email: string): void {
+  if (!/^[^\s@]{1,64}@[^\s@]{1,255}$/.test(email) || !isWellFormed(email)) {
+    throw new ApiError('invalid_request', { detail: `${quote(email)} is not an e-mail address.` })
+  }
 }
 
 export function listUsers(db: Db): Promise<User[]> {
@@ -68,23 +104,153 @@ export async function requireUser(db: Db, id: string): Promise<User> {
 
 function selectUsers(db: Db, id: string | null): Promise<User[]> {
   return db.rows<User>(sql`
-    select u.id, u.email, u.operator, u.created_at, coalesce(
+    select u.id, u.email, u.name, u.operator, u.time_zone, u.password_hash is not null as has_password, u.created_at,
+      u.disabled_at, coalesce(
       (select json_agg(json_build_object('workspace_id', m.workspace_id, 'role', m.role) order by m.created_at)
-       from memberships m where m.user_id = u.id), '[]') as memberships
+       from memberships m where m.user_id = u.id and m.ended_at is null), '[]') as memberships
     from users u where ${id}::uuid is null or u.id = ${id} order by u.created_at, u.id`)
 }
 
 const setupDays = 7
 
-/** A link's token, shown once: behind it the user chooses how to sign in. */
-export async function makeSetupToken(app: App, actor: Actor, user_id: string): Promise<string> {
+interface SetupLink {
+  /** Its token stands behind the #, which browsers keep to themselves: it reaches no log. */
+  readonly setup_link: string
+  readonly expires_at: Date
+}
+
+/** Shown once: behind it the user chooses how to sign in, for the first time or anew. */
+export async function makeSetupLink(app: App, actor: Actor, user_id: string): Promise<SetupLink> {
   const user = await requireUser(app.db, user_id)
   const token = randomText(43)
-  await app.db.transaction(async (tx) => {
-    await tx.run(sql`
+  return app.db.transaction(async (tx) => {
+    const { expires_at } = await tx.one<{ expires_at: Date }>(sql`
       insert into setup_links (token_hash, user_id, expires_at)
-      values (${sha256(token)}, ${user.id}, domain_now() + make_interval(days => ${setupDays}))`)
+      values (${sha256(token)}, ${user.id}, domain_now() + make_interval(days => ${setupDays}))
+      returning expires_at`)
     await record(app, tx, actor, { action: 'user.setup_link_made', target: user.id })
+    return { setup_link: `${app.base_url()}/dashboard/setup#${token}`, expires_at }
   })
-  return token
+}
+
+interface OpenLink {
+  readonly user_id: string
+  readonly email: string
+  readonly expires_at: Date
+}
+
+/** Whose link it is. One that is unknown, used or expired, or of a disabled user, is not there. */
+export async function requireSetupLink(db: Db, token: string): Promise<OpenLink> {
+  const link = await db.maybe<OpenLink>(sql`
+    select l.user_id, u.email, l.expires_at from setup_links l join users u on u.id = l.user_id
+    where l.token_hash = ${sha256(token)} and l.used_at is null and l.expires_at > domain_now()
+      and u.disabled_at is null`)
+  if (!link) throw linkNotFound()
+  return link
+}
+
+/** Of two who follow it at the same time one gets in. */
+export async function consumeSetupLink(tx: Tx, token: string): Promise<string> {
+  const link = await tx.maybe<{ user_id: string }>(sql`
+    update setup_links l set used_at = domain_now() from users u
+    where l.token_hash = ${sha256(token)} and l.used_at is null and l.expires_at > domain_now()
+      and u.id = l.user_id and u.disabled_at is null
+    returning l.user_id`)
+  if (!link) throw linkNotFound()
+  return link.user_id
+}
+
+function linkNotFound(): ApiError {
+  return new ApiError('not_found', {
+    detail: 'This set-up link is not known, or it has been used or has expired. Ask for a new one.',
+  })
+}
+
+export const localIssuer = 'local'
+
+/** The password from now on, and the identity it proves. Links that could set another one are good no longer. */
+export async function setPassword(
+  app: App,
+  tx: Tx,
+  actor: Actor,
+  { user_id, password_hash }: { user_id: string; password_hash: string },
+): Promise<Identity> {
+  await tx.run(sql`update users set password_hash = ${password_hash} where id = ${user_id}`)
+  await tx.run(sql`
+    update setup_links set used_at = domain_now() where user_id = ${user_id} and used_at is null`)
+  await record(app, tx, actor, { action: 'user.password_set', target: user_id })
+  const subject = randomUUID()
+  await tx.run(sql`
+    insert into identities (issuer, subject, user_id, idp_user_uuid)
+    select ${localIssuer}, ${subject}, ${user_id}, ${subject}
+    where not exists (select from identities where issuer = ${localIssuer} and user_id = ${user_id})`)
+  return tx.one<Identity>(sql`
+    select issuer, subject, idp_user_uuid from identities
+    where issuer = ${localIssuer} and user_id = ${user_id}`)
+}
+
+export interface UserFields {
+  readonly email?: string | undefined
+  readonly name?: string | undefined
+  /** Null: the browser's. */
+  readonly time_zone?: string | null | undefined
+  readonly operator?: boolean | undefined
+}
+
+export async function updateUser(
+  app: App,
+  actor: Actor,
+  { id, email, name, time_zone, operator }: UserFields & { id: string },
+): Promise<User> {
+  await requireUser(app.db, id)
+  if (email !== undefined) requireEmail(email)
+  if (name) requireName('A user has a name', name)
+  if (time_zone && !(await isTimezone(app.db, time_zone))) {
+    throw new ApiError('invalid_request', {
+      detail: `${quote(time_zone)} is not an IANA time zone, such as Europe/Berlin.`,
+    })
+  }
+  await app.db.transaction(async (tx) => {
+    await tx
+      .run(sql`
+        update users set email = coalesce(${email ?? null}, email), name = coalesce(${name ?? null}, name),
+          time_zone = case when ${time_zone !== undefined} then ${time_zone ?? null} else time_zone end,
+          operator = coalesce(${operator ?? null}, operator)
+        where id = ${id}`)
+      .catch((error) => {
+        throw isDuplicate(error, 'users') ? emailTaken(email ?? '') : error
+      })
+    const changed = Object.entries({ email, name, time_zone, operator }).filter(
+      ([, value]) => value !== undefined,
+    )
+    await record(app, tx, actor, {
+      action: 'user.updated',
+      target: id,
+      // Neither names nor addresses: the log says what was changed.
+      detail: { changed: changed.map(([field]) => field), ...(operator !== undefined && { operator }) },
+    })
+  })
+  return requireUser(app.db, id)
+}
+
+function emailTaken(email: string): ApiError {
+  return new ApiError('conflict', { detail: `Another user has the address ${quote(email)}.` })
+}
+
+/** A disabled user's sessions end for good; their keys do not work meanwhile. On every process within a second. */
+export async function setUserEnabled(
+  app: App,
+  actor: Actor,
+  { id, enabled }: { id: string; enabled: boolean },
+): Promise<User> {
+  await requireUser(app.db, id)
+  await app.db.transaction(async (tx) => {
+    const changed = await tx.run(sql`
+      update users set disabled_at = ${enabled ? sql`null` : sql`domain_now()`}
+      where id = ${id} and (disabled_at is null) <> ${enabled}`)
+    const action = enabled ? 'user.enabled' : 'user.disabled'
+    if (changed > 0) await record(app, tx, actor, { action, target: id })
+  })
+  await app.settings.refresh()
+  return requireUser(app.db, id)
 }

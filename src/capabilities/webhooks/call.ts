@@ -198,14 +198,16 @@ export async function resolveWith(resolver: Resolver, name: string): Promise<rea
 }
 
 /** Reads no further than it may, keeps the beginning unless it was a success. Leaving early closes the connection. */
-async function readBeginning({ statusCode, body }: Dispatcher.ResponseData): Promise<string | null> {
+async function readBeginning({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<string | null> {
   const kept: Buffer[] = []
   let size = 0
+  // What is too long to be read to its end is not read for the sake of the connection.
+  const enough = Number(one(headers['content-length'])) > bodyBytesRead ? bodyBytesKept : bodyBytesRead
   for await (const chunk of body) {
     // A copy, because a part would keep the whole chunk in memory.
     if (size < bodyBytesKept) kept.push(Buffer.from(chunk.subarray(0, bodyBytesKept - size)))
     size += chunk.length
-    if (size >= bodyBytesRead) break
+    if (size >= enough) break
   }
   if (isSuccess(statusCode)) return null
   return Buffer.concat(kept)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Caller } from '../../contract.ts'
 import { done } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
-import type { Actor } from '../audit/audit.ts'
+import { actorOf } from '../audit/audit.ts'
 import { deliveryRoutes } from './delivery-routes.ts'
 import { eventsIn, secretOut, urlIn, webhookOut, webhookParams } from './webhook-shapes.ts'
 import { createWebhook, deleteWebhook, listWebhooks, rotateSecret, updateWebhook } from './webhooks.ts'
@@ -125,8 +125,4 @@ export const routes: readonly Route[] = [
 
 function keyOf({ workspace_id }: Caller, { webhook_id }: { webhook_id: string }) {
   return { workspace_id, webhook_id }
-}
-
-function actorOf({ user_id }: Caller): Actor {
-  return `user:${user_id}`
 }

@@ -1,0 +1,82 @@
+/** What has to be true of the instance and the caller before the input is looked at. */
+import type { Snapshot } from '../app.ts'
+import { type Allowlist, type AnyCaller, type Needs, type Role, roles, type Scope } from '../contract.ts'
+import { ApiError, type ErrorCode } from '../lib/errors.ts'
+
+/** Gates, role, scope, allowlists: what can be said without looking at the input. */
+export function requireNeeds(settings: Snapshot, caller: AnyCaller, needs: Needs): void {
+  const missing = unmetNeed(settings, caller, needs)
+  if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
+}
+
+/** Whether the caller could do this now, as /me tells it. */
+export function isCapable(settings: Snapshot, caller: AnyCaller, needs: Needs): boolean {
+  return unmetNeed(settings, caller, needs) === undefined
+}
+
+interface Unmet {
+  readonly code: ErrorCode
+  readonly sentence: string
+}
+
+function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): Unmet | undefined {
+  const { gates = [], allowlists = [] } = needs
+  for (const gate of gates) {
+    if (!settings.gates.has(gate)) {
+      return { code: 'feature_disabled', sentence: `The feature "${gate}" is switched off on this instance.` }
+    }
+  }
+  const refused = unmetRole(caller, needs) ?? unmetScope(caller, needs.scopes)
+  if (refused) return refused
+  for (const list of allowlists) {
+    const unlisted = unmetAllowlist(settings, caller, list)
+    if (unlisted) return unlisted
+  }
+  return undefined
+}
+
+/** What a route for people asks of a user. A key has no role, whoever made it. */
+function unmetRole(caller: AnyCaller, { role, operator }: Needs): Unmet | undefined {
+  const { via } = caller
+  if (operator && !(via.kind === 'session' && via.operator)) {
+    return { code: 'missing_role', sentence: 'Only operators of this instance may do this.' }
+  }
+  if (role && !hasRole(caller, role)) {
+    const article = /^[aeiou]/.test(role) ? 'an' : 'a'
+    return { code: 'missing_role', sentence: `Only ${article} ${role} of this workspace may do this.` }
+  }
+  return undefined
+}
+
+/** Whether a user at the dashboard has at least this role in the workspace. */
+export function hasRole({ via }: AnyCaller, role: Role): boolean {
+  return via.kind === 'session' && rankOf(via.role) >= rankOf(role)
+}
+
+function rankOf(role: Role | null): number {
+  return role ? roles.indexOf(role) : -1
+}
+
+function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): Unmet | undefined {
+  if (scopes.length === 0 && caller.via.kind !== 'key') return undefined
+  const granted = 'scopes' in caller ? caller.scopes : []
+  if (scopes.some((scope) => granted.includes(scope))) return undefined
+  return {
+    code: 'missing_scope',
+    sentence:
+      scopes.length === 0
+        ? 'No key may do this: sign in at the dashboard.'
+        : `This operation needs a key with the scope ${scopes.join(' or ')}.`,
+  }
+}
+
+function unmetAllowlist(settings: Snapshot, caller: AnyCaller, list: Allowlist): Unmet | undefined {
+  if (!settings.allowlists) {
+    return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.' }
+  }
+  const who = list === 'campaign_user' ? 'user' : 'workspace'
+  const id = 'workspace_id' in caller ? caller[`${who}_id`] : undefined
+  if (id !== undefined && settings.allowlists[list].has(id)) return undefined
+  const of = caller.via.kind === 'key' ? `The ${who} of this key` : `The ${who}`
+  return { code: 'not_allowlisted', sentence: `${of} is not on the campaign allowlist.` }
+}

@@ -1,0 +1,44 @@
+/** What one account or one workspace may ask for, besides the rate limit of a key. */
+import type { App } from '../app.ts'
+import type { Caller } from '../contract.ts'
+import { ApiError } from '../lib/errors.ts'
+import type { Route } from '../route.ts'
+import { isKnownKey } from './idempotency.ts'
+
+/** Limits per account, besides the key's rate limit: platforms restrict accounts that do too much. */
+export async function requireAccountLimits(
+  app: App,
+  route: Extract<Route, { effect: 'platform' }>,
+  account_id: string,
+): Promise<void> {
+  for (const rule of route.account_limits?.(app) ?? []) {
+    const { allowed, retry_after } = await app.limits.take(
+      `${route.name}:${rule.seconds}:${account_id}`,
+      rule,
+    )
+    if (!allowed) {
+      throw new ApiError('rate_limited', {
+        detail: `This account has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
+        retry_after,
+      })
+    }
+  }
+}
+
+/** Limits per workspace. Whatever a key has come to is told without counting it. */
+export async function requireWorkspaceLimit(
+  app: App,
+  route: Extract<Route, { effect: 'local' }>,
+  caller: Caller,
+  key: string | undefined,
+): Promise<void> {
+  const rule = route.workspace_limit?.(app)
+  if (!rule || (key !== undefined && (await isKnownKey(app.db, route, caller, key)))) return
+  const { allowed, retry_after } = await app.limits.take(`${route.name}:${caller.workspace_id}`, rule)
+  if (!allowed) {
+    throw new ApiError('rate_limited', {
+      detail: `This workspace has done this ${rule.limit} times in the last ${rule.seconds} seconds. Wait as long as Retry-After says.`,
+      retry_after,
+    })
+  }
+}

@@ -1,0 +1,59 @@
+/** A write that is checked to the end and not done: what stands in its way is told before a person is asked. */
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import type { Caller } from '../contract.ts'
+import { type ChatNumber, chatId, chatNumber } from '../lib/shapes.ts'
+import type { Reply, Route } from '../route.ts'
+import { requireReachable } from './ledger/liveness.ts'
+import { type AnyCall, type Incoming, inspect } from './perform.ts'
+
+/** The input as it was read, and what it would be done to. */
+export interface Rehearsed {
+  readonly body: Readonly<Record<string, unknown>>
+  readonly account_id: string
+  readonly chat_id: ChatNumber
+}
+
+const named = z.object({ account_id: z.string(), chat_id: chatId })
+
+export async function rehearse(
+  app: App,
+  route: Route,
+  caller: Caller,
+  incoming: Incoming,
+): Promise<Rehearsed> {
+  const checked = await inspect(app, route, caller, incoming)
+  const call = checked.call(undefined)
+  const { body } = checked
+  if (route.effect === 'platform') {
+    // Limits of the account are not taken here: nothing is done yet that would count.
+    const { account_id, chat_id } = await route.handle(app, call)
+    await requireReachable(app, account_id, route.flood)
+    if (chat_id === null) throw new Error(`${route.name} names no chat.`)
+    return { body, account_id, chat_id }
+  }
+  if (route.effect !== 'local') throw new Error(`${route.name} cannot be undone.`)
+  const { account_id, chat_id } = named.parse((await undo(app, route, call)).body)
+  return { body, account_id, chat_id: chatNumber(chat_id) }
+}
+
+/** Thrown to roll a transaction back that has gone well. */
+class Undone extends Error {
+  readonly reply: Reply
+
+  constructor(reply: Reply) {
+    super('Rolled back on purpose.')
+    this.reply = reply
+  }
+}
+
+async function undo(app: App, route: Extract<Route, { effect: 'local' }>, call: AnyCall): Promise<Reply> {
+  try {
+    return await app.db.transaction(async (tx) => {
+      throw new Undone(await route.handle(app, tx, call))
+    })
+  } catch (error) {
+    if (error instanceof Undone) return error.reply
+    throw error
+  }
+}

@@ -1,0 +1,132 @@
+/** Sessions of users at the dashboard: begun by signing in, looked up on every request, ended by time or by hand. */
+import { randomBytes } from 'node:crypto'
+import type { App } from '../app.ts'
+import type { Caller, Identity, Role, UserCaller, Visitor } from '../contract.ts'
+import { scopes } from '../contract.ts'
+import { type Db, sql, type Tx } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import { isUuid, newId } from '../lib/ids.ts'
+import { sha256 } from '../lib/secrets.ts'
+
+/** How long one lasts, however busy it is. */
+export const sessionHours = 12
+const idleHours = 2
+const userAgentLengthMax = 300
+
+/** What is true of a session that still holds, in domain time. */
+const alive = sql`s.revoked_at is null and s.expires_at > domain_now()
+  and s.last_seen_at > domain_now() - make_interval(hours => ${idleHours})`
+
+interface SessionRow extends Identity {
+  readonly id: string
+  readonly user_id: string
+  readonly operator: boolean
+  readonly role: Role | null
+  /** Its last request is noted to the minute, so that most requests write nothing. */
+  readonly unnoted: boolean
+}
+
+export interface Known {
+  readonly user: UserCaller
+  /** The same user in the workspace that was asked for, if it is one of theirs. */
+  readonly member: Caller | undefined
+}
+
+/** Who is behind the cookie, and what they are in the workspace. Nothing is remembered between two requests. */
+export async function requireSession(
+  app: App,
+  { token, workspace_id }: { token: string | undefined; workspace_id: string | undefined },
+): Promise<Known> {
+  const row = token && looksLikeToken(token) && (await findSession(app.db, token, workspace_id))
+  if (!row) throw new ApiError('not_signed_in')
+  const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
+  if (row.unnoted) await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
+  const via = { kind: 'session', id, operator, identity: { issuer, subject, idp_user_uuid } } as const
+  return {
+    user: { user_id, via: { ...via, role: null } },
+    member:
+      workspace_id !== undefined && role
+        ? { workspace_id, user_id, scopes, via: { ...via, role } }
+        : undefined,
+  }
+}
+
+function findSession(
+  db: Db,
+  token: string,
+  workspace_id: string | undefined,
+): Promise<SessionRow | undefined> {
+  const wanted = workspace_id !== undefined && isUuid(workspace_id) ? workspace_id : null
+  return db.maybe<SessionRow>(sql`
+    select s.id, s.user_id, u.operator, i.issuer, i.subject, i.idp_user_uuid, m.role,
+      s.last_seen_at <= domain_now() - interval '1 minute' as unnoted
+    from sessions s join users u on u.id = s.user_id
+      join identities i on i.issuer = s.issuer and i.subject = s.subject and i.user_id = s.user_id
+      left join memberships m on m.user_id = s.user_id and m.workspace_id = ${wanted}::uuid and m.ended_at is null
+    where s.token_hash = ${sha256(token)} and ${alive} and u.disabled_at is null`)
+}
+
+/** 32 random bytes. */
+const tokenForm = /^[\w-]{43}$/
+
+function looksLikeToken(token: string): boolean {
+  return tokenForm.test(token)
+}
+
+/** Begins a session with a token of its own, and ends the one whose cookie came along: nobody can plant one. */
+export async function beginSession(
+  tx: Tx,
+  { via }: Visitor,
+  { user_id, issuer, subject }: { user_id: string } & Pick<Identity, 'issuer' | 'subject'>,
+): Promise<string> {
+  if (via.session_token !== undefined) {
+    await tx.run(sql`
+      update sessions set revoked_at = domain_now()
+      where token_hash = ${sha256(via.session_token)} and revoked_at is null`)
+  }
+  const token = randomBytes(32).toString('base64url')
+  await tx.run(sql`
+    insert into sessions (id, token_hash, user_id, issuer, subject, user_agent, expires_at)
+    values (${newId()}, ${sha256(token)}, ${user_id}, ${issuer}, ${subject},
+      ${[...via.user_agent].slice(0, userAgentLengthMax).join('')}, domain_now() + make_interval(hours => ${sessionHours}))`)
+  return token
+}
+
+interface Listed {
+  readonly id: string
+  readonly created_at: Date
+  readonly last_seen_at: Date
+  readonly expires_at: Date
+  readonly user_agent: string
+  readonly identity: Pick<Identity, 'issuer'>
+}
+
+/** Those that still hold, the one last used first. */
+export function listSessions(db: Db, user_id: string): Promise<Listed[]> {
+  return db.rows<Listed>(sql`
+    select s.id, s.created_at, s.last_seen_at, s.expires_at, s.user_agent,
+      json_build_object('issuer', s.issuer) as identity
+    from sessions s where s.user_id = ${user_id} and ${alive} order by s.last_seen_at desc, s.id desc`)
+}
+
+/** Whether it was one of theirs that still held. */
+export async function endSession(tx: Tx, { user_id, id }: { user_id: string; id: string }): Promise<boolean> {
+  const ended = await tx.run(sql`
+    update sessions s set revoked_at = domain_now() where s.user_id = ${user_id} and s.id = ${id} and ${alive}`)
+  return ended > 0
+}
+
+/** How many were ended. */
+export function endOtherSessions(
+  tx: Tx,
+  { user_id, except }: { user_id: string; except: string | null },
+): Promise<number> {
+  return tx.run(sql`
+    update sessions s set revoked_at = domain_now()
+    where s.user_id = ${user_id} and s.id is distinct from ${except}::uuid and ${alive}`)
+}
+
+/** Rows that nobody can use any more are kept for a while, so that somebody who wonders can look. */
+export function forgetSessions(db: Db): Promise<number> {
+  return db.run(sql`delete from sessions where expires_at < domain_now() - interval '30 days'`)
+}

@@ -1,0 +1,106 @@
+/** Writes of agents: asked for, approved by the key's own user, and run once with the token that they got. */
+import { fingerprintOf } from '../../access/idempotency.ts'
+import { type Incoming, inspect, perform } from '../../access/perform.ts'
+import { rehearse } from '../../access/rehearse.ts'
+import type { App } from '../../app.ts'
+import type { Caller, Gate } from '../../contract.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { type ChatId, chatNumber } from '../../lib/shapes.ts'
+import type { Reply, Route } from '../../route.ts'
+import { type Request, requestApproval } from './requests.ts'
+import { type Binding, consume, explain, findByToken, isNotConsumed, operationKey, tellUsed } from './use.ts'
+
+/** What an agent may only do with an approval: by route, the tool's name and the gate it needs besides the route's own. */
+export const approvable: Readonly<Record<string, { readonly tool: string; readonly gate: Gate }>> = {
+  send_message: { tool: 'service_send_message', gate: 'mcp_send' },
+  move_chat: { tool: 'service_move_pipeline_stage', gate: 'mcp_pipeline' },
+  set_column: { tool: 'service_set_column', gate: 'mcp_columns' },
+}
+
+interface Wanted {
+  /** The route's body, without the token. */
+  readonly input: unknown
+  readonly approval_token: string | undefined
+  /** What the client calls itself. */
+  readonly client_name: string | undefined
+  /** Where this instance is reached from outside, without a slash at the end. */
+  readonly base_url: string
+}
+
+/** Without a token nothing is done, and the answer says where a person can approve it. With one it is done once. */
+export async function performApproved(
+  app: App,
+  route: Route,
+  caller: Caller,
+  wanted: Wanted,
+): Promise<Reply> {
+  const { gate } = requireApprovable(route)
+  const incoming = (body: unknown): Incoming => ({
+    params: {},
+    query: {},
+    body: async () => body,
+    idempotency_keys: [],
+    channel: 'mcp',
+    gates: [gate], // guard: gate of the tool
+  })
+  const { input, approval_token } = wanted
+  if (approval_token === undefined) {
+    const { body, account_id, chat_id } = await rehearse(app, route, caller, incoming(input))
+    const payload = { ...body, account_id }
+    const fingerprint = fingerprintOf(route, { params: {}, body: payload })
+    const asked: Request = { operation: route.name, account_id, chat_id, payload, fingerprint }
+    return requestApproval(app, caller, asked, wanted)
+  }
+  const { body } = await inspect(app, route, caller, incoming(input))
+  const binding = await bind(app, route, body, approval_token)
+  const used = await tellUsed(app.db, caller, binding)
+  if (used) return used
+  const approval = {
+    key: operationKey(binding.id),
+    consume: consume(app, caller, binding),
+    again: 'the approval is used up, so call without a token to ask for a new one',
+  }
+  try {
+    return await perform(app, route, caller, { ...incoming(binding.payload), approval })
+  } catch (error) {
+    if (isNotConsumed(error)) return explain(app.db, caller, binding, error)
+    throw retold(error)
+  }
+}
+
+function requireApprovable({ name }: Route): { readonly tool: string; readonly gate: Gate } {
+  const known = approvable[name]
+  if (!known) throw new Error(`${name} is not run with approvals.`)
+  return known
+}
+
+interface Body {
+  readonly account_id?: string
+  readonly chat_id: ChatId
+}
+
+/** Everything that has to be as it was when the person approved. An account that was not named is the approved one. */
+async function bind(app: App, route: Route, body: Body, token: string): Promise<Binding> {
+  const known = await findByToken(app.db, token)
+  if (!known) throw new ApiError('approval_mismatch')
+  const payload = { ...body, account_id: body.account_id ?? known.account_id }
+  return {
+    id: known.id,
+    token,
+    operation: route.name,
+    account_id: payload.account_id,
+    chat_id: chatNumber(body.chat_id),
+    payload,
+    fingerprint: fingerprintOf(route, { params: {}, body: payload }),
+  }
+}
+
+/** An unknown outcome is asked for with the token: whoever asks for a new approval may do it twice. */
+function retold(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.code !== 'outcome_ambiguous') return error
+  return new ApiError('outcome_ambiguous', {
+    detail:
+      'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.',
+    cause: error,
+  })
+}

@@ -1,0 +1,410 @@
+/** What a token is bound to: each of it changed, in time and out of time, and with a database that went back. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type AgentStage,
+  callerOf,
+  openAgentStage,
+  routeOf,
+  type Told,
+} from '../../../test/harness/agents.ts'
+import { fingerprintOf } from '../../access/idempotency.ts'
+import { putBack } from '../../access/ledger/put-back.ts'
+import { perform } from '../../access/perform.ts'
+import type { Caller } from '../../contract.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+import { chatNumber } from '../../lib/shapes.ts'
+import { setAccountEnabled } from '../accounts/accounts.ts'
+import { revokeKey } from '../keys/keys.ts'
+import { createUser } from '../users/users.ts'
+import { approve } from './decisions.ts'
+import { type Binding, consume, operationKey } from './use.ts'
+
+let stage: AgentStage
+
+beforeAll(async () => {
+  stage = await openAgentStage()
+})
+afterAll(() => stage.workplace.close())
+afterEach(() => stage.resumeClock())
+
+interface Changed {
+  /** Another caller or another input. */
+  readonly call?: () => Promise<{ as?: Caller; input?: object; tool?: 'move_chat' }>
+  /** Something else in the database, and how it becomes what it was. */
+  readonly change?: () => Sql
+  readonly back?: () => Sql
+}
+
+const identity = () => stage.user.via.identity
+const key = (id: string): Caller => callerOf({ ...stage.tenant, key_id: id })
+
+/** A second account that has the same chat. */
+async function otherAccount(): Promise<string> {
+  const account_id = await stage.workplace.connected(stage.tenant, 'Support')
+  const person = Number(chatNumber(stage.chat_id as never))
+  stage.workplace.write(account_id, person, 'hello')
+  await stage.workplace.untilStored(account_id, 1)
+  return account_id
+}
+
+const changes: readonly (readonly [string, Changed])[] = [
+  [
+    'the user',
+    {
+      call: async () => {
+        const email = `${randomUUID()}@acme.example`
+        const { workspace_id } = stage.tenant
+        const { id: user_id } = await createUser(stage.app, 'system', { email, workspace_id })
+        return { as: callerOf({ ...stage.tenant, user_id }) }
+      },
+    },
+  ],
+  [
+    'the UUID of the identity',
+    {
+      change: () =>
+        sql`update identities set idp_user_uuid = ${randomUUID()} where subject = ${identity().subject}`,
+      back: () =>
+        sql`update identities set idp_user_uuid = ${identity().idp_user_uuid} where subject = ${identity().subject}`,
+    },
+  ],
+  [
+    'the workspace',
+    { call: async () => ({ as: callerOf({ ...stage.tenant, ...(await workspaceOnly()) }) }) },
+  ],
+  ['the key', { call: async () => ({ as: key((await stage.workplace.service.key(stage.tenant)).id) }) }],
+  ['the account', { call: async () => ({ input: { account_id: await otherAccount() } }) }],
+  [
+    'who the account is on its platform',
+    {
+      change: () =>
+        sql`update accounts set platform_user_id = coalesce(platform_user_id, 0) + 1 where id = ${stage.account_id}`,
+      back: () => sql`
+        update accounts set platform_user_id = (
+          select platform_user_id from approvals where account_id = accounts.id order by created_at desc limit 1)
+        where id = ${stage.account_id}`,
+    },
+  ],
+  ['the operation', { call: async () => ({ tool: 'move_chat', input: stage.move('new') }) }],
+  [
+    'the chat',
+    {
+      call: async () => {
+        const person = stage.workplace.person('Ben')
+        const known = (await stage.workplace.messages(stage.account_id)).length
+        stage.workplace.write(stage.account_id, person, 'hello')
+        await stage.workplace.untilStored(stage.account_id, known + 1)
+        return { input: { chat_id: `platform:chat:${person}` } }
+      },
+    },
+  ],
+  ['the payload', { call: async () => ({ input: { text: 'Good morning ' } }) }],
+]
+
+async function workspaceOnly() {
+  const { workspace_id } = await stage.workplace.service.tenant('Other')
+  return { workspace_id }
+}
+
+describe('a token with something else than was approved', () => {
+  test.each(changes)('403 twice, and nothing is used up: %s', async (_, { call, change, back }) => {
+    const input = stage.message()
+    const token = await stage.approved(input)
+    const { input: more, ...other } = (await call?.()) ?? {}
+    const asked = other.tool ? { input: more, ...other } : { input: { ...input, ...more }, ...other }
+    if (change) await stage.db.run(change())
+    const told = [await stage.call({ ...asked, token }), await stage.call({ ...asked, token })]
+    if (back) await stage.db.run(back())
+    for (const { status, body } of told) {
+      expect(status).toBe(403)
+      // A foreign workspace has no such account, and is told that first.
+      expect(['approval_mismatch', 'account_unavailable']).toContain(body.code)
+    }
+    expect(stage.accepted(input)).toBe(0)
+    expect((await stage.call({ input, token })).status).toBe(200)
+    expect(stage.accepted(input)).toBe(1)
+  })
+
+  test('to another key and to nobody the same is said of a token, whatever became of it', async () => {
+    const input = stage.message()
+    const token = await stage.approved(input)
+    const as = key((await stage.workplace.service.key(stage.tenant)).id)
+    const before = await stage.call({ input, token, as })
+    await stage.call({ input, token })
+    const after = await stage.call({ input, token, as })
+    await stage.setClock(new Date(Date.now() + 300_000))
+    const late = await stage.call({ input, token, as })
+    const unknown = await stage.call({ input, token: `apr_${'0'.repeat(40)}`, as })
+    expect(before).toMatchObject({ status: 403, body: { code: 'approval_mismatch' } })
+    expect([after, late, unknown]).toEqual([before, before, before])
+  })
+})
+
+/** The one update by itself: what the checks before it would have noticed, too. */
+describe('the update', () => {
+  async function bound(): Promise<{ token: string; binding: Binding }> {
+    const input = stage.message()
+    const id = await stage.ask(input)
+    const { token } = await approve(stage.app, stage.user, id)
+    const fingerprint = fingerprintOf(routeOf('send_message'), { params: {}, body: input })
+    const { account_id } = stage
+    const chat_id = chatNumber(stage.chat_id as never)
+    return {
+      token,
+      binding: { id, token, operation: 'send_message', account_id, chat_id, payload: input, fingerprint },
+    }
+  }
+
+  const use = (binding: Binding, as = stage.caller) => stage.db.transaction(consume(stage.app, as, binding))
+
+  test('uses the token up where everything is as it was', async () => {
+    const { binding } = await bound()
+    await use(binding)
+    expect(await stage.state(binding.id)).toBe('used')
+  })
+
+  test.each<readonly [string, (binding: Binding) => readonly [Partial<Binding>, Partial<Caller>?]]>([
+    ['user', () => [{}, { user_id: randomUUID() }]],
+    ['workspace', () => [{}, { workspace_id: randomUUID() }]],
+    ['key', () => [{}, { via: key(randomUUID()).via }]],
+    ['account', () => [{ account_id: 'acc_1' }]],
+    ['operation', () => [{ operation: 'start_chat_text' }]],
+    ['chat', () => [{ chat_id: '1' }]],
+    ['payload', () => [{ fingerprint: Buffer.alloc(32) }]],
+    ['token', () => [{ token: 'apr_other' }]],
+  ])('does not for another %s', async (_, changed) => {
+    const { binding } = await bound()
+    const [other, as] = changed(binding)
+    await expect(use({ ...binding, ...other }, { ...stage.caller, ...as })).rejects.toThrow('something else')
+    expect(await stage.state(binding.id)).toBe('approved')
+    await use(binding)
+  })
+
+  test('does not where the account is not ready, also where this process has not heard of it', async () => {
+    const { binding } = await bound()
+    const using = stage.db.transaction(async (tx) => {
+      await tx.run(sql`update accounts set status = 'RESTRICTED' where id = ${stage.account_id}`)
+      await consume(stage.app, stage.caller, binding)(tx)
+    })
+    await expect(using).rejects.toThrow('something else')
+  })
+
+  test('does not a second time', async () => {
+    const { binding } = await bound()
+    await use(binding)
+    await expect(use(binding)).rejects.toThrow('something else')
+  })
+})
+
+describe('an operation whose key is taken', () => {
+  test.each(['send_message', 'set_column'] as const)(
+    'consumes nothing and does nothing: %s',
+    async (tool) => {
+      const input = tool === 'send_message' ? stage.message() : stage.value('once')
+      const id = await stage.ask(input, { tool })
+      const { token } = await approve(stage.app, stage.user, id)
+      expect((await stage.call({ tool, input, token })).status).toBe(200)
+      const mark = randomUUID()
+      const running = perform(stage.app, routeOf(tool), stage.caller, {
+        params: {},
+        query: {},
+        body: async () => input,
+        idempotency_keys: [],
+        channel: 'mcp',
+        approval: {
+          key: operationKey(id),
+          again: '',
+          consume: async (tx) => {
+            await tx.run(sql`
+            insert into suppressions (workspace_id, kind, value, source)
+            values (${stage.tenant.workspace_id}, 'username', ${mark}, 'operator')`)
+          },
+        },
+      })
+      await expect(running).rejects.toMatchObject({ code: 'operation_in_progress' })
+      expect(await stage.db.maybe(sql`select 1 from suppressions where value = ${mark}`)).toBeUndefined()
+    },
+  )
+})
+
+describe('two minutes of domain time', () => {
+  test.each(['send_message', 'set_column'] as const)(
+    '119.9 s after the approval it runs: %s',
+    async (tool) => {
+      const input = tool === 'send_message' ? stage.message() : stage.value('late')
+      const token = await stage.approved(input, { tool })
+      await at(token, -0.1)
+      expect((await stage.call({ tool, input, token })).status).toBe(200)
+    },
+  )
+
+  test.each(['send_message', 'set_column'] as const)('120.1 s after it does not: %s', async (tool) => {
+    const input = tool === 'send_message' ? stage.message() : stage.value('too late')
+    const token = await stage.approved(input, { tool })
+    await at(token, 0.1)
+    for (let time = 0; time < 2; time++) {
+      expect(await stage.call({ tool, input, token })).toMatchObject({
+        status: 403,
+        body: { code: 'approval_expired' },
+      })
+    }
+    // Only time stood in its way: nothing was used up.
+    await at(token, -0.1)
+    expect((await stage.call({ tool, input, token })).status).toBe(200)
+  })
+
+  /** Seconds from the end of the token's time on. */
+  async function at(token: string, seconds: number): Promise<void> {
+    const { expires_at } = await stage.db.one<{ expires_at: Date }>(sql`
+      select token_expires_at as expires_at from approvals where token_hash = sha256(convert_to(${token}, 'UTF8'))`)
+    await stage.setClock(new Date(expires_at.getTime() + seconds * 1_000))
+  }
+})
+
+describe('who and what has to be there still', () => {
+  /** Of somebody of their own, because some of it cannot be undone. */
+  async function refusedAfter(change: (other: AgentStage) => Promise<unknown>): Promise<Told> {
+    const other = await stage.colleague()
+    const input = other.message()
+    const token = await other.approved(input)
+    await change(other)
+    await stage.workplace.service.settle()
+    const told = await other.call({ input, token })
+    expect(await other.call({ input, token })).toEqual(told)
+    expect(other.accepted(input)).toBe(0)
+    return told
+  }
+
+  const refused = { status: 403, body: { code: 'approval_mismatch' } }
+
+  test('403 after the key was revoked', async () => {
+    expect(await refusedAfter((other) => revokeKey(stage.app, 'system', other.tenant.key_id))).toMatchObject(
+      refused,
+    )
+  })
+
+  test('403 after the key has expired', async () => {
+    const expire = (other: AgentStage) =>
+      stage.db.run(sql`update keys set expires_at = domain_now() where id = ${other.tenant.key_id}`)
+    expect(await refusedAfter(expire)).toMatchObject(refused)
+  })
+
+  test('403 after the membership has ended, also where the key is still there', async () => {
+    const end = async ({ tenant: { user_id, key_id } }: AgentStage) => {
+      await stage.db.run(sql`update memberships set ended_at = domain_now() where user_id = ${user_id}`)
+      await stage.db.run(sql`update keys set revoked_at = null where id = ${key_id}`)
+    }
+    expect(await refusedAfter(end)).toMatchObject(refused)
+  })
+
+  test('403 after the user was disabled', async () => {
+    const disable = ({ tenant: { user_id } }: AgentStage) =>
+      stage.db.run(sql`update users set disabled_at = domain_now() where id = ${user_id}`)
+    expect(await refusedAfter(disable)).toMatchObject(refused)
+  })
+
+  test('403 after the identity was unlinked, also where the user has another', async () => {
+    const unlink = async ({ tenant: { user_id }, user }: AgentStage) => {
+      await stage.db.run(sql`delete from identities where subject = ${user.via.identity.subject}`)
+      await stage.db.run(sql`
+        insert into identities (issuer, subject, user_id, idp_user_uuid)
+        values ('local', ${randomUUID()}, ${user_id}, ${randomUUID()})`)
+    }
+    expect(await refusedAfter(unlink)).toMatchObject(refused)
+  })
+
+  test('403 after the identity became somebody else’s', async () => {
+    const give = ({ user }: AgentStage) =>
+      stage.db.run(sql`
+        update identities set user_id = ${stage.tenant.user_id} where subject = ${user.via.identity.subject}`)
+    expect(await refusedAfter(give)).toMatchObject(refused)
+  })
+
+  test('403 while the account is disabled, and it runs once it is not', async () => {
+    const input = stage.message()
+    const token = await stage.approved(input)
+    const { account_id } = stage
+    await setAccountEnabled(stage.app, 'system', { id: account_id, enabled: false })
+    expect(await stage.call({ input, token })).toMatchObject({
+      status: 403,
+      body: { code: 'account_unavailable' },
+    })
+    await setAccountEnabled(stage.app, 'system', { id: account_id, enabled: true })
+    await stage.workplace.untilStatus(account_id, 'READY')
+    await stage.workplace.service.settle()
+    expect(stage.accepted(input)).toBe(0)
+    expect((await stage.call({ input, token })).status).toBe(200)
+  })
+})
+
+describe('a database that was restored to before the use', () => {
+  interface Used {
+    readonly id: string
+    readonly token: string
+    readonly input: ReturnType<AgentStage['message']>
+  }
+
+  async function used(): Promise<Used> {
+    const input = stage.message()
+    const id = await stage.ask(input)
+    const { token } = await approve(stage.app, stage.user, id)
+    expect((await stage.call({ input, token })).status).toBe(200)
+    return { id, token, input }
+  }
+
+  /** The use was never committed, as far as the database knows. */
+  async function goBack({ id }: Used, { operation }: { operation: boolean }): Promise<void> {
+    await stage.db.run(sql`alter table approvals disable trigger approvals_guard`)
+    await stage.db.run(sql`update approvals set state = 'approved', used_at = null where id = ${id}`)
+    await stage.db.run(sql`alter table approvals enable trigger approvals_guard`)
+    if (operation) return
+    await stage.db.run(sql`alter table operations disable trigger operations_guard`)
+    await stage.db.run(sql`delete from operations where idempotency_key = ${operationKey(id)}`)
+    await stage.db.run(sql`alter table operations enable trigger operations_guard`)
+  }
+
+  test('the ledger knows the operation: the approval is used', async () => {
+    const first = await used()
+    await goBack(first, { operation: true })
+    expect((await stage.call(first)).body).toMatchObject({ code: 'approval_used', state: 'completed' })
+    expect(stage.accepted(first.input)).toBe(1)
+  })
+
+  test('a journal has put the operation back: the approval is used', async () => {
+    const first = await used()
+    const row = await stage.db.one<{
+      id: string
+      random_id: string
+      fingerprint: string
+      chat_id: `${number}`
+    }>(sql`
+      select id, random_id::text, encode(fingerprint, 'hex') as fingerprint, chat_id::text from operations
+      where idempotency_key = ${operationKey(first.id)}`)
+    await goBack(first, { operation: false })
+    const { workspace_id } = stage.tenant
+    const remembered = { ...row, workspace_id, account_id: stage.account_id, token: randomUUID() }
+    await stage.db.transaction((tx) =>
+      putBack(tx, stage.app.operations, { ...remembered, kind: 'send_message', key: operationKey(first.id) }),
+    )
+    expect((await stage.call(first)).body).toMatchObject({ code: 'approval_used', state: 'ambiguous' })
+    expect(stage.accepted(first.input)).toBe(1)
+  })
+
+  test('nothing is known but the message itself: it is not sent again', async () => {
+    const first = await used()
+    await goBack(first, { operation: false })
+    expect((await stage.call(first)).status).toBe(200)
+    expect(stage.accepted(first.input)).toBe(1)
+  })
+
+  test('another generation of the database takes no token of the one before', async () => {
+    const input = stage.value('restored')
+    const token = await stage.approved(input, { tool: 'set_column' })
+    const { generation } = await stage.db.one<{ generation: string }>(sql`select generation from instance`)
+    await stage.db.run(sql`update instance set generation = gen_random_uuid()`)
+    const told = await stage.call({ tool: 'set_column', input, token })
+    await stage.db.run(sql`update instance set generation = ${generation}`)
+    expect(told).toMatchObject({ status: 403, body: { code: 'approval_expired' } })
+  })
+})

@@ -1,0 +1,120 @@
+/** Gates and allowlists at the dashboard, for operators. */
+import { z } from 'zod'
+import { allowlists, type Gate, gates } from '../../contract.ts'
+import { notFound } from '../../lib/names.ts'
+import { done, momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { ok, ownRoute, type Route } from '../../route.ts'
+import { actorOf } from '../audit/audit.ts'
+import { listAllowedNamed, listGates, setAllowed, setGates } from './gates.ts'
+
+/** What is switched, in a sentence for whoever decides. */
+const descriptions: Readonly<Record<Gate, string>> = {
+  rest: 'The REST API as a whole. While it is off, every key is refused; the dashboard goes on.',
+  crm: 'Contacts, and the columns that a team keeps about its chats.',
+  pipeline: 'The pipeline: its stages, and moving chats between them.',
+  analytics: 'Figures about messages, chats and the pipeline.',
+  start_chat: 'Writing first to somebody who has not written to the account.',
+  campaigns: 'Campaigns as a whole: without it they cannot even be read.',
+  scoped_routing: 'Creating and cancelling campaigns, whose recipients are bound to the accounts they name.',
+  campaign_mutation: 'Creating, cancelling, pausing and resuming campaigns.',
+  branching: 'Campaigns whose next step depends on what a person did.',
+  read_receipts: 'Campaigns whose next step depends on whether a message was read.',
+  broadcast: 'One message to everybody in a stage or with a value in a column.',
+  extended: 'What goes beyond the contract: identifiers, fields and filters that it does not have.',
+  mcp_send: 'Agents may ask to send messages. Each needs an approval.',
+  mcp_pipeline: 'Agents may ask to move chats in the pipeline. Each move needs an approval.',
+  mcp_columns: 'Agents may ask to set columns. Each change needs an approval.',
+}
+
+const needs = { scopes: [], operator: true } as const
+
+const gateOut = z.object({
+  name: z.enum(gates),
+  enabled: z.boolean(),
+  changed_at: momentOrNull('When it was last switched; null: never.'),
+  description: said('What it opens.'),
+})
+const gate = {
+  name: 'rest',
+  enabled: true,
+  changed_at: '2026-11-15T09:30:00.000Z',
+  description: descriptions.rest,
+}
+
+const entriesOut = z.array(
+  z.object({ id: uuid('The user or the workspace.'), label: said('Its e-mail address or name.') }),
+)
+const id = '0199a1f0-0000-7000-8000-000000000002'
+
+export const ownRoutes: readonly Route[] = [
+  ownRoute({
+    ...needs,
+    name: 'list_gates',
+    method: 'GET',
+    path: '/gates',
+    summary: 'Every gate and its state',
+    effect: 'read',
+    response: z.object({ gates: z.array(gateOut) }),
+    example: { response: { gates: [gate] } },
+    handle: async ({ db }) => ok({ gates: (await listGates(db)).map(described) }),
+  }),
+  ownRoute({
+    ...needs,
+    name: 'set_gate',
+    method: 'POST',
+    path: '/gates/{name}',
+    summary: 'Opens or closes a gate',
+    effect: 'admin',
+    params: z.strictObject({ name: z.string() }),
+    body: z.strictObject({ enabled: z.boolean() }),
+    errors: ['not_found'],
+    response: z.object({ gate: gateOut }),
+    example: { params: { name: 'rest' }, body: { enabled: true }, response: { gate } },
+    handle: async (app, { caller, params: { name }, body: { enabled } }) => {
+      const states = gates.some((each) => each === name)
+        ? await setGates(app, actorOf(caller), { names: [name], enabled })
+        : []
+      const state = states.find((each) => each.name === name)
+      if (!state) throw notFound('gate', name)
+      return ok({ gate: described(state) })
+    },
+  }),
+  ownRoute({
+    ...needs,
+    name: 'list_allowlists',
+    method: 'GET',
+    path: '/allowlists',
+    summary: 'Who may use campaigns',
+    effect: 'read',
+    response: z.object({ campaign_user: entriesOut, campaign_workspace: entriesOut }),
+    example: { response: { campaign_user: [{ id, label: 'ana@acme.example' }], campaign_workspace: [] } },
+    handle: async ({ db }) => ok(await listAllowedNamed(db)),
+  }),
+  ownRoute({
+    ...needs,
+    name: 'set_allowlist',
+    method: 'POST',
+    path: '/allowlists/{list}',
+    summary: 'Puts a user or a workspace on an allowlist, or takes it off',
+    effect: 'admin',
+    params: z.strictObject({ list: z.enum(allowlists) }),
+    malformed: 'not_found',
+    body: z.strictObject({ id: z.string(), listed: z.boolean() }),
+    errors: ['not_found'],
+    response: z.object(done),
+    example: {
+      params: { list: 'campaign_user' },
+      body: { id, listed: true },
+      response: { ok: true, message: 'The user is on the allowlist.' },
+    },
+    handle: async (app, { caller, params: { list }, body }) => {
+      await setAllowed(app, actorOf(caller), { list, id: body.id, allowed: body.listed })
+      const who = list === 'campaign_user' ? 'user' : 'workspace'
+      return ok({ ok: true, message: `The ${who} is ${body.listed ? 'on' : 'no longer on'} the allowlist.` })
+    },
+  }),
+]
+
+function described<State extends { readonly name: Gate }>(state: State) {
+  return { ...state, description: descriptions[state.name] }
+}

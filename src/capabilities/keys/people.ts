@@ -1,0 +1,119 @@
+/** Keys at the dashboard: members make and revoke their own, admins see and revoke all of the workspace. */
+import { z } from 'zod'
+import { hasRole } from '../../access/needs.ts'
+import { type Caller, scopes } from '../../contract.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { text, time } from '../../lib/shapes.ts'
+import { moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { ok, type Route, route } from '../../route.ts'
+import { actorOf } from '../audit/audit.ts'
+import { createKey, listKeysOf, requireKeyOf, revokeKey } from './keys.ts'
+
+const params = { key_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7d01' }
+const key = {
+  id: params.key_id,
+  name: 'crm sync',
+  prefix: 'svc_live_aB3dE5',
+  scopes: ['read'],
+  mcp_only: false,
+  user: { id: '0199a1f0-0000-7000-8000-000000000002', email: 'ana@acme.example' },
+  created_at: '2026-11-15T09:30:00.000Z',
+  expires_at: null,
+  revoked_at: null,
+  last_used_at: null,
+}
+
+const keyOut = z.object({
+  id: uuid('The key.'),
+  name: said('What people call it.'),
+  prefix: said('How it begins, so that it can be recognised.'),
+  scopes: z.array(z.enum(scopes)),
+  mcp_only: z.boolean().meta({ description: 'Whether the REST API refuses it.' }),
+  user: z.object({ id: uuid('Whose key it is.'), email: said('Their e-mail address.') }),
+  created_at: moment('When it was made.'),
+  expires_at: momentOrNull('When it stops working by itself; null: never.'),
+  revoked_at: momentOrNull('Since when it is refused; null where it is not.'),
+  last_used_at: momentOrNull('Its last use, to the minute; null where it was never used.'),
+})
+
+const needs = { scopes: [], role: 'member' } as const
+
+export const workspaceRoutes: readonly Route[] = [
+  route({
+    ...needs,
+    name: 'list_keys',
+    method: 'GET',
+    path: '/keys',
+    summary: 'The keys that one may see, newest first',
+    effect: 'read',
+    response: z.object({ keys: z.array(keyOut) }),
+    example: { response: { keys: [key] } },
+    handle: async ({ db }, { caller }) => ok({ keys: await listKeysOf(db, visibleTo(caller)) }),
+  }),
+  route({
+    ...needs,
+    name: 'create_key',
+    method: 'POST',
+    path: '/keys',
+    summary: 'Makes a key, which is shown once',
+    effect: 'admin',
+    statuses: [201],
+    body: z.strictObject({
+      name: text(200),
+      scopes: z.array(z.enum(scopes)).min(1, 'must name at least one scope').max(scopes.length),
+      expires_at: time.optional(),
+      mcp_only: z.boolean().optional(),
+    }),
+    errors: ['conflict'],
+    response: z.object({
+      key: keyOut,
+      secret: said('The key itself. It is not kept, so it is shown this once.'),
+    }),
+    example: {
+      body: { name: 'crm sync', scopes: ['read'] },
+      response: { key, secret: 'svc_live_aB3dE5…' },
+    },
+    handle: async (app, { caller, body }) => {
+      requireOwnScopes(caller, body.scopes)
+      const { workspace_id, user_id } = caller
+      const made = await createKey(app, actorOf(caller), { workspace_id, user_id, ...body })
+      return {
+        status: 201,
+        body: { key: await requireKeyOf(app.db, visibleTo(caller), made.id), secret: made.key },
+      }
+    },
+  }),
+  route({
+    ...needs,
+    name: 'revoke_key',
+    method: 'POST',
+    path: '/keys/{key_id}/revoke',
+    summary: 'Refuses a key from now on',
+    effect: 'admin',
+    params: z.strictObject({ key_id: z.string() }),
+    errors: ['not_found'],
+    response: z.object({ key: keyOut }),
+    example: { params, response: { key: { ...key, revoked_at: '2026-11-15T10:00:00.000Z' } } },
+    handle: async (app, { caller, params: { key_id } }) => {
+      const visible = visibleTo(caller)
+      await requireKeyOf(app.db, visible, key_id)
+      await revokeKey(app, actorOf(caller), key_id)
+      return ok({ key: await requireKeyOf(app.db, visible, key_id) })
+    },
+  }),
+]
+
+/** Admins see every key of the workspace, members those of their own. */
+function visibleTo(caller: Caller): { workspace_id: string; user_id: string | null } {
+  return { workspace_id: caller.workspace_id, user_id: hasRole(caller, 'admin') ? null : caller.user_id }
+}
+
+/** Nobody makes a key that may do more than they may. */
+function requireOwnScopes(caller: Caller, wanted: readonly string[]): void {
+  const beyond = wanted.filter((scope) => !caller.scopes.some((own) => own === scope))
+  if (beyond.length > 0) {
+    throw new ApiError('missing_scope', {
+      detail: `You may not do this yourself, so no key of yours may: ${beyond.join(', ')}.`,
+    })
+  }
+}

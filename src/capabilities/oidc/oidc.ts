@@ -1,0 +1,136 @@
+/** Signing in with an identity provider (OpenID Connect). Nobody becomes a user by it: an identity is linked to one. */
+import { beginSession, endOtherSessions } from '../../access/sessions.ts'
+import type { App } from '../../app.ts'
+import type { OidcConfig } from '../../config.ts'
+import type { Visitor } from '../../contract.ts'
+import type { Tx } from '../../db/sql.ts'
+import { ApiError, type ErrorCode } from '../../lib/errors.ts'
+import { consumeSetupLink, linkIdentity, requireSetupLink } from '../users/users.ts'
+import { flowSeconds, openFlow, sealFlow } from './flow.ts'
+import { askWho, beginAt, isUnreachable } from './provider.ts'
+import { readReturnTo } from './return-to.ts'
+
+/** Why somebody is not let in, for the sign-in page and, in words, for other clients. */
+const refusals = {
+  failed: ['sign_in_refused', (label) => `Signing in with ${label} did not work. Please try again.`],
+  unknown: [
+    'sign_in_refused',
+    (label) =>
+      `Nobody here is linked to this account at ${label} yet. Ask an admin of your workspace for a set-up link.`,
+  ],
+  taken: ['sign_in_refused', (label) => `This account at ${label} belongs to another user here.`],
+  link: ['sign_in_refused', () => 'This set-up link has been used or has expired. Ask for a new one.'],
+  disabled: ['sign_in_refused', () => 'This user is disabled. Ask an operator of this instance.'],
+  unavailable: [
+    'provider_unavailable',
+    (label) => `${label} does not answer. Sign in with e-mail and password, or try again later.`,
+  ],
+} as const satisfies Record<string, readonly [ErrorCode, (label: string) => string]>
+
+export type Reason = keyof typeof refusals
+
+/** A sign-in that was refused, with the reason as the sign-in page knows it. */
+export class OidcRefusal extends ApiError {
+  readonly reason: Reason
+  readonly return_to: string
+
+  constructor({ label }: OidcConfig, reason: Reason, return_to = readReturnTo(undefined)) {
+    const [code, sentence] = refusals[reason]
+    const detail = sentence(label)
+    super(code, { detail: `${detail.charAt(0).toUpperCase()}${detail.slice(1)}` })
+    this.reason = reason
+    this.return_to = return_to
+  }
+}
+
+export interface Begun {
+  /** Where the browser goes. */
+  readonly location: string
+  /** What it brings back, in a cookie that lasts this many seconds. */
+  readonly cookie: string
+  readonly seconds: number
+}
+
+/** With a set-up link, whoever signs in at the provider is linked to its user. */
+export async function beginSignIn(
+  app: App,
+  { return_to, setup_token = null }: { return_to?: string | undefined; setup_token?: string | null },
+): Promise<Begun> {
+  const config = requireOidc(app)
+  const going = readReturnTo(return_to)
+  if (setup_token !== null) await requireSetupLink(app.db, setup_token)
+  // A provider that is not found, or not the one it was said to be, is as good as none to whoever wants to sign in.
+  const { location, ...secrets } = await beginAt(app, config).catch((error) => {
+    throw refused(app, config, { error, reason: 'unavailable', return_to: going })
+  })
+  const { now } = await app.settings.current()
+  const expires_at = now().getTime() + flowSeconds * 1_000
+  const cookie = sealFlow(app, { ...secrets, return_to: going, setup_token, expires_at })
+  return { location, cookie, seconds: flowSeconds }
+}
+
+interface SignedIn {
+  readonly session_token: string
+  readonly return_to: string
+}
+
+/** The way back. Whoever comes without the cookie of the way there did not begin this sign-in. */
+export async function finishSignIn(
+  app: App,
+  visitor: Visitor,
+  { query, cookie }: { query: string; cookie: string | undefined },
+): Promise<SignedIn> {
+  const config = requireOidc(app)
+  const flow = await openFlow(app, cookie)
+  if (!flow) throw new OidcRefusal(config, 'failed')
+  const { return_to, setup_token } = flow
+  const identity = await askWho(app, config, { query, ...flow }).catch((error) => {
+    throw refused(app, config, { error, reason: isUnreachable(error) ? 'unavailable' : 'failed', return_to })
+  })
+  const email = config.link_by_email ? identity.email : undefined
+  return app.db.transaction(async (tx) => {
+    const invited = setup_token === null ? undefined : await consume(tx, setup_token)
+    if (invited === null) throw new OidcRefusal(config, 'link', return_to)
+    const linked = await linkIdentity(app, tx, { ...identity, email, invited })
+    if (typeof linked === 'string') throw new OidcRefusal(config, linked, return_to)
+    const { user_id } = linked
+    // As behind every set-up link: sessions from before end.
+    if (invited) await endOtherSessions(tx, { user_id, except: null })
+    const session_token = await beginSession(tx, visitor, { user_id, ...linked.identity })
+    app.log.info({ user_id, address: visitor.via.address, issuer: identity.issuer }, 'signed in')
+    return { session_token, return_to }
+  })
+}
+
+/** Null where the link has been used, or has expired, on the way to the provider. */
+async function consume(tx: Tx, token: string): Promise<string | null> {
+  try {
+    return await consumeSetupLink(tx, token)
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not_found') return null
+    throw error
+  }
+}
+
+/** What the sign-in page shows of it. */
+export function describeProvider({ config }: App): { label: string } | null {
+  return config.oidc ? { label: config.oidc.label } : null
+}
+
+export function requireOidc({ config }: App): OidcConfig {
+  if (!config.oidc) {
+    throw new ApiError('not_found', { detail: 'This instance has no identity provider to sign in with.' })
+  }
+  return config.oidc
+}
+
+/** What the library throws may hold codes and tokens, so only its own words and code are written down. */
+function refused(
+  app: App,
+  config: OidcConfig,
+  { error, reason, return_to }: { error: unknown; reason: Reason; return_to: string },
+): OidcRefusal {
+  const { message, code } = error as Error & { code?: string }
+  app.log.warn({ reason, code, problem: message }, 'signing in with the identity provider did not work')
+  return new OidcRefusal(config, reason, return_to)
+}

@@ -1,0 +1,30 @@
+/** Linking an identity by a set-up link: the one step of signing in with a provider that a page begins. */
+import { z } from 'zod'
+import { said } from '../../lib/wire.ts'
+import { type Route, visitorRoute } from '../../route.ts'
+import { beginSignIn } from './oidc.ts'
+
+export const ownRoutes: readonly Route[] = [
+  visitorRoute({
+    scopes: [],
+    name: 'begin_oidc_setup',
+    method: 'POST',
+    path: '/setup/oidc',
+    summary:
+      'Leads to the identity provider, and links whoever signs in there to the user of the set-up link',
+    effect: 'admin',
+    body: z.strictObject({
+      token: z.string().min(1, 'is required').max(200, 'is not the token of a set-up link'),
+    }),
+    errors: ['not_found', 'provider_unavailable'],
+    response: z.object({ location: said('Where the browser goes next.') }),
+    example: {
+      body: { token: 'aB3dE5…' },
+      response: { location: 'https://id.example.com/authorize?client_id=parley' },
+    },
+    handle: async (app, { body: { token } }) => {
+      const { location, ...oidc_flow } = await beginSignIn(app, { setup_token: token })
+      return { status: 200, body: { location }, oidc_flow }
+    },
+  }),
+]

@@ -1,0 +1,121 @@
+/** What a signed-in user sees and changes of their own: who they are, where they are signed in, their password. */
+import { beginSession, endOtherSessions, endSession, listSessions } from '../../access/sessions.ts'
+import type { App } from '../../app.ts'
+import type { Role, UserCaller, Visitor } from '../../contract.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { notFound } from '../../lib/names.ts'
+import { hashPassword, isPassword } from '../../lib/passwords.ts'
+import { version } from '../../lib/version.ts'
+import { record } from '../audit/audit.ts'
+import { consumeSetupLink, requireSetupLink, requireUser, setPassword, type User } from '../users/users.ts'
+import { countAttempt } from './sign-in.ts'
+
+type OwnUser = Pick<User, 'id' | 'email' | 'name' | 'operator' | 'time_zone' | 'has_password'>
+
+/** What a user is told of themselves. */
+export async function describeUser(db: Db, user_id: string): Promise<OwnUser> {
+  const { id, email, name, operator, time_zone, has_password } = await requireUser(db, user_id)
+  return { id, email, name, operator, time_zone, has_password }
+}
+
+interface Described {
+  readonly user: OwnUser
+  readonly session: { readonly id: string; readonly created_at: Date; readonly expires_at: Date }
+  readonly workspaces: readonly { readonly id: string; readonly name: string; readonly role: Role }[]
+  readonly base_url: string
+  readonly version: string
+}
+
+export async function describeSession(app: App, { user_id, via }: UserCaller): Promise<Described> {
+  const [user, session, workspaces] = await Promise.all([
+    describeUser(app.db, user_id),
+    app.db.one<Described['session']>(
+      sql`select id, created_at, expires_at from sessions where id = ${via.id}`,
+    ),
+    app.db.rows<Described['workspaces'][number]>(sql`
+      select w.id, w.name, m.role from memberships m join workspaces w on w.id = m.workspace_id
+      where m.user_id = ${user_id} and m.ended_at is null order by w.name, w.id`),
+  ])
+  return { user, session, workspaces, base_url: app.base_url(), version }
+}
+
+export async function listOwnSessions(app: App, { user_id, via }: UserCaller) {
+  const sessions = await listSessions(app.db, user_id)
+  return sessions.map((session) => ({ ...session, current: session.id === via.id }))
+}
+
+/** One of their own. Whose session another id is, is nobody's concern. */
+export async function revokeSession(app: App, tx: Tx, caller: UserCaller, id: string): Promise<void> {
+  const { user_id } = caller
+  if (!(await endSession(tx, { user_id, id }))) throw notFound('session', id)
+  await record(app, tx, `user:${user_id}`, { action: 'session.revoked', target: id })
+}
+
+export async function revokeOtherSessions(app: App, tx: Tx, { user_id, via }: UserCaller): Promise<number> {
+  const revoked = await endOtherSessions(tx, { user_id, except: via.id })
+  if (revoked > 0) {
+    await record(app, tx, `user:${user_id}`, {
+      action: 'session.others_revoked',
+      target: user_id,
+      detail: { revoked },
+    })
+  }
+  return revoked
+}
+
+/** How often one may guess the password of a session that somebody left open. */
+const guesses = { limit: 10, seconds: 900 }
+
+interface Change {
+  readonly current_password?: string | undefined
+  readonly password: string
+}
+
+/** The new password as it is stored, once the present one, where there is one, was given. */
+export async function prepareChange(app: App, { user_id }: UserCaller, change: Change): Promise<string> {
+  const { password_hash } = await app.db.one<{ password_hash: string | null }>(
+    sql`select password_hash from users where id = ${user_id}`,
+  )
+  if (password_hash !== null) {
+    await countAttempt(app, `password:${user_id}`, guesses)
+    if (!(await isPassword(change.current_password ?? '', password_hash))) {
+      throw new ApiError('sign_in_refused', { detail: 'The current password is wrong.' })
+    }
+  }
+  return hashPassword(change.password)
+}
+
+/** Whoever knew the old one is signed out everywhere. */
+export async function changePassword(
+  app: App,
+  tx: Tx,
+  { user_id, via }: UserCaller,
+  password_hash: string,
+): Promise<void> {
+  await setPassword(app, tx, `user:${user_id}`, { user_id, password_hash })
+  await endOtherSessions(tx, { user_id, except: via.id })
+}
+
+/** The password as it is stored. A link that is not good costs nobody a hash. */
+export async function prepareSetup(
+  app: App,
+  { token, password }: { token: string; password: string },
+): Promise<string> {
+  await requireSetupLink(app.db, token)
+  return hashPassword(password)
+}
+
+/** The user chooses a password behind a set-up link and is signed in; sessions from before end. */
+export async function setUp(
+  app: App,
+  tx: Tx,
+  visitor: Visitor,
+  { token, password_hash }: { token: string; password_hash: string },
+): Promise<{ user_id: string; session_token: string }> {
+  const user_id = await consumeSetupLink(tx, token)
+  const { issuer, subject } = await setPassword(app, tx, `user:${user_id}`, { user_id, password_hash })
+  await endOtherSessions(tx, { user_id, except: null })
+  const session_token = await beginSession(tx, visitor, { user_id, issuer, subject })
+  return { user_id, session_token }
+}

@@ -1,0 +1,74 @@
+/** Identities at an identity provider, and the users they belong to. Nobody is created here. */
+import type { App } from '../../app.ts'
+import type { Identity } from '../../contract.ts'
+import { sql, type Tx } from '../../db/sql.ts'
+import { record } from '../audit/audit.ts'
+
+/** Somebody whom the provider has vouched for. */
+export interface Proven extends Identity {
+  /** Verified by the provider, and only where that is enough to be linked. */
+  readonly email: string | undefined
+  /** The user of the set-up link that led to the provider. */
+  readonly invited: string | undefined
+}
+
+/** Somebody who has proved to be this user. */
+export interface Linked {
+  readonly user_id: string
+  readonly identity: Identity
+}
+
+/** Why nobody was linked. The caller undoes its transaction then, so that a set-up link stays good. */
+export type Unlinked = 'unknown' | 'taken' | 'disabled'
+
+/** The user behind an identity, which is linked first where a set-up link or a verified e-mail address says to whom. */
+export async function linkIdentity(app: App, tx: Tx, proven: Proven): Promise<Linked | Unlinked> {
+  const { issuer, subject } = proven
+  const known = await tx.maybe<{ user_id: string; idp_user_uuid: string }>(
+    sql`select user_id, idp_user_uuid from identities where issuer = ${issuer} and subject = ${subject}`,
+  )
+  const user_id = proven.invited ?? known?.user_id ?? (await findByEmail(tx, proven.email))
+  if (user_id === undefined) return 'unknown'
+  // Locked, so that of two identities of one provider only one is linked by an e-mail address.
+  const user = await tx.one<{ disabled_at: Date | null }>(
+    sql`select disabled_at from users where id = ${user_id} for update`,
+  )
+  if (user.disabled_at) return 'disabled'
+  if (known && known.user_id !== user_id) return 'taken'
+  const identity = { issuer, subject, idp_user_uuid: known?.idp_user_uuid ?? proven.idp_user_uuid }
+  if (known) return { user_id, identity }
+  // An address that was given to somebody else at the provider must not lead to the user who had it before.
+  if (proven.invited === undefined && (await hasIdentity(tx, user_id, issuer))) return 'unknown' // guard: an address given anew
+  return (await insertIdentity(app, tx, user_id, proven)) ? { user_id, identity } : 'taken'
+}
+
+async function findByEmail(tx: Tx, email: string | undefined): Promise<string | undefined> {
+  if (email === undefined) return undefined
+  const user = await tx.maybe<{ id: string }>(sql`select id from users where lower(email) = lower(${email})`)
+  return user?.id
+}
+
+async function hasIdentity(tx: Tx, user_id: string, issuer: string): Promise<boolean> {
+  const found = await tx.maybe(
+    sql`select 1 from identities where user_id = ${user_id} and issuer = ${issuer}`,
+  )
+  return found !== undefined
+}
+
+/** False where somebody else was linked to the same identity at this very moment. */
+async function insertIdentity(app: App, tx: Tx, user_id: string, proven: Proven): Promise<boolean> {
+  const { issuer, subject, idp_user_uuid, invited } = proven
+  const inserted = await tx.run(sql`
+    insert into identities (issuer, subject, user_id, idp_user_uuid)
+    values (${issuer}, ${subject}, ${user_id}, ${idp_user_uuid}) on conflict do nothing`)
+  if (inserted === 0) return false
+  // As with a password: links that could add another way to sign in are good no longer.
+  await tx.run(sql`
+    update setup_links set used_at = domain_now() where user_id = ${user_id} and used_at is null`)
+  await record(app, tx, `user:${user_id}`, {
+    action: 'user.identity_linked',
+    target: user_id,
+    detail: { issuer, by: invited === undefined ? 'email' : 'setup_link' },
+  })
+  return true
+}

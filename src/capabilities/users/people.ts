@@ -1,0 +1,230 @@
+/** Members of a workspace at the dashboard, for admins and owners; every user of the instance, for operators. */
+import { z } from 'zod'
+import { hasRole } from '../../access/needs.ts'
+import type { App } from '../../app.ts'
+import { type Caller, roles } from '../../contract.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { done, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
+import { ok, ownRoute, type Route, route } from '../../route.ts'
+import { actorOf } from '../audit/audit.ts'
+import { endMembership, listMembers, mayLink, requireMember, setRole } from './members.ts'
+import { createUser, listUsers, makeSetupLink, requireUser } from './users.ts'
+
+const user_id = '0199a1f0-0000-7000-8000-000000000002'
+const params = { user_id }
+const member = {
+  user_id,
+  email: 'ana@acme.example',
+  name: 'Ana',
+  role: 'member',
+  joined_at: '2026-11-15T09:30:00.000Z',
+  last_seen_at: null,
+}
+const setup = {
+  setup_link: 'https://parley.example.com/dashboard/setup#…',
+  expires_at: '2026-11-22T09:30:00.000Z',
+}
+
+const memberOut = z.object({
+  user_id: uuid('The user.'),
+  email: said('Their e-mail address.'),
+  name: said('What they call themselves; may be empty.'),
+  role: z.enum(roles),
+  joined_at: moment('Since when.'),
+  last_seen_at: momentOrNull('When they last used the dashboard; null: never.'),
+})
+const setupOut = z.object({
+  setup_link: said('Shown this once. Whoever has it chooses how this user signs in.'),
+  expires_at: moment('Until when it is good.'),
+})
+const memberParams = z.strictObject({ user_id: z.string() })
+const admins = { scopes: [], role: 'admin' } as const
+
+export const workspaceRoutes: readonly Route[] = [
+  route({
+    ...admins,
+    name: 'list_members',
+    method: 'GET',
+    path: '/members',
+    summary: 'Who belongs to the workspace, longest first',
+    effect: 'read',
+    response: z.object({ members: z.array(memberOut) }),
+    example: { response: { members: [member] } },
+    handle: async ({ db }, { caller }) => ok({ members: await listMembers(db, caller.workspace_id) }),
+  }),
+  route({
+    ...admins,
+    name: 'add_member',
+    method: 'POST',
+    path: '/members',
+    summary: 'Adds somebody by e-mail address',
+    effect: 'admin',
+    statuses: [201],
+    body: z.strictObject({ email: z.string(), role: z.enum(roles) }),
+    errors: ['conflict'],
+    response: z.object({ member: memberOut, setup_link: setupOut.shape.setup_link.nullable() }),
+    example: {
+      body: { email: member.email, role: 'member' },
+      response: { member, setup_link: setup.setup_link },
+    },
+    handle: async (app, { caller, body }) => {
+      if (body.role !== 'member') requireOwner(caller, 'give somebody a role above member') // guard: roles are for owners
+      const { workspace_id } = caller
+      await requireAddLimit(app, workspace_id)
+      const { id: user_id } = await createUser(app, actorOf(caller), { workspace_id, ...body })
+      const key = { workspace_id, user_id }
+      const link = (await mayLink(app.db, key)) ? await makeSetupLink(app, actorOf(caller), user_id) : null
+      return {
+        status: 201,
+        body: { member: await requireMember(app.db, key), setup_link: link?.setup_link ?? null },
+      }
+    },
+  }),
+  route({
+    scopes: [],
+    role: 'owner',
+    name: 'set_member_role',
+    method: 'PATCH',
+    path: '/members/{user_id}',
+    summary: 'Gives a member another role',
+    effect: 'admin',
+    params: memberParams,
+    body: z.strictObject({ role: z.enum(roles) }),
+    errors: ['not_found', 'conflict'],
+    response: z.object({ member: memberOut }),
+    example: { params, body: { role: 'admin' }, response: { member: { ...member, role: 'admin' } } },
+    handle: async (app, { caller, params, body }) =>
+      ok({ member: await setRole(app, actorOf(caller), { ...keyOf(caller, params), ...body }) }),
+  }),
+  route({
+    scopes: [],
+    role: 'member',
+    name: 'remove_member',
+    method: 'DELETE',
+    path: '/members/{user_id}',
+    summary: 'Ends a membership, also of the caller',
+    effect: 'admin',
+    params: memberParams,
+    errors: ['not_found', 'conflict', 'missing_role'],
+    response: z.object(done),
+    example: {
+      params,
+      response: { ok: true, message: 'The membership has ended, and its keys are revoked.' },
+    },
+    handle: async (app, { caller, params }) => {
+      const key = keyOf(caller, params)
+      if (params.user_id !== caller.user_id) await requireManageable(app, caller, params)
+      await endMembership(app, actorOf(caller), key)
+      return ok({ ok: true, message: 'The membership has ended, and its keys are revoked.' })
+    },
+  }),
+  route({
+    ...admins,
+    name: 'make_member_setup_link',
+    method: 'POST',
+    path: '/members/{user_id}/setup-link',
+    summary: 'A set-up link for a member who cannot sign in yet',
+    effect: 'admin',
+    params: memberParams,
+    errors: ['not_found', 'conflict', 'missing_role'],
+    response: setupOut,
+    example: { params, response: setup },
+    handle: async (app, { caller, params }) => {
+      const { email } = await requireManageable(app, caller, params)
+      if (!(await mayLink(app.db, keyOf(caller, params)))) {
+        throw new ApiError('conflict', {
+          detail: `The user ${email} can sign in already, or belongs to more than this workspace. Only an operator of this instance can make a link for them.`,
+        })
+      }
+      return ok(await makeSetupLink(app, actorOf(caller), params.user_id))
+    },
+  }),
+]
+
+const operators = { scopes: [], operator: true } as const
+const userOut = z.object({
+  id: uuid('The user.'),
+  email: said('Their e-mail address.'),
+  name: said('What they call themselves; may be empty.'),
+  time_zone: z.string().nullable().meta({ description: "Null: the browser's." }),
+  has_password: z.boolean().meta({ description: 'Whether they can sign in with a password.' }),
+  operator: z.boolean().meta({ description: 'Whether they may change what holds for the whole instance.' }),
+  created_at: moment('When they were made.'),
+  disabled_at: momentOrNull('Since when they may not sign in; null where they may.'),
+  memberships: z.array(z.object({ workspace_id: uuid('A workspace of theirs.'), role: z.enum(roles) })),
+})
+const user = {
+  id: user_id,
+  email: member.email,
+  name: member.name,
+  time_zone: null,
+  has_password: false,
+  operator: false,
+  created_at: member.joined_at,
+  disabled_at: null,
+  memberships: [{ workspace_id: '0199a1f0-0000-7000-8000-000000000001', role: 'member' }],
+}
+
+export const ownRoutes: readonly Route[] = [
+  ownRoute({
+    ...operators,
+    name: 'list_users',
+    method: 'GET',
+    path: '/users',
+    summary: 'Every user of this instance, oldest first',
+    effect: 'read',
+    response: z.object({ users: z.array(userOut) }),
+    example: { response: { users: [user] } },
+    handle: async ({ db }) => ok({ users: await listUsers(db) }),
+  }),
+  ownRoute({
+    ...operators,
+    name: 'make_user_setup_link',
+    method: 'POST',
+    path: '/users/{user_id}/setup-link',
+    summary: 'A set-up link for any user, such as one who has lost a password',
+    effect: 'admin',
+    params: memberParams,
+    errors: ['not_found'],
+    response: setupOut,
+    example: { params, response: setup },
+    handle: async (app, { caller, params }) => {
+      await requireUser(app.db, params.user_id)
+      return ok(await makeSetupLink(app, actorOf(caller), params.user_id))
+    },
+  }),
+]
+
+function keyOf({ workspace_id }: Caller, { user_id }: { user_id: string }) {
+  return { workspace_id, user_id }
+}
+
+/** A member whom this caller may remove or invite again: admins leave owners alone, members everybody. */
+async function requireManageable(app: App, caller: Caller, params: { user_id: string }) {
+  // Only admins may know who is a member at all.
+  if (!hasRole(caller, 'admin')) throw missingRole('Only an admin of this workspace may do this.')
+  const found = await requireMember(app.db, keyOf(caller, params))
+  if (found.role === 'owner') requireOwner(caller, 'do this to an owner') // guard: owners are for owners
+  return found
+}
+
+function requireOwner(caller: Caller, what: string): void {
+  if (!hasRole(caller, 'owner')) throw missingRole(`Only an owner of this workspace may ${what}.`)
+}
+
+function missingRole(detail: string): ApiError {
+  return new ApiError('missing_role', { detail })
+}
+
+/** Whoever adds an address learns whether it belongs to a user here, so nobody adds thousands. */
+const addRule = { limit: 100, seconds: 3_600 }
+
+async function requireAddLimit(app: App, workspace_id: string): Promise<void> {
+  const { allowed, retry_after } = await app.limits.take(`add_member:${workspace_id}`, addRule)
+  if (!allowed) {
+    throw new ApiError('rate_limited', {
+      detail: `This workspace has added ${addRule.limit} members in the last hour. Wait as long as Retry-After says.`,
+      retry_after,
+    })
+  }
+}

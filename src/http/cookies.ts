@@ -1,0 +1,67 @@
+/** Our two cookies. Their names say over TLS that no other site and no subdomain can have set them. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sessionHours } from '../access/sessions.ts'
+import type { Transport } from './origins.ts'
+
+/** `sid` is the session, `oidc` a sign-in that is under way at the identity provider. */
+type Name = 'sid' | 'oidc'
+
+function nameFor(transport: Transport | undefined, name: Name): string {
+  return transport === 'tls' ? `__Host-${name}` : name
+}
+
+/** Null takes the cookie away. */
+export function setSessionCookie(request: FastifyRequest, reply: FastifyReply, token: string | null): void {
+  setCookie(request, reply, { name: 'sid', value: token, seconds: sessionHours * 3600 })
+}
+
+/** Null takes the cookie away. */
+export function setFlowCookie(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  flow: { readonly cookie: string; readonly seconds: number } | null,
+): void {
+  setCookie(request, reply, { name: 'oidc', value: flow?.cookie ?? null, seconds: flow?.seconds ?? 0 })
+}
+
+interface Cookie {
+  readonly name: Name
+  readonly value: string | null
+  readonly seconds: number
+}
+
+function setCookie(
+  { transport }: FastifyRequest,
+  reply: FastifyReply,
+  { name, value, seconds }: Cookie,
+): void {
+  const parts = [
+    `${nameFor(transport, name)}=${value ?? ''}`,
+    'Path=/',
+    `Max-Age=${value === null ? 0 : seconds}`,
+    'HttpOnly',
+    'SameSite=Lax',
+    ...(transport === 'tls' ? ['Secure'] : []),
+  ]
+  reply.header('Set-Cookie', parts.join('; '))
+}
+
+/** The token of the session, where exactly one came. */
+export function sessionTokenOf(request: FastifyRequest): string | undefined {
+  return readCookie(request, 'sid')
+}
+
+export function flowOf(request: FastifyRequest): string | undefined {
+  return readCookie(request, 'oidc')
+}
+
+/** Over a network in plain text none counts. */
+function readCookie({ headers, transport }: FastifyRequest, name: Name): string | undefined {
+  if (transport === undefined || transport === 'plain') return undefined
+  const start = `${nameFor(transport, name)}=`
+  const given = (headers.cookie ?? '')
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part.startsWith(start))
+  return given.length === 1 ? given[0]?.slice(start.length) : undefined
+}

@@ -1,0 +1,99 @@
+/** The dashboard's doors: who is let in there, and what every answer below /dashboard carries. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { admitUser } from '../access/perform.ts'
+import type { App } from '../app.ts'
+import { ownPrefix, type Visitor, workspacePrefix } from '../contract.ts'
+import { ApiError } from '../lib/errors.ts'
+import type { Route } from '../route.ts'
+import { pathOf } from './base.ts'
+import { sessionTokenOf } from './cookies.ts'
+import { type Door, type Enter, matchPrefix } from './doors.ts'
+import { requireOwnHost, requireOwnOrigin, requirePrivate } from './origins.ts'
+
+/** The routes for people, besides the contract's. */
+export interface People {
+  readonly workspaceRoutes: readonly Route[]
+  readonly ownRoutes: readonly Route[]
+}
+
+export const dashboardHeaders = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    // The libraries of the pages place menus and dialogs by style attributes.
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
+function isDashboardPath(path: string): boolean {
+  return matchPrefix('/dashboard', path) !== undefined
+}
+
+/** On every answer, also one to an address that is not well formed. */
+export function setDashboardHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  if (isDashboardPath(pathOf(request))) reply.headers(dashboardHeaders)
+}
+
+/** Pages and routes alike answer only under an address of ours: a name that was rebound to us learns nothing. */
+export function guardDashboard(app: App, server: FastifyInstance): void {
+  server.addHook('onRequest', (request, _reply, done) => {
+    if (!isDashboardPath(pathOf(request))) return done()
+    try {
+      request.transport = requireOwnHost(app.config, request.headers.host ?? '')
+      done()
+    } catch (error) {
+      done(error as ApiError)
+    }
+  })
+}
+
+export function dashboardDoors(app: App, routes: readonly Route[], people: People): Door[] {
+  const enter = makeEnter(app)
+  const outside = people.ownRoutes.filter(({ asked_by }) => asked_by === undefined)
+  if (outside.length > 0) throw new Error(`${outside[0]?.name} needs a workspace, and has none there.`)
+  return [
+    {
+      prefix: workspacePrefix,
+      routes: [...routes, ...people.workspaceRoutes],
+      enter,
+      channel: 'dashboard',
+    },
+    { prefix: ownPrefix, routes: people.ownRoutes, enter, channel: 'dashboard' },
+  ]
+}
+
+/** By the session's cookie alone: a key is nothing here. */
+function makeEnter(app: App): Enter {
+  return async (request, { route, params: { workspace_id } }) => {
+    // Where the address is not well formed, no hook has run.
+    request.transport ??= requireOwnHost(app.config, request.headers.host ?? '')
+    requireOwnOrigin(app.config, request, route)
+    const token = sessionTokenOf(request)
+    if (route?.asked_by === 'visitor') {
+      if (route.effect !== 'read') requirePrivate(request)
+      return visitorOf(request)
+    }
+    const { user, member, window } = await admitUser(app, { token, workspace_id })
+    request.caller = member ?? user
+    request.window = window
+    if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })
+    if (workspace_id === undefined) return user
+    // Whether there is such a workspace is for its members to know.
+    if (!member) throw new ApiError('not_found')
+    return member
+  }
+}
+
+export function visitorOf(request: FastifyRequest): Visitor {
+  const user_agent = request.headers['user-agent'] ?? ''
+  return { via: { kind: 'visitor', address: request.ip, user_agent, session_token: sessionTokenOf(request) } }
+}

@@ -1,0 +1,180 @@
+/** A door: routes under one prefix, and who is let in there. The API's is for keys, the dashboard's two are for users. */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Chunk, dropFile, storeChunk } from '../access/ledger/files.ts'
+import { type Channel, perform, type Wanted } from '../access/perform.ts'
+import type { App } from '../app.ts'
+import type { AnyCaller } from '../contract.ts'
+import { ApiError } from '../lib/errors.ts'
+import { Form, type Route } from '../route.ts'
+import { headerValues, pathOf } from './base.ts'
+import { readBody } from './body.ts'
+import { isForm, readForm } from './multipart.ts'
+import { send } from './send.ts'
+import type { Drop } from './sockets.ts'
+
+export interface Door {
+  /** May have parameters, such as {workspace_id}. */
+  readonly prefix: string
+  readonly routes: readonly Route[]
+  readonly enter: Enter
+  readonly channel: Channel
+}
+
+/** Lets a request in, within the caller's rate. `route` is undefined where the address is not known. */
+export type Enter = (request: FastifyRequest, at: Entered) => Promise<AnyCaller>
+
+export interface Entered {
+  readonly route: Route | undefined
+  /** Those of the prefix. */
+  readonly params: Readonly<Record<string, string>>
+}
+
+interface Mounting {
+  readonly bodyMs: number
+  readonly drop: Drop
+}
+
+export function mountDoor(app: App, server: FastifyInstance, door: Door, { bodyMs, drop }: Mounting): void {
+  const { prefix, enter, channel } = door
+  for (const route of door.routes) {
+    server.route({
+      method: route.method,
+      url: urlOf(prefix + route.path),
+      handler: async (request, reply) => {
+        request.operation = route.name
+        const params = request.params as Record<string, string>
+        const caller = await enter(request, { route, params: pick(params, namesIn(prefix)) })
+        // Nobody would hear the answer, and nothing has been done yet.
+        if (request.raw.socket.destroyed) {
+          drop('closed')
+          return reply.hijack()
+        }
+        const answer = await perform(app, route, caller, {
+          params: pick(params, namesIn(route.path)),
+          query: request.query as Record<string, unknown>,
+          body: (wanted) => read(app, request.raw, { caller, wanted, bodyMs }),
+          idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
+          channel,
+        })
+        return send(request, reply, answer)
+      },
+    })
+  }
+}
+
+function urlOf(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1')
+}
+
+function namesIn(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string)
+}
+
+function pick(params: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, params[name] as string]))
+}
+
+interface Reading {
+  readonly caller: AnyCaller
+  readonly wanted: Wanted
+  readonly bodyMs: number
+}
+
+async function read(
+  app: App,
+  raw: IncomingMessage,
+  { caller, wanted: { route, refuse }, bodyMs }: Reading,
+): Promise<unknown> {
+  if (!route.form || !isForm(raw) || !('workspace_id' in caller)) return readBody(raw, route, bodyMs)
+  const { workspace_id } = caller
+  const store = (chunk: Chunk) => storeChunk(app.db, { ...chunk, workspace_id })
+  const drop = (file_id: string) => dropFile(app, file_id)
+  const { fields, attachment, refusal } = await readForm(raw, { refuse, store, drop })
+  return new Form(fields, attachment, refusal)
+}
+
+/** Unknown addresses and methods need a caller too: who asks is checked before the address. */
+export function mountMissing(server: FastifyInstance, doors: readonly Door[]): void {
+  const answerMissing = async (request: FastifyRequest, reply: FastifyReply) => {
+    const found = findDoor(doors, pathOf(request))
+    if (!found) throw new ApiError('not_found')
+    const { door, params, rest } = found
+    await door.enter(request, { route: undefined, params })
+    const methods = methodsOf(door.routes, rest)
+    if (methods.length === 0) throw new ApiError('not_found')
+    reply.header('Allow', methods.join(', '))
+    throw new ApiError('method_not_allowed', {
+      detail: `This address answers ${methods.join(', ')}, not ${request.method}.`,
+    })
+  }
+  server.setNotFoundHandler(answerMissing)
+  // A fixed path, such as /chats/start, must not be taken for a value of a path parameter beside it.
+  for (const { prefix, routes } of doors) {
+    for (const { method, path } of shadowed(routes)) {
+      server.route({ method, url: urlOf(prefix + path), handler: answerMissing })
+    }
+  }
+}
+
+interface Found extends Pick<Entered, 'params'> {
+  readonly door: Door
+  /** The path behind the prefix. */
+  readonly rest: string
+}
+
+/** The door with the longest prefix that the path lies under. */
+export function findDoor(doors: readonly Door[], path: string): Found | undefined {
+  const longestFirst = [...doors].sort((one, other) => other.prefix.length - one.prefix.length)
+  for (const door of longestFirst) {
+    const params = matchPrefix(door.prefix, path)
+    if (!params) continue
+    const segments = path.split('/').slice(door.prefix.split('/').length)
+    return { door, params, rest: segments.map((segment) => `/${segment}`).join('') }
+  }
+  return undefined
+}
+
+/** Whether the path lies under it, also where some letters are written as escapes. Undefined, or the parameters. */
+export function matchPrefix(prefix: string, path: string): Record<string, string> | undefined {
+  const given = path.split('/').map(unescapePart)
+  const params: Record<string, string> = {}
+  for (const [at, wanted] of prefix.split('/').entries()) {
+    const segment = given[at]
+    const name = /^\{(\w+)\}$/.exec(wanted)?.[1]
+    if (segment === undefined || (name ? segment === '' : segment !== wanted)) return undefined
+    if (name) params[name] = segment
+  }
+  return params
+}
+
+function unescapePart(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+function methodsOf(routes: readonly Route[], path: string): string[] {
+  const exact = routes.filter((route) => route.path === path)
+  const matching = exact.length > 0 ? exact : routes.filter((route) => matches(route, path))
+  // Where GET is allowed, HEAD is too.
+  return [...new Set(matching.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
+}
+
+function matches({ path: pattern }: Route, path: string): boolean {
+  return new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+}
+
+/** What the router would take for another operation: GET /chats/start for the chat called "start". */
+function shadowed(routes: readonly Route[]): Pick<Route, 'method' | 'path'>[] {
+  return routes
+    .filter(({ path }) => !path.includes('{'))
+    .flatMap(({ path }) =>
+      routes
+        .filter((other) => other.path !== path && matches(other, path))
+        .filter(({ method }) => !routes.some((route) => route.path === path && route.method === method))
+        .map(({ method }) => ({ method, path })),
+    )
+}

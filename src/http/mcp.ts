@@ -1,0 +1,102 @@
+/** `/api/mcp`: the same entrance as the API's, then the protocol. */
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../app.ts'
+import { type Caller, mcpPath } from '../contract.ts'
+import { ApiError } from '../lib/errors.ts'
+import type { Exchange, Facts } from '../mcp/call.ts'
+import type { Route } from '../route.ts'
+import { once } from './assets.ts'
+import { readBody } from './body.ts'
+import { tellFailure } from './errors.ts'
+import { requireNoForeignPage } from './origins.ts'
+import type { Drop } from './sockets.ts'
+
+/** Lets a request in by its key, within the key's rate. */
+export type EnterByKey = (request: FastifyRequest) => Promise<Caller>
+
+interface Mounting {
+  readonly routes: readonly Route[]
+  readonly enter: EnterByKey
+  readonly bodyMs: number
+  readonly drop: Drop
+}
+
+export function mountMcp(app: App, server: FastifyInstance, mounting: Mounting): void {
+  const { routes, enter, bodyMs, drop } = mounting
+  // Loaded when it is first asked for: it takes a quarter of a second that a start does not have.
+  const endpoint = once(async () => (await import('../mcp/endpoint.ts')).makeEndpoint(app, routes))
+  server.all(mcpPath, async (request, reply) => {
+    request.operation = 'mcp'
+    const caller = await enter(request)
+    requireNoForeignPage(app.config, request)
+    requirePost(request, reply)
+    const message = await readBody(request.raw, { method: 'POST', body: true }, bodyMs)
+    requireOne(message)
+    // Nobody would hear the answer, and nothing has been done yet.
+    if (request.raw.socket.destroyed) {
+      drop('closed')
+      return reply.hijack()
+    }
+    const exchange: Exchange = {
+      caller,
+      user_agent: request.headers['user-agent'],
+      tell: (facts) => note(app, request, facts),
+    }
+    const response = await (await endpoint()).serve(toRequest(request, reply), message, exchange)
+    return answer(app, { request, reply }, response)
+  })
+}
+
+/** Other methods belong to sessions and to streams of the server's own messages, and there are none here. */
+function requirePost({ method }: FastifyRequest, reply: FastifyReply): void {
+  if (method === 'POST') return
+  reply.header('Allow', 'POST')
+  throw new ApiError('method_not_allowed', { detail: `This address answers POST, not ${method}.` })
+}
+
+/** A list would be many calls for the rate of one. */
+function requireOne(message: unknown): void {
+  if (!Array.isArray(message)) return
+  throw new ApiError('invalid_request', { detail: 'The body must be one message, not a list of messages.' })
+}
+
+/** What the protocol reads. The key is not among it. */
+const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
+
+function toRequest({ raw }: FastifyRequest, reply: FastifyReply): Request {
+  const headers = protocolHeaders.flatMap((name): [string, string][] => {
+    const value = raw.headers[name]
+    return typeof value === 'string' ? [[name, value]] : []
+  })
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  return new Request(`http://localhost${mcpPath}`, { method: 'POST', headers, signal: gone.signal })
+}
+
+function note(app: App, request: FastifyRequest, { tool, operation_id, code, error }: Facts): void {
+  request.operation = tool
+  request.operation_id = operation_id
+  request.refusal = code
+  if (error) tellFailure(app.log, request, error)
+}
+
+async function answer(
+  app: App,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  { status, headers, body }: Response,
+): Promise<FastifyReply> {
+  if (status >= 500) app.log.error({ request_id: request.id }, 'the MCP endpoint failed unexpectedly')
+  reply.code(status)
+  if (body === null) return reply.send()
+  const type = headers.get('content-type') ?? ''
+  // A stream is passed on as it comes: what it carries while a call takes long keeps proxies from closing it.
+  if (type.startsWith('text/event-stream')) {
+    return reply
+      .type(type)
+      .header('x-accel-buffering', 'no')
+      .send(Readable.fromWeb(body as ReadableStream))
+  }
+  return reply.type(type).send(await new Response(body).text())
+}

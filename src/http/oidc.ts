@@ -1,0 +1,68 @@
+/** The two addresses that a browser visits on its way to the identity provider and back. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../app.ts'
+import { beginSignIn, finishSignIn, OidcRefusal, requireOidc } from '../capabilities/oidc/oidc.ts'
+import { ApiError } from '../lib/errors.ts'
+import { quote } from '../lib/text.ts'
+import { flowOf, setFlowCookie, setSessionCookie } from './cookies.ts'
+import { visitorOf } from './dashboard.ts'
+import { requirePrivate } from './origins.ts'
+
+export function mountOidc(app: App, server: FastifyInstance): void {
+  mount('start', async (request, reply) => {
+    const { return_to } = request.query as { return_to?: unknown }
+    const begun = await beginSignIn(app, {
+      return_to: typeof return_to === 'string' ? return_to : undefined,
+    })
+    setFlowCookie(request, reply, begun)
+    return begun.location
+  })
+  mount('callback', async (request, reply) => {
+    // Good for one way back, whatever comes of it.
+    setFlowCookie(request, reply, null)
+    const { search } = new URL(request.url, app.base_url())
+    const { session_token, return_to } = await finishSignIn(app, visitorOf(request), {
+      query: search,
+      cookie: flowOf(request),
+    })
+    setSessionCookie(request, reply, session_token)
+    return return_to
+  })
+
+  function mount(name: string, visit: (request: FastifyRequest, reply: FastifyReply) => Promise<string>) {
+    server.get(`/dashboard/oidc/${name}`, async (request, reply) => {
+      request.operation = `oidc_${name}`
+      try {
+        await requireWay(app, request)
+        return reply.redirect(await visit(request, reply))
+      } catch (error) {
+        const browser = request.headers.accept?.includes('text/html')
+        if (!browser || !(error instanceof OidcRefusal)) throw error
+        request.refusal = error.code
+        return reply.redirect(`/dashboard/sign-in?${refusalQuery(error)}`)
+      }
+    })
+  }
+}
+
+/** The sign-in page says in words what has happened. */
+function refusalQuery({ reason, return_to }: OidcRefusal): string {
+  return new URLSearchParams({ refused: reason, return_to }).toString()
+}
+
+/** What holds on both ways: there is a provider, the address is the one it knows, and nobody asks all the time. */
+async function requireWay(app: App, request: FastifyRequest): Promise<void> {
+  const { label } = requireOidc(app)
+  requirePrivate(request)
+  const { host = '' } = request.headers
+  // The provider sends people back to this one address, where the cookie has to be.
+  if (host.toLowerCase() !== new URL(app.base_url()).host) {
+    throw new ApiError('origin_refused', {
+      detail: `Signing in with ${label} works at ${app.base_url()} only, and the Host header says ${quote(host)}. A proxy has to pass the Host header on.`,
+    })
+  }
+  // Each visit may cost the provider a question. Everybody behind one proxy counts as one address.
+  const rule = { limit: app.config.rate_limit, seconds: 60 }
+  const window = await app.limits.take(`oidc:${request.ip}`, rule)
+  if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })
+}

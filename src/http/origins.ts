@@ -1,0 +1,84 @@
+/** Where a request of a browser comes from: our own pages, by an address of ours. */
+import type { FastifyRequest } from 'fastify'
+import { type Config, isLoopback } from '../config.ts'
+import { ApiError } from '../lib/errors.ts'
+import { quote } from '../lib/text.ts'
+import type { Route } from '../route.ts'
+import { isForm } from './multipart.ts'
+
+/** How a browser reaches us: over TLS, which a proxy ends; on this machine; or in plain text over a network. */
+export type Transport = 'tls' | 'loopback' | 'plain'
+
+/** The transport that the `Host` header tells. Undefined: an address that is not ours, such as a name rebound to us. */
+export function transportOf({ base_url }: Config, host: string): Transport | undefined {
+  const name = host.toLowerCase()
+  const base = base_url === undefined ? undefined : new URL(base_url)
+  if (base && (name === base.host || name === `${base.host}:${base.protocol === 'https:' ? 443 : 80}`)) {
+    if (base.protocol === 'https:') return 'tls'
+    return isLoopbackHost(name) ? 'loopback' : 'plain'
+  }
+  return isLoopbackHost(name) ? 'loopback' : undefined
+}
+
+function isLoopbackHost(host: string): boolean {
+  return isLoopback(host.replace(/:\d{1,5}$/, '').replace(/^\[(.*)\]$/, '$1'))
+}
+
+export function requireOwnHost(config: Config, host: string): Transport {
+  const transport = transportOf(config, host)
+  if (transport) return transport
+  const address = config.base_url ? `${config.base_url} and at` : 'PARLEY_BASE_URL, once that is set, and at'
+  throw new ApiError('origin_refused', {
+    detail: `The dashboard answers at ${address} localhost, not at ${quote(host)}.`,
+  })
+}
+
+/** Nobody types a password into a page that came over a network in plain text. */
+export function requirePrivate(request: FastifyRequest): void {
+  if (request.transport === 'plain') {
+    throw new ApiError('origin_refused', {
+      detail:
+        'Signing in needs HTTPS: set PARLEY_BASE_URL to an https address, or open the dashboard at localhost.',
+    })
+  }
+}
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * What changes something comes from a page of ours, which the browser says in one of two headers, and has a body that no
+ * form of another site can send.
+ */
+export function requireOwnOrigin(config: Config, request: FastifyRequest, route: Route | undefined): void {
+  if (safeMethods.has(request.method)) return
+  const { origin, host = '', 'sec-fetch-site': site, 'content-type': type } = request.headers
+  if (origin === undefined && site === undefined) throw new ApiError('origin_refused')
+  if (site !== undefined && site !== 'same-origin') throw new ApiError('origin_refused')
+  if (origin !== undefined && origin !== originOf(config, request.transport, host)) {
+    throw new ApiError('origin_refused', {
+      detail: `The page is at ${quote(origin)} and the Host header says ${quote(host)}. A proxy has to pass the Host header on.`,
+    })
+  }
+  const sound = type === undefined || /^application\/json\s*(;|$)/i.test(type)
+  if (!sound && !(route?.form && isForm(request.raw))) {
+    throw new ApiError('origin_refused', { detail: 'The dashboard takes JSON only.' })
+  }
+}
+
+/**
+ * For an address that programs ask, which send no `Origin`. A page sends its own, and only one of ours may ask: any
+ * other was lured here, also where it has made a name of its own lead to us.
+ */
+export function requireNoForeignPage(config: Config, request: FastifyRequest): void {
+  const { origin, host = '' } = request.headers
+  if (origin === undefined) return
+  const transport = transportOf(config, host)
+  const own = transport !== undefined && origin === originOf(config, transport, host)
+  if (!own) throw new ApiError('origin_refused', { detail: 'Pages of other sites may not ask here.' })
+}
+
+/** As browsers write it in `Origin`. */
+function originOf({ base_url }: Config, transport: Transport | undefined, host: string): string {
+  if (transport !== 'loopback' && base_url !== undefined) return new URL(base_url).origin
+  return `http://${host.toLowerCase()}`
+}

@@ -1,0 +1,44 @@
+/** Sends what a route has answered: an object, JSON that the database has written, or a long text. */
+import { transcode } from 'node:buffer'
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Json, type Reply, Stream } from '../route.ts'
+import { setFlowCookie, setSessionCookie } from './cookies.ts'
+
+export const json = 'application/json; charset=utf-8'
+
+export function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, headers = {}, body, session_token, oidc_flow }: Reply,
+): FastifyReply {
+  reply.code(status).headers(headers)
+  if (session_token !== undefined) setSessionCookie(request, reply, session_token)
+  if (oidc_flow) setFlowCookie(request, reply, oidc_flow)
+  request.operation_id = headers['X-Operation-Id']
+  if (status >= 400) request.refusal = (body as { readonly code?: string }).code
+  if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
+  if (!(body instanceof Stream)) return reply.send(body)
+  // HEAD needs no body, so nothing is read.
+  const chunks = request.method === 'HEAD' ? [] : body
+  // As text, which the socket encodes itself: buffers of our own would be garbage that Node collects late.
+  const readable = Readable.from(chunks)
+  readable.once('error', (error) => {
+    request.broken = error
+  })
+  return reply.type(json).send(readable)
+}
+
+/**
+ * Encodes text beyond Latin-1 here, because Node would go through it twice, character by character. It comes from the
+ * database, so it has no lone surrogates that UTF-8 could not encode.
+ */
+function bytesOf(text: string): string | Buffer {
+  if (!/[^\0-\xff]/.test(text)) return text
+  const fits = text.length * 2 <= desk.length
+  const units = fits ? desk.subarray(0, desk.write(text, 'utf16le')) : Buffer.from(text, 'utf16le')
+  return transcode(units, 'utf16le', 'utf8')
+}
+
+/** Shared by all encodings, because allocating a buffer for each costs as much as the encoding. */
+const desk = Buffer.allocUnsafeSlow(256 * 1024)

@@ -1,0 +1,103 @@
+/** One call of a tool: the same checks as any other request, and an answer or a refusal that an agent can read. */
+import { perform } from '../access/perform.ts'
+import type { App } from '../app.ts'
+import { performApproved } from '../capabilities/approvals/approvals.ts'
+import type { Caller } from '../contract.ts'
+import { ApiError } from '../lib/errors.ts'
+import { Json, type Reply } from '../route.ts'
+import { type Arguments, splitArguments } from './tool-input.ts'
+import {
+  cutToFit,
+  fieldsOfError,
+  fits,
+  refusalOf,
+  resultOf,
+  type ToolResult,
+  textOf,
+} from './tool-results.ts'
+import type { Tool } from './tools.ts'
+
+/** One request at the endpoint: on whose behalf, and who writes down what comes of it. */
+export interface Exchange {
+  readonly caller: Caller
+  /** What the program calls itself in its headers, for clients that say it nowhere else. */
+  readonly user_agent: string | undefined
+  readonly tell: (facts: Facts) => void
+}
+
+/** For log and metrics. */
+export interface Facts {
+  readonly tool: string
+  readonly operation_id?: string | undefined
+  /** What it was refused with. */
+  readonly code?: string | undefined
+  readonly error?: ApiError
+}
+
+/** What a client calls itself; anybody can call itself anything. */
+export interface Client {
+  readonly client_name: string | undefined
+}
+
+export async function callTool(
+  app: App,
+  tool: Tool,
+  exchange: Exchange & Client,
+  given: Arguments,
+): Promise<ToolResult> {
+  try {
+    const { status, headers, body } = await (tool.approved ? write : read)(app, tool, exchange, given)
+    const operation_id = headers?.['X-Operation-Id']
+    const refusal = status < 400 ? undefined : (body as { readonly code?: string })
+    exchange.tell({ tool: tool.name, operation_id, code: refusal?.code })
+    if (!refusal) return resultOf(cutToFit(textOf(body)))
+    const wait = headers?.['Retry-After']
+    return refusalOf({ ...refusal, operation_id, retry_after: wait === undefined ? undefined : Number(wait) })
+  } catch (thrown) {
+    const error = thrown instanceof ApiError ? thrown : new ApiError('internal', { cause: thrown })
+    exchange.tell({ tool: tool.name, code: error.code, error })
+    return refusalOf(fieldsOfError(error))
+  }
+}
+
+/** A page that is too long is read again with half the limit, so that its cursor leads on from where it ends. */
+async function read(app: App, tool: Tool, { caller }: Exchange, given: Arguments): Promise<Reply> {
+  let limit = typeof given.limit === 'number' ? given.limit : (tool.page_size ?? 1)
+  let asked = given
+  for (;;) {
+    const { params, query, body } = splitArguments(tool, asked)
+    const reply = await perform(app, tool.route, caller, {
+      params,
+      query,
+      body: async () => body,
+      idempotency_keys: [],
+      channel: 'mcp',
+    })
+    const text = textOf(reply.body)
+    if (limit <= 1 || fits(text)) return { ...reply, body: new Json(text) }
+    limit >>= 1
+    asked = { ...given, limit }
+  }
+}
+
+/** Nothing is done without the token that a person was shown for exactly this. */
+function write(
+  app: App,
+  tool: Tool,
+  { caller, client_name }: Exchange & Client,
+  given: Arguments,
+): Promise<Reply> {
+  const { approval_token, ...input } = given
+  return performApproved(app, tool.route, caller, {
+    input,
+    approval_token: readToken(approval_token),
+    client_name,
+    base_url: app.base_url(),
+  })
+}
+
+/** Programs write nothing in several ways. What is neither nothing nor a token is told so where tokens are checked. */
+function readToken(given: unknown): string | undefined {
+  if (given === undefined || given === null || given === '') return undefined
+  return typeof given === 'string' ? given : JSON.stringify(given)
+}

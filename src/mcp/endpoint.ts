@@ -1,0 +1,82 @@
+/** The protocol at `/api/mcp`: without sessions, each request served by a server of its own, in both of its revisions. */
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  createMcpHandler,
+  type InputRequiredResult,
+  inputRequired,
+  type McpRequestContext,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import type { App } from '../app.ts'
+import { quote } from '../lib/text.ts'
+import type { Route } from '../route.ts'
+import { callTool, type Exchange } from './call.ts'
+import { instructions, serverInfo } from './introduction.ts'
+import type { ToolResult } from './tool-results.ts'
+import { makeTools, type Tool } from './tools.ts'
+
+export interface Endpoint {
+  /** `message` is the body, parsed; the request brings the headers. */
+  serve(request: Request, message: unknown, exchange: Exchange): Promise<Response>
+}
+
+export function makeEndpoint(app: App, routes: readonly Route[]): Endpoint {
+  const tools = makeTools(routes)
+  const handler = createMcpHandler((context) => makeServer(app, tools, context), { maxSubscriptions: 0 })
+  return {
+    serve: (request, parsedBody, exchange) => {
+      // The library checks no token, so it is given none: what it hands on is the exchange.
+      const authInfo = { token: '', clientId: '', scopes: [], extra: { exchange } }
+      return handler.fetch(request, { authInfo, parsedBody })
+    },
+  }
+}
+
+function makeServer(app: App, tools: ReadonlyMap<string, Tool>, { authInfo }: McpRequestContext): Server {
+  const exchange = authInfo?.extra?.exchange as Exchange
+  const server = new Server(serverInfo, { capabilities: { tools: {} }, instructions })
+  server.setRequestHandler('tools/list', () => ({ tools: [...tools.values()].map(({ listed }) => listed) }))
+  server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }, context) => {
+    const tool = tools.get(name)
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${quote(name)}.`)
+    const client_name = clientNameOf(context) ?? exchange.user_agent
+    const result = await callTool(app, tool, { ...exchange, client_name }, given)
+    return elicited(result, context) ?? result
+  })
+  return server
+}
+
+/** What comes with every call in the newer revision; in the older one it came with a session, and there are none here. */
+interface Envelope {
+  readonly [CLIENT_INFO_META_KEY]?: { readonly name?: unknown; readonly title?: unknown }
+  readonly [CLIENT_CAPABILITIES_META_KEY]?: { readonly elicitation?: { readonly url?: unknown } }
+}
+
+function envelopeOf({ mcpReq }: ServerContext): Envelope {
+  return (mcpReq.envelope ?? {}) as Envelope
+}
+
+function clientNameOf(context: ServerContext): string | undefined {
+  const { title, name } = envelopeOf(context)[CLIENT_INFO_META_KEY] ?? {}
+  return [title, name].find((each) => typeof each === 'string')
+}
+
+/**
+ * A client that can show an address to its user gets it that way first. It repeats the call afterwards, and is then told
+ * what every other client is told at once: the token that the user was shown runs the call, nothing else does.
+ */
+function elicited(
+  { structuredContent: { code, approval_url } }: ToolResult,
+  context: ServerContext,
+): InputRequiredResult | undefined {
+  const capable = envelopeOf(context)[CLIENT_CAPABILITIES_META_KEY]?.elicitation?.url !== undefined
+  if (code !== 'approval_required' || !capable || context.mcpReq.inputResponses !== undefined)
+    return undefined
+  const message = 'An agent asks for your approval. Look at what it wants to do, and decide.'
+  const url = String(approval_url)
+  return inputRequired({ inputRequests: { approval: inputRequired.elicitUrl({ message, url }) } })
+}

@@ -1,0 +1,133 @@
+/** The eight tools of the contract: which route each one calls, and what an agent is told about it. */
+import type { Tool as Listed, ToolAnnotations } from '@modelcontextprotocol/server'
+import { approvable } from '../capabilities/approvals/approvals.ts'
+import type { Route } from '../route.ts'
+import { inputSchemaOf, numbersOf, outputSchemaOf } from './tool-schemas.ts'
+
+export interface Tool {
+  readonly name: string
+  readonly route: Route
+  /** Whether a person has to approve each call. */
+  readonly approved: boolean
+  /** Arguments that are numbers for agents and texts in a query string. */
+  readonly numbers: ReadonlySet<string>
+  /** How many items a page has where no limit is given; undefined where there are no pages. */
+  readonly page_size: number | undefined
+  /** As `tools/list` shows it. */
+  readonly listed: Listed
+}
+
+interface Words {
+  readonly route: string
+  readonly title: string
+  readonly description: string
+  readonly annotations: ToolAnnotations
+}
+
+const reading: ToolAnnotations = { readOnlyHint: true }
+
+const approval =
+  'Needs the approval of a person: a call without `approval_token` changes nothing and answers `approval_required` ' +
+  'with an `approval_url`. Then stop, give that address to your user, and call again with exactly the same arguments ' +
+  'and the token that they were shown.'
+
+const words: Readonly<Record<string, Words>> = {
+  service_whoami: {
+    route: 'get_me',
+    title: 'Who am I',
+    description:
+      'The workspace and scopes of this key, the accounts it may use with their `account_id`, and what it may do now.',
+    annotations: reading,
+  },
+  service_list_chats: {
+    route: 'list_chats',
+    title: 'List chats',
+    description:
+      'The chats of an account, the newest first, in pages. Can be narrowed to a stage or a column value.',
+    annotations: reading,
+  },
+  service_get_chat: {
+    route: 'get_chat',
+    title: 'Get a chat',
+    description: 'One chat with its participants, its stage and its column values.',
+    annotations: reading,
+  },
+  service_get_messages: {
+    route: 'list_messages',
+    title: 'Get messages',
+    description:
+      'The messages of one chat, oldest first in the page, the newest page first. Marks nothing read.',
+    annotations: reading,
+  },
+  service_search_messages: {
+    route: 'search_messages',
+    title: 'Search messages',
+    description:
+      'Searches the stored messages by words, people and time, newest first. `completeness` says what may be missing.',
+    annotations: reading,
+  },
+  service_send_message: {
+    route: 'send_message',
+    title: 'Send a message',
+    description: `Sends one text to an existing chat. It cannot be taken back. ${approval}`,
+    annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
+  },
+  service_move_pipeline_stage: {
+    route: 'move_chat',
+    title: 'Move a chat to a stage',
+    description: `Puts a chat into a stage of the pipeline. ${approval}`,
+    annotations: { readOnlyHint: false, idempotentHint: true },
+  },
+  service_set_column: {
+    route: 'set_column',
+    title: 'Set a column value',
+    description: `Sets or clears what a chat has in a column. ${approval}`,
+    annotations: { readOnlyHint: false, idempotentHint: true },
+  },
+}
+
+/** All eight, in the order of the contract. */
+export function makeTools(routes: readonly Route[]): ReadonlyMap<string, Tool> {
+  const tools = Object.entries(words).map(([name, given]): [string, Tool] => {
+    const route = routes.find((each) => each.name === given.route)
+    if (!route) throw new Error(`The route ${given.route} of the tool ${name} is not listed.`)
+    return [name, makeTool(name, route, given)]
+  })
+  const rename = namesInWords(tools.map(([, tool]) => tool))
+  return new Map(tools.map(([name, tool]) => [name, { ...tool, listed: rename(tool.listed) }]))
+}
+
+function makeTool(name: string, route: Route, { title, description, annotations }: Words): Tool {
+  const approved = approvable[route.name]?.tool === name
+  const inputSchema = inputSchemaOf(route, { approved })
+  return {
+    name,
+    route,
+    approved,
+    numbers: numbersOf(route),
+    page_size: pageSizeOf(inputSchema.properties.limit),
+    listed: {
+      name,
+      title,
+      description,
+      inputSchema,
+      outputSchema: outputSchemaOf(route, { approved }),
+      annotations: { title, ...annotations },
+    },
+  }
+}
+
+/** Descriptions that name a route which is a tool as well, such as `GET /me`, name the tool instead. */
+function namesInWords(tools: readonly Tool[]): (listed: Listed) => Listed {
+  return (listed) => {
+    const text = tools.reduce(
+      (words, { name, route }) => words.replaceAll(`\`${route.method} ${route.path}\``, `\`${name}\``),
+      JSON.stringify(listed),
+    )
+    return JSON.parse(text)
+  }
+}
+
+function pageSizeOf(limit: { readonly default?: unknown } | undefined): number | undefined {
+  return limit && Number(limit.default)
+}

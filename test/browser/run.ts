@@ -1,0 +1,23 @@
+/**
+ * What needs a browser, or an identity provider of its own (`npm run test:browser`). The package in this folder has its
+ * own lock file, so that the service's has neither. Each file of `journeys` is a process that ends with 0 or has failed.
+ */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+
+const stepMsMax = 300_000
+const journeys = ['oidc.ts']
+
+await step('npm ci', ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+for (const journey of journeys) await step(journey, [process.execPath, join(import.meta.dirname, journey)])
+
+async function step(name: string, [command = '', ...args]: readonly string[]): Promise<void> {
+  const begunAt = performance.now()
+  const child = spawn(command, args, { cwd: import.meta.dirname, stdio: 'inherit', timeout: stepMsMax })
+  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
+  if (code !== 0) {
+    process.stdout.write(`FAILED: ${name} ended with ${code}\n`)
+    process.exit(1)
+  }
+  process.stdout.write(`== ${((performance.now() - begunAt) / 1_000).toFixed(1)} s: ${name}\n`)
+}

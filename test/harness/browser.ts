@@ -1,0 +1,98 @@
+/** A browser as the dashboard sees it: it keeps its cookie, and says where its requests come from. */
+import { randomUUID } from 'node:crypto'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { beginSession } from '../../src/access/sessions.ts'
+import { sql } from '../../src/db/sql.ts'
+import type { Service } from './service.ts'
+
+export interface Seen {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Record<string, unknown> & { readonly code?: string; readonly error?: string }
+}
+
+interface Asked {
+  readonly body?: unknown
+  /** Null takes one away that a browser would send. */
+  readonly headers?: Readonly<Record<string, string | null>>
+}
+
+export class Browser {
+  readonly #service: Service
+  /** The name it knows the service by. */
+  readonly host: string
+  readonly origin: string
+  /** Name and value, as it sends them. */
+  cookie: string | undefined
+
+  constructor(service: Service, origin = service.url) {
+    this.#service = service
+    this.origin = origin
+    this.host = new URL(origin).host
+  }
+
+  /** One that somebody has signed in with already. */
+  static async signedIn(service: Service, user_id: string): Promise<Browser> {
+    const browser = new Browser(service)
+    const subject = randomUUID()
+    const token = await service.app.db.transaction(async (tx) => {
+      await tx.run(sql`
+        insert into identities (issuer, subject, user_id, idp_user_uuid)
+        values ('local', ${subject}, ${user_id}, ${subject})`)
+      const via = {
+        kind: 'visitor',
+        address: '127.0.0.1',
+        user_agent: 'Test',
+        session_token: undefined,
+      } as const
+      return beginSession(tx, { via }, { user_id, issuer: 'local', subject })
+    })
+    browser.cookie = `sid=${token}`
+    return browser
+  }
+
+  /** Under /dashboard/api, unless the whole path is given. */
+  ask(method: string, path: string, { body, headers = {} }: Asked = {}): Promise<Seen> {
+    const { hostname, port } = new URL(this.#service.url)
+    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+    const sent: Record<string, string | null | undefined> = {
+      host: this.host,
+      cookie: this.cookie,
+      ...(method !== 'GET' && { origin: this.origin, 'sec-fetch-site': 'same-origin' }),
+      ...(text !== undefined && {
+        'content-type': 'application/json',
+        'content-length': String(Buffer.byteLength(text)),
+      }),
+      ...headers,
+    }
+    const given = Object.fromEntries(
+      Object.entries(sent).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    )
+    return new Promise((resolve, reject) => {
+      const whole = /^\/(dashboard|%64ashboard|api|docs)\b/.test(path) ? path : `/dashboard/api${path}`
+      const request = httpRequest({ hostname, port, method, path: whole, headers: given }, (response) => {
+        let heard = ''
+        response.setEncoding('utf8').on('data', (chunk) => {
+          heard += chunk
+        })
+        response.on('end', () => {
+          this.#keepCookie(response.headers)
+          const parsed = heard.startsWith('{') ? JSON.parse(heard) : {}
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: parsed })
+        })
+      })
+      request.on('error', reject)
+      request.end(text)
+    })
+  }
+
+  get = (path: string, asked?: Asked) => this.ask('GET', path, asked)
+  post = (path: string, asked?: Asked) => this.ask('POST', path, asked)
+
+  #keepCookie(headers: IncomingHttpHeaders): void {
+    for (const line of headers['set-cookie'] ?? []) {
+      const [pair = ''] = line.split(';', 1)
+      this.cookie = pair.endsWith('=') ? undefined : pair
+    }
+  }
+}

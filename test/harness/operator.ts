@@ -1,0 +1,25 @@
+/** What an operator types: every command is a process of its own, on the database of a service under test. */
+import { expect } from 'vitest'
+import { runParley } from './process.ts'
+import type { Service } from './service.ts'
+import { testSecret } from './worker.ts'
+
+/** A busy machine starts few processes a second. */
+export const patient = { timeout: 180_000 }
+
+export const run = (service: Service, args: readonly string[]) =>
+  runParley(args, { DATABASE_URL: service.database.url, PARLEY_SECRET: testSecret })
+
+/** What the command prints for programs. */
+export async function runJson<T>(service: Service, args: readonly string[]): Promise<T> {
+  const { code, stdout, stderr } = await run(service, [...args, '--json'])
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout) as T
+}
+
+/** The sentence the command refuses with. */
+export async function runRefused(service: Service, args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(service, args)
+  expect([code, stdout]).toEqual([1, ''])
+  return stderr
+}

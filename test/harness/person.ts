@@ -1,0 +1,49 @@
+/** A signed-in person at the dashboard, as a browser would ask. */
+import { beginSession } from '../../src/access/sessions.ts'
+import { sql } from '../../src/db/sql.ts'
+import { newId } from '../../src/lib/ids.ts'
+import type { Answer, Service } from './service.ts'
+
+/** The cookie of a new session of this user, who gets a local identity where there is none. */
+export async function signIn(service: Pick<Service, 'app'>, user_id: string): Promise<string> {
+  const { db } = service.app
+  const subject = newId()
+  await db.run(sql`
+    insert into identities (issuer, subject, user_id, idp_user_uuid)
+    select 'local', ${subject}, ${user_id}, ${subject}
+    where not exists (select from identities where user_id = ${user_id})`)
+  const identity = await db.one<{ issuer: string; subject: string }>(
+    sql`select issuer, subject from identities where user_id = ${user_id} limit 1`,
+  )
+  const via = { kind: 'visitor', address: '127.0.0.1', user_agent: 'test', session_token: undefined } as const
+  const token = await db.transaction((tx) => beginSession(tx, { via }, { user_id, ...identity }))
+  return `sid=${token}`
+}
+
+export interface PersonAsk {
+  /** Undefined: signed out. */
+  readonly cookie?: string | undefined
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Asks a route below /dashboard/api, from a page of our own. */
+export async function askDashboard(
+  service: Pick<Service, 'url'>,
+  method: string,
+  path: string,
+  { cookie, body, headers = {} }: PersonAsk = {},
+): Promise<Answer> {
+  const response = await fetch(`${service.url}/dashboard/api${path}`, {
+    method,
+    headers: {
+      origin: service.url,
+      ...(cookie !== undefined && { cookie }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
+}

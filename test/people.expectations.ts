@@ -1,0 +1,195 @@
+/**
+ * What each route for people answers to whom, written down apart from the code: adding one without a line here fails.
+ * A line has one entry for each object the route may be asked about, in the order of `objects`.
+ */
+
+/** Who asks. All but `stranger` and `operator` belong to the same workspace. */
+export const personas = [
+  'member',
+  'admin',
+  'owner',
+  /** May change the whole instance, and belongs to no workspace. */
+  'operator',
+  /** The owner of another workspace. */
+  'stranger',
+  /** Was an owner, and has left. */
+  'former',
+  'signed_out',
+  /** An API key of the workspace's owner, with every scope, instead of a session. */
+  'key',
+] as const
+export type Persona = (typeof personas)[number]
+
+/** What a route may be asked about: something of the caller's own, of others in the workspace, of others elsewhere. */
+export type Subject = 'own' | 'colleague' | 'owner' | 'foreign' | 'missing' | 'malformed' | 'any'
+
+export interface Line {
+  readonly method: string
+  readonly path: string
+  /** Other addresses than the example's, or the only one. */
+  readonly objects: readonly Subject[]
+  readonly answers: Readonly<Record<Persona, string>>
+}
+
+const nobodyElse = {
+  signed_out: '401 not_signed_in',
+  key: '401 not_signed_in',
+}
+/** In a workspace: who does not belong to it learns nothing. */
+const members = { operator: '404', stranger: '404', former: '404', ...nobodyElse }
+/** Outside of a workspace. */
+const operators = {
+  member: '403 missing_role',
+  admin: '403 missing_role',
+  owner: '403 missing_role',
+  stranger: '403 missing_role',
+  former: '403 missing_role',
+  ...nobodyElse,
+}
+/** Whoever asks, signed in or not. */
+const everybody = (answer: string) =>
+  Object.fromEntries(personas.map((persona) => [persona, answer])) as Record<Persona, string>
+/** Whoever is signed in, whatever they are and wherever. */
+const users = (answer: string) => ({ ...everybody(answer), ...nobodyElse })
+const fromAdmin = { ...members, member: '403 missing_role' }
+const fromOwner = { ...fromAdmin, admin: '403 missing_role' }
+
+export const lines: Readonly<Record<string, Line>> = {
+  get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
+  sign_in: {
+    method: 'POST',
+    path: '/sign-in',
+    objects: ['any'],
+    answers: everybody('401 sign_in_refused'),
+  },
+  look_at_setup: { method: 'POST', path: '/setup/look', objects: ['any'], answers: everybody('404') },
+  set_up: { method: 'POST', path: '/setup', objects: ['any'], answers: everybody('404') },
+  sign_out: { method: 'POST', path: '/sign-out', objects: ['any'], answers: users('200') },
+  get_session: { method: 'GET', path: '/session', objects: ['any'], answers: users('200') },
+  update_profile: { method: 'PATCH', path: '/profile', objects: ['any'], answers: users('200') },
+  change_password: { method: 'POST', path: '/password', objects: ['any'], answers: users('200') },
+  list_sessions: { method: 'GET', path: '/sessions', objects: ['any'], answers: users('200') },
+  revoke_session: {
+    method: 'POST',
+    path: '/sessions/{session_id}/revoke',
+    objects: ['own', 'colleague', 'foreign', 'missing', 'malformed'],
+    answers: users('200, 404, 404, 404, 404'),
+  },
+  revoke_other_sessions: {
+    method: 'POST',
+    path: '/sessions/revoke-others',
+    objects: ['any'],
+    answers: users('200'),
+  },
+  // There is no identity provider here; with one it is tested in capabilities/oidc.
+  begin_oidc_setup: {
+    method: 'POST',
+    path: '/setup/oidc',
+    objects: ['any'],
+    answers: everybody('404'),
+  },
+  list_keys: {
+    method: 'GET',
+    path: '/keys',
+    objects: ['any'],
+    answers: { ...members, member: '200', admin: '200', owner: '200' },
+  },
+  create_key: {
+    method: 'POST',
+    path: '/keys',
+    objects: ['any'],
+    answers: { ...members, member: '201', admin: '201', owner: '201' },
+  },
+  revoke_key: {
+    method: 'POST',
+    path: '/keys/{key_id}/revoke',
+    objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
+    answers: {
+      ...members,
+      member: '200, 404, 404, 404, 404, 404',
+      admin: '200, 200, 200, 404, 404, 404',
+      owner: '200, 200, 200, 404, 404, 404',
+    },
+  },
+  list_members: {
+    method: 'GET',
+    path: '/members',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '200', owner: '200' },
+  },
+  add_member: {
+    method: 'POST',
+    path: '/members',
+    objects: ['any'],
+    answers: { ...fromAdmin, admin: '201', owner: '201' },
+  },
+  set_member_role: {
+    method: 'PATCH',
+    path: '/members/{user_id}',
+    objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
+    answers: { ...fromOwner, owner: '200, 200, 200, 404, 404, 404' },
+  },
+  remove_member: {
+    method: 'DELETE',
+    path: '/members/{user_id}',
+    objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
+    answers: {
+      ...members,
+      member: '200, 403, 403, 403, 403, 403',
+      admin: '200, 200, 403, 404, 404, 404',
+      owner: '200, 200, 200, 404, 404, 404',
+    },
+  },
+  make_member_setup_link: {
+    method: 'POST',
+    path: '/members/{user_id}/setup-link',
+    objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
+    answers: {
+      ...fromAdmin,
+      admin: '409, 200, 403, 404, 404, 404',
+      owner: '409, 200, 200, 404, 404, 404',
+    },
+  },
+  list_gates: {
+    method: 'GET',
+    path: '/gates',
+    objects: ['any'],
+    answers: { ...operators, operator: '200' },
+  },
+  set_gate: {
+    method: 'POST',
+    path: '/gates/{name}',
+    objects: ['any', 'missing'],
+    answers: { ...operators, operator: '200, 404' },
+  },
+  list_allowlists: {
+    method: 'GET',
+    path: '/allowlists',
+    objects: ['any'],
+    answers: { ...operators, operator: '200' },
+  },
+  set_allowlist: {
+    method: 'POST',
+    path: '/allowlists/{list}',
+    objects: ['any', 'missing'],
+    answers: { ...operators, operator: '200, 404' },
+  },
+  list_users: {
+    method: 'GET',
+    path: '/users',
+    objects: ['any'],
+    answers: { ...operators, operator: '200' },
+  },
+  make_user_setup_link: {
+    method: 'POST',
+    path: '/users/{user_id}/setup-link',
+    objects: ['own', 'foreign', 'missing', 'malformed'],
+    answers: { ...operators, operator: '200, 200, 404, 404' },
+  },
+  list_workspaces: {
+    method: 'GET',
+    path: '/workspaces',
+    objects: ['any'],
+    answers: { ...operators, operator: '200' },
+  },
+}

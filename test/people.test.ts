@@ -1,0 +1,229 @@
+/** What every route for people owes to every kind of caller. A new route is covered the moment it has its line. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createUser } from '../src/capabilities/users/users.ts'
+import { ownPrefix, type Role, workspacePrefix } from '../src/contract.ts'
+import { sql } from '../src/db/sql.ts'
+import { newId } from '../src/lib/ids.ts'
+import { ownRoutes, workspaceRoutes } from '../src/people.ts'
+import type { Route } from '../src/route.ts'
+import { routes } from '../src/routes.ts'
+import { askDashboard, signIn } from './harness/person.ts'
+import { type Answer, openService, type Service, type Tenant } from './harness/service.ts'
+import { type Line, lines, type Persona, personas, type Subject } from './people.expectations.ts'
+
+const listed = [...workspaceRoutes, ...ownRoutes]
+const isOwnRoute = (route: Route) => ownRoutes.includes(route)
+
+let service: Service
+let own: Tenant
+let other: Tenant
+/** Whose sessions are used; the second owner and the colleague never ask. */
+const users: Partial<Record<Persona | 'owner2' | 'colleague' | 'elsewhere', string>> = {}
+const cookies: Partial<Record<Persona, string>> = {}
+
+const userOf = (name: keyof typeof users) => users[name] as string
+
+beforeAll(async () => {
+  service = await openService()
+  own = await service.tenant('Own')
+  other = await service.tenant('Other')
+  users.owner = own.user_id
+  users.stranger = other.user_id
+  for (const [name, role] of [
+    ['member', 'member'],
+    ['admin', 'admin'],
+    ['former', 'owner'],
+    ['owner2', 'owner'],
+    ['colleague', 'member'],
+    ['operator', 'owner'],
+  ] as const) {
+    users[name] = await addUser(name, role)
+  }
+  const { id } = await createUser(service.app, 'system', {
+    email: 'elsewhere@other.example',
+    workspace_id: other.workspace_id,
+  })
+  users.elsewhere = id
+  await signIn(service, id)
+  await service.app.db.run(sql`update users set operator = true where id = ${userOf('operator')}`)
+  for (const persona of ['member', 'admin', 'owner', 'operator', 'stranger', 'former'] as const) {
+    cookies[persona] = await signIn(service, userOf(persona))
+  }
+})
+afterAll(() => service.close())
+
+async function addUser(name: string, role: Role): Promise<string> {
+  const email = `${name}@own.example`
+  const { id } = await createUser(service.app, 'system', { email, workspace_id: own.workspace_id, role })
+  return id
+}
+
+/** Whatever the request before has changed: everybody is again what their name says, and nobody's keys are used up. */
+beforeEach(restore)
+async function restore(): Promise<void> {
+  const { db } = service.app
+  const { workspace_id } = own
+  await db.run(sql`
+    update memberships m set ended_at = null, role = case
+      when m.user_id = any(${[userOf('member'), userOf('colleague')]}) then 'member'
+      when m.user_id = ${userOf('admin')} then 'admin' else 'owner' end
+    where workspace_id = ${workspace_id}`)
+  await db.run(sql`
+    update memberships set ended_at = now()
+    where workspace_id = ${workspace_id} and user_id = any(${[userOf('operator'), userOf('former')]})`)
+  await db.run(sql`update sessions set revoked_at = null`)
+  await db.run(sql`update users set password_hash = null`)
+  await db.run(sql`update keys set revoked_at = now() where revoked_at is null and id <> ${own.key_id}`)
+  if (gatesTouched) await service.open('all')
+  gatesTouched = false
+}
+let gatesTouched = false
+
+test('every route for people has a line, and every line a route', () => {
+  expect(Object.keys(lines).sort()).toEqual(listed.map(({ name }) => name).sort())
+  for (const route of listed) {
+    const { method, path } = lines[route.name] ?? {}
+    expect([route.name, route.method, route.path]).toEqual([route.name, method, path])
+    // No key ever gets in, whatever its scopes.
+    expect([route.name, route.scopes]).toEqual([route.name, []])
+  }
+})
+
+/** The thing that the address names, new for every request. */
+async function objectOf(route: Route, subject: Subject, persona: Persona): Promise<string> {
+  if (subject === 'missing') return newId()
+  if (subject === 'malformed') return "x' or 1=1"
+  const user_id = {
+    own: users[persona] ?? own.user_id,
+    colleague: userOf('colleague'),
+    owner: userOf('owner2'),
+    foreign: other.user_id,
+    any: own.user_id,
+  }[subject]
+  if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
+  if (!route.path.includes('{key_id}')) return user_id
+  const known = [own.user_id, other.user_id, ...Object.values(users)]
+  // Who does not belong to the workspace has no key in it.
+  const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
+  expect(known).toContain(user_id)
+  const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
+  return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
+}
+
+/** The colleague cannot sign in yet, so that another one stands in here. */
+async function sessionOf(subject: Subject, persona: Persona): Promise<string> {
+  const colleague = persona === 'admin' ? 'member' : 'admin'
+  const whose = subject === 'own' ? persona : subject === 'colleague' ? colleague : 'elsewhere'
+  const found = await service.app.db.maybe<{ id: string }>(
+    sql`select id from sessions where user_id = ${users[whose] ?? own.user_id} limit 1`,
+  )
+  return found?.id ?? newId()
+}
+
+let serial = 0
+
+async function ask(route: Route, persona: Persona, subject: Subject): Promise<Answer> {
+  const id = await objectOf(route, subject, persona)
+  gatesTouched ||= route.name === 'set_gate'
+  const { params = {}, body } = route.example
+  const named = subject === 'any' ? params : { ...params, user_id: id, key_id: id, session_id: id }
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
+    return encodeURIComponent((named as Record<string, string>)[name] ?? '')
+  })
+  return askDashboard(service, route.method, `${isOwnRoute(route) ? '' : `/w/${own.workspace_id}`}${path}`, {
+    cookie: cookies[persona],
+    body: bodies[route.name]?.() ?? body,
+    headers: persona === 'key' ? { authorization: `Bearer ${own.key}` } : {},
+  })
+}
+
+/** Where the example's body would not do twice. */
+const bodies: Readonly<Record<string, () => unknown>> = {
+  sign_in: () => ({ email: `nobody${serial++}@own.example`, password: 'correct horse battery' }),
+  change_password: () => ({ password: 'another horse battery' }),
+  add_member: () => ({ email: `new${serial++}@own.example`, role: 'member' }),
+  set_allowlist: () => ({ id: own.user_id, listed: true }),
+}
+
+const changes = () => service.app.db.one<{ rows: number }>(sql`select count(*)::int as rows from audit`)
+
+describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+  const { objects, answers } = lines[route.name] as Line
+  test.each(personas)('as the line says for: %s', async (persona) => {
+    const expected = answers[persona].split(', ')
+    expect([1, objects.length]).toContain(expected.length)
+    for (const [at, subject] of objects.entries()) {
+      await restore()
+      const [status, code] = (expected[at] ?? expected[0] ?? '').split(' ')
+      const before = await changes()
+      const answer = await ask(route, persona, subject)
+      expect({ subject, status: answer.status, body: answer.body }).toMatchObject({
+        subject,
+        status: Number(status),
+        body: code ? { code } : {},
+      })
+      if (answer.status >= 400) {
+        expect(Object.keys(answer.body).sort()).toEqual(['code', 'error'])
+        expect(answer.body.error).toMatch(/^[A-Z].*[.?]$/)
+        // What is refused changes nothing. A key that was made to be asked about is one row.
+        const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
+        expect(await changes()).toEqual({ rows: before.rows + made })
+      } else {
+        expect(route.response.safeParse(answer.body).error).toBeUndefined()
+      }
+    }
+  })
+})
+
+/** Operators may ask about whom they like. */
+const elsewhere = listed.filter(({ name, operator }) => !operator && lines[name]?.objects.includes('foreign'))
+
+test.each(elsewhere.map((route) => [`${route.method} ${route.path}`, route] as const))(
+  '%s tells what is of another workspace and what is nowhere apart by nothing',
+  async (_, route) => {
+    for (const persona of ['member', 'admin', 'owner'] as const) {
+      const foreign = await ask(route, persona, 'foreign')
+      const missing = await ask(route, persona, 'missing')
+      expect(withoutId(foreign)).toEqual(withoutId(missing))
+    }
+  },
+)
+
+/** An answer without what names the one request. */
+function withoutId({ status, headers, body }: Answer) {
+  const ignored = ['x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'date']
+  const kept = [...headers].filter(([name]) => !ignored.includes(name))
+  const text = JSON.stringify(body).replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+  return { status, headers: kept, text }
+}
+
+describe('the contract’s routes at the dashboard', () => {
+  const path = ({ path, example }: Route) =>
+    path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(example.params?.[name] ?? 'x'))
+  const askAs = (route: Route, persona: Persona) =>
+    askDashboard(service, route.method, `/w/${own.workspace_id}${path(route)}`, {
+      cookie: cookies[persona],
+      body: route.example.body,
+      headers: {
+        'idempotency-key': `people-${serial++}`,
+        ...(persona === 'key' && { authorization: `Bearer ${own.key}` }),
+      },
+    })
+
+  test.each(routes.map((route) => [route.name, route] as const))('%s', async (_, route) => {
+    for (const persona of ['operator', 'stranger', 'former'] as const) {
+      expect(await askAs(route, persona)).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    }
+    for (const persona of ['signed_out', 'key'] as const) {
+      expect(await askAs(route, persona)).toMatchObject({ status: 401, body: { code: 'not_signed_in' } })
+    }
+    const { status, body } = await askAs(route, 'member')
+    expect([401, 405, 500]).not.toContain(status)
+    expect(['missing_scope', 'missing_role', 'origin_refused']).not.toContain(body.code)
+  })
+})
+
+test('the prefixes are the ones that were asked', () => {
+  expect([ownPrefix, workspacePrefix]).toEqual(['/dashboard/api', '/dashboard/api/w/{workspace_id}'])
+})

@@ -1,0 +1,96 @@
+/**
+ * Builds the dashboard (`npm ci` and `npm start` do it by themselves). Nothing is built twice: a hash of everything
+ * that goes in is kept with what comes out. Without Vite, as after `npm ci --omit=dev`, it is left out with a line.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, globSync } from 'node:fs'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+
+const web = import.meta.dirname
+const dist = join(web, 'dist')
+const sealFile = 'inputs.sha256'
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.woff2': 'font/woff2',
+}
+/** A font is compressed already. */
+const compressed = ['.woff2']
+
+const seal = await sealOf()
+if ((await readFile(join(dist, sealFile), 'utf8').catch(() => '')) !== seal) await build()
+
+/** Of every input: the sources, the settings, and the versions of what builds them. */
+async function sealOf(): Promise<string> {
+  const inputs = globSync('**', { cwd: web, withFileTypes: true, exclude: (at) => /^dist/.test(at.name) })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .concat(join(web, '..', 'package-lock.json'))
+    .sort()
+  const hash = createHash('sha256')
+  for (const input of inputs) hash.update(`${input.slice(web.length)}\0`).update(await readFile(input))
+  return hash.digest('hex')
+}
+
+async function build(): Promise<void> {
+  const begunAt = performance.now()
+  const vite = await import('vite').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  })
+  if (!vite)
+    return say('The dashboard is not built, because Vite is not installed. The API works without it.')
+  // Whatever the caller is, a test for instance: React's development build is twice as large.
+  process.env.NODE_ENV = 'production'
+  // Beside its place, then moved: a process that reads the old one never sees half of the new.
+  const fresh = join(web, `dist-${randomUUID()}`)
+  try {
+    await vite.build({
+      configFile: join(web, 'vite.config.ts'),
+      build: { outDir: fresh, emptyOutDir: true },
+    })
+    await writeFile(join(fresh, 'manifest.json'), JSON.stringify(await listFiles(fresh), null, 2))
+    await writeFile(join(fresh, sealFile), seal)
+    const old = join(web, `dist-${randomUUID()}`)
+    if (existsSync(dist)) await rename(dist, old)
+    await rename(fresh, dist)
+    await rm(old, { recursive: true, force: true })
+  } finally {
+    await rm(fresh, { recursive: true, force: true })
+  }
+  say(`The dashboard is built: ${((performance.now() - begunAt) / 1_000).toFixed(1)} s.`)
+}
+
+/** What the service may hand out (`src/http/dashboard-files.ts`): no other file is ever read for a request. */
+async function listFiles(fresh: string): Promise<object[]> {
+  const names = globSync('**/*.*', { cwd: fresh }).sort()
+  return Promise.all(
+    names.map(async (file) => {
+      const extension = extname(file)
+      const type = types[extension]
+      if (!type) throw new Error(`${file} is of no known type: say in web/build.ts what it is served as.`)
+      const bytes = await readFile(join(fresh, file))
+      const encodings = compressed.includes(extension) ? [] : await compress(join(fresh, file), bytes)
+      const tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+      // Vite puts a hash into the name of everything that it places in assets/.
+      return { file, type, tag, encodings, immutable: file.startsWith('assets/') }
+    }),
+  )
+}
+
+async function compress(path: string, bytes: Buffer): Promise<string[]> {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+  await writeFile(`${path}.br`, await promisify(brotliCompress)(bytes, { params }))
+  await writeFile(`${path}.gz`, await promisify(gzip)(bytes, { level: 9 }))
+  return ['br', 'gzip']
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,509 @@
+// Made from the route lists by `npm run generated`. What is asked for is keyed by method and path.
+
+export type Account = { id: string; provider: string; type: 'MESSAGING'; name: string; status: string }
+
+export type AccountCompleteness = { account_id: string; history_complete: boolean; oldest_at: string | null; newest_at: string | null }
+
+export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
+
+export type AnalyticsTotals = { campaigns: number; sent: number; failed: number; replies: number; reply_rate: number }
+
+export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 'expired' | 'used'; created_at: string; expires_at: string; decided_at: string | null; token_expires_at: string | null; used_at: string | null; workspace: { id: string; name: string }; key: { id: string; name: string; prefix: string }; client_name: string | null; account: { id: string; name: string; provider: string }; operation: string; tool: string; chat: { id: string; name: string }; payload: unknown; payload_sha256: string; field: string | null; from: (string)[] | null; to: (string)[] | null; operation_id: string | null; outcome: { state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; finished_at: string | null; message_id: string | null; code: string | null; error: string | null } | null }
+
+export type Attachment = { file_name: string; media_type: string; size: number }
+
+export type Broadcast = { broadcast_id: string; recipients: number; audience_total: number; capped: boolean; status: 'queued' | 'sending' | 'completed'; message_text: string; created_at: string; started_at: string | null; completed_at: string | null; totals: CampaignTotals; people: (CampaignRecipient)[] }
+
+export type BroadcastRequest = { account_id: string; audience_type: 'stage' | 'column'; audience_ref: string; column_value?: string; message_text: string }
+
+export type BroadcastResult = { ok: true; message: string; broadcast_id: string; recipients: number; audience_total: number; capped: boolean }
+
+export type Campaign = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; message_text: string; branching_enabled: boolean; daily_quota_per_account: number; max_followups: number; scheduled_at: string | null; schedule_timezone: string; created_at: string; started_at: string | null; completed_at: string | null; cancelled_at: string | null; pause_reason: 'requested' | 'late' | null; totals: CampaignTotals }
+
+export type CampaignAbilities = { create: boolean; cancel: boolean; pause: boolean; resume: boolean }
+
+export type CampaignAnswer = { campaign: CampaignDetail; next_cursor: string | null; has_more: boolean }
+
+export type CampaignCheck = { name: string; ok: boolean; detail: string }
+
+export type CampaignContactRequest = { name?: string; identifier: string; chat_id?: string }
+
+export type CampaignControlled = { campaign: CampaignState; changed: boolean }
+
+export type CampaignCoverage = { scope: 'internal'; legacy_excluded: true; limitations: (string)[] }
+
+export type CampaignCreated = { campaign: Campaign; queued: true; warnings: ('steps_truncated' | 'scheduled_at_adjusted' | 'already_in_campaign')[] }
+
+export type CampaignDetail = { id: string; name: string | null; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; kind: 'scoped' | 'contacts'; message_text: string; branching_enabled: boolean; daily_quota_per_account: number; max_followups: number; scheduled_at: string | null; schedule_timezone: string; created_at: string; started_at: string | null; completed_at: string | null; cancelled_at: string | null; pause_reason: 'requested' | 'late' | null; totals: CampaignTotals; recipients: (CampaignRecipient)[]; steps: (CampaignStep)[]; operations: (CampaignOperation)[]; reporting: (CampaignReport)[]; can: CampaignAbilities }
+
+export type CampaignFigures = { id: string; name: string | null; status: string; kind: string; created_at: string; sent: number; failed: number; ambiguous: number; replies: number; reply_rate: number }
+
+export type CampaignForecast = { creatable: boolean; warnings: ('steps_truncated' | 'scheduled_at_adjusted' | 'already_in_campaign')[]; excluded: (ExcludedRecipient)[]; texts: (ForetoldReader)[]; timetable: (TimetableRow)[]; load: (ForetoldLoad)[]; end: string | null; next_cursor: string | null; has_more: boolean }
+
+export type CampaignOperation = { id: string; recipient_id: string; step: number; kind: string; state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; account_id: string | null; chat_id: string | null; variant: number | null; created_at: string; crossed_at: string | null; finished_at: string | null; reconciled: boolean; reason: string | null; detail: string | null; message_id: string | null }
+
+export type CampaignPage = { campaigns: (Campaign)[]; coverage: CampaignCoverage; next_cursor: string | null; has_more: boolean }
+
+export type CampaignRecipient = { id: string; account_id: string | null; chat_id: string | null; identifier: string | null; name: string | null; status: 'queued' | 'submitting' | 'waiting' | 'completed' | 'replied' | 'failed' | 'ambiguous' | 'cancelled' | 'suppressed'; reason: string | null; step: number; next_action_at: string | null; blocked_by: 'scheduled' | 'waiting' | 'quota' | 'pacing' | 'flood_wait' | 'account_not_ready' | 'ambiguous' | 'gate' | 'window' | 'paused' | null; timeline: (CampaignTimelineEntry)[] }
+
+export type CampaignRecipientRequest = { account_id: string; chat_id: string }
+
+export type CampaignRepliedEvent = { id: string; type: 'campaign.replied'; api_version: string; workspace_id: string; sequence: number; occurred_at: string; created_at: string; data: ReplyEventData }
+
+export type CampaignReport = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; variant: number | null; sent: number; failed: number; ambiguous: number; replies: number; opted_out: number }
+
+export type CampaignRequest = { name?: string; message_text: string; recipients?: (CampaignRecipientRequest)[]; contacts?: (CampaignContactRequest)[]; account_id?: string; account_pool?: (string)[]; steps?: (CampaignStepRequest)[]; branching_enabled?: boolean; daily_quota_per_account?: number; max_followups?: number; scheduled_at?: string; schedule_timezone?: string }
+
+export type CampaignSends = { sent: number; failed: number; ambiguous: number }
+
+export type CampaignState = { id: string; status: 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'; cancelled_at: string | null }
+
+export type CampaignStep = { branch: 'no_reply' | 'seen' | 'unseen'; wait_hours: number; variants: (string)[] }
+
+export type CampaignStepRequest = { branch: 'no_reply' | 'seen' | 'unseen'; wait_hours: number; variants: (string)[] }
+
+export type CampaignTimelineEntry = { type: 'message' | 'read' | 'reply' | 'block'; at: string; step: number; variant: number | null; message_id: string | null; operation_id: string | null }
+
+export type CampaignTotals = { queued: number; submitting: number; waiting: number; completed: number; replied: number; failed: number; ambiguous: number; cancelled: number; suppressed: number }
+
+export type CampaignVerification = { ok: boolean; checks: (CampaignCheck)[] }
+
+export type Chat = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number }
+
+export type ChatDetail = { account_id: string; id: string; name: string; provider: string; kind: 'private' | 'group' | 'channel'; last_message_text: string | null; last_message_at: string | null; unread_count: number; username: string | null; participants: (Participant)[]; stage_key: string | null; columns: (ColumnValue)[] }
+
+export type ChatPage = { chats: (Chat)[]; next_cursor: string | null; has_more: boolean }
+
+export type ChatResult = { chat: ChatDetail }
+
+export type Column = { id: string; name: string; type: 'select' | 'multi_select' | 'text' | 'number' | 'date' | 'checkbox' | 'url'; options: (ColumnOption)[] }
+
+export type ColumnCell = { account_id: string; chat_id: string; column_id: string; value: (string)[] }
+
+export type ColumnOption = { value: string; color: string | null }
+
+export type ColumnValue = { column_id: string; value: (string)[] }
+
+export type Columns = { columns: (Column)[]; values: (ColumnCell)[]; next_cursor: string | null; has_more: boolean }
+
+export type Completeness = { complete: boolean; accounts: (AccountCompleteness)[] }
+
+export type Contact = { account_id: string; provider_id: string; name: string; username: string | null }
+
+export type ContactPage = { contacts: (Contact)[]; next_cursor: string | null; has_more: boolean }
+
+export type DeletionEventData = { account_id: string; chat_id: string; message_ids: (string)[] }
+
+export type Delivery = { id: string; event_id: string; type: string; sequence: number | null; state: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string | null; created_at: string; delivered_at: string | null; last: LastAttempt }
+
+export type DeliveryAttempt = { n: number; at: string; status: number | null; ms: number; error: string | null; response: string | null }
+
+export type DeliveryDetail = { id: string; event_id: string; type: string; sequence: number | null; state: 'pending' | 'delivered' | 'failed'; attempts: number; next_attempt_at: string | null; created_at: string; delivered_at: string | null; last: LastAttempt; body: string; tries: (DeliveryAttempt)[] }
+
+export type DeliveryPage = { deliveries: (Delivery)[]; next_cursor: string | null; has_more: boolean }
+
+export type DeliveryQueued = { ok: true; message: string; delivery: Delivery }
+
+export type DeliveryResult = { delivery: DeliveryDetail }
+
+export type Event = MessageReceivedEvent | MessageEditedEvent | MessageDeletedEvent | PipelineMovedEvent | CampaignRepliedEvent
+
+export type EventActor = { type: 'key' | 'user' | 'cli' | 'system'; id: string }
+
+export type EventPage = { events: (Event)[]; next_cursor: string | null; has_more: boolean }
+
+export type ExcludedRecipient = { account_id: string | null; chat_id: string | null; identifier: string | null; code: string }
+
+export type ForetoldLoad = { account_id: string; day: string; messages: number; total: number }
+
+export type ForetoldMessage = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; account_id: string; at: string }
+
+export type ForetoldReader = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (ForetoldTexts)[] }
+
+export type ForetoldTexts = { step: number; branch: 'no_reply' | 'seen' | 'unseen' | null; variants: (string | null)[] }
+
+export type Key = { name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[] }
+
+export type LastAttempt = { at: string; status: number | null; ms: number; error: string | null } | null
+
+export type Me = { workspace_id: string; workspace: Workspace; key: Key; accounts: (Account)[]; capabilities: Record<string, unknown>; contract_version: string }
+
+export type Message = { id: string; text: string; is_sender: boolean; timestamp: string; edited_at: string | null; attachments: (Attachment)[] }
+
+export type MessageCounts = { received: number; sent: number }
+
+export type MessageDeletedEvent = { id: string; type: 'message.deleted'; api_version: string; workspace_id: string; sequence: number; occurred_at: string; created_at: string; data: DeletionEventData }
+
+export type MessageEditedEvent = { id: string; type: 'message.edited'; api_version: string; workspace_id: string; sequence: number; occurred_at: string; created_at: string; data: MessageEventData }
+
+export type MessageEventData = { account_id: string; chat_id: string; message: Message }
+
+export type MessagePage = { messages: (Message)[]; source: 'store' | 'platform'; next_before: string | null; has_more: boolean }
+
+export type MessageReceivedEvent = { id: string; type: 'message.received'; api_version: string; workspace_id: string; sequence: number; occurred_at: string; created_at: string; data: MessageEventData }
+
+export type MoveEventData = { account_id: string; chat_id: string; from_stage_key: string; to_stage_key: string; actor: EventActor }
+
+export type MoveRequest = { account_id?: string; chat_id: string; stage_key: string }
+
+export type MoveResult = { ok: true; message: string; account_id: string; chat_id: string; stage_key: string; changed: boolean }
+
+export type Operation = { id: string; kind: string; state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; account_id: string | null; chat_id: string | null; created_at: string; crossed_at: string | null; finished_at: string | null; reconciled: boolean; reason: string | null; detail: string; message_id: string | null }
+
+export type OperationAnswer = { operation: Operation }
+
+export type Participant = { id: string; name: string; username: string | null; kind: string }
+
+export type Pipeline = { stages: (Stage)[]; placements: (Placement)[]; next_cursor: string | null; has_more: boolean }
+
+export type PipelineMovedEvent = { id: string; type: 'pipeline.moved'; api_version: string; workspace_id: string; sequence: number; occurred_at: string; created_at: string; data: MoveEventData }
+
+export type Placement = { account_id: string; chat_id: string; stage_key: string }
+
+export type ReadStateRequest = { account_id: string; unread: boolean }
+
+export type ReadStateResult = { ok: true; message: string; account_id: string; chat_id: string; unread: boolean }
+
+export type ReplyEventData = { campaign_id: string; recipient_id: string; account_id: string; chat_id: string; message_id: string; step: number; variant: number }
+
+export type ResendRequest = { since: unknown }
+
+export type ResendResult = { ok: true; message: string; queued: number }
+
+export type SearchMatch = { account_id: string; chat_id: string; message_id: string; excerpt: string; is_sender: boolean; timestamp: string }
+
+export type SearchRequest = { query?: string; account_id?: string; chat_id?: string; limit?: number; cursor?: string; people?: (string)[]; keywords?: (string)[]; time_after?: unknown; time_before?: unknown; account_types?: 'messaging' | 'email' | 'all' }
+
+export type SearchResult = { matches: (SearchMatch)[]; match_count: number; match_count_capped?: true; next_cursor: string | null; has_more: boolean; chats: (SearchedChat)[]; platforms_searched: (string)[]; context: string; completeness: Completeness }
+
+export type SearchedChat = { account_id: string; chat_id: string; chat_name: string; provider: string }
+
+export type SendMessageRequest = { account_id?: string; chat_id: string; text: string }
+
+export type SentMessage = { ok: true; message: string; operation_id: string; account_id: string; chat_id: string; message_id: string; timestamp: string }
+
+export type SetColumnRequest = { account_id?: string; chat_id: string; column_id: string; value: (string)[] }
+
+export type SetColumnResult = { ok: true; message: string; account_id: string; chat_id: string; column_id: string; value: (string)[] }
+
+export type Stage = { key: string; label: string; terminal: boolean; hidden: boolean }
+
+export type StartChatRequest = { account_id: string; identifier: string; provider?: string; text?: string }
+
+export type StartChatResult = { chat: StartedChat; created: boolean }
+
+export type StartedChat = { id: string; account_id: string; name: string; username: string | null }
+
+export type TimetableRow = { account_id: string | null; chat_id: string | null; identifier: string | null; messages: (ForetoldMessage)[] }
+
+export type Webhook = { id: string; url: string; events: (string)[]; active: boolean; created_at: string; consecutive_failures: number; disabled_at: string | null }
+
+export type WebhookDeleted = { ok: true; message: string }
+
+export type WebhookList = { webhooks: (Webhook)[] }
+
+export type WebhookRequest = { url: string; events?: ('message.received' | 'message.edited' | 'message.deleted' | 'pipeline.moved' | 'campaign.replied' | '*')[] }
+
+export type WebhookResult = { webhook: Webhook }
+
+export type WebhookUpdate = { url?: string; events?: ('message.received' | 'message.edited' | 'message.deleted' | 'pipeline.moved' | 'campaign.replied' | '*')[]; active?: boolean }
+
+export type WebhookWithSecret = { webhook: Webhook; secret: string }
+
+export type Workspace = { id: string; name: string }
+
+export interface Routes {
+  'GET /sign-in': {
+    answer: { local: true; oidc: { label: string } | null }
+  }
+  'POST /sign-in': {
+    body: { email: string; password: string }
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean } }
+  }
+  'POST /setup/look': {
+    body: { token: string }
+    answer: { email: string; expires_at: string; oidc: { label: string } | null }
+  }
+  'POST /setup': {
+    body: { token: string; password: string }
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean } }
+  }
+  'POST /sign-out': {
+    answer: { ok: true; message: string }
+  }
+  'GET /session': {
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner' })[]; base_url: string; version: string }
+  }
+  'PATCH /profile': {
+    body: { name?: string; time_zone?: string | null }
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean } }
+  }
+  'POST /password': {
+    body: { current_password?: string; password: string }
+    answer: { ok: true; message: string }
+  }
+  'GET /sessions': {
+    answer: { sessions: ({ id: string; created_at: string; expires_at: string; last_seen_at: string; user_agent: string; current: boolean; identity: { issuer: string } })[] }
+  }
+  'POST /sessions/{session_id}/revoke': {
+    params: { session_id: string }
+    answer: { ok: true; message: string }
+  }
+  'POST /sessions/revoke-others': {
+    answer: { ok: true; message: string; revoked: number }
+  }
+  'POST /setup/oidc': {
+    body: { token: string }
+    answer: { location: string }
+  }
+  'GET /approvals': {
+    query?: { state?: 'waiting' | 'history'; cursor?: string; limit?: number }
+    answer: { approvals: (Approval)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /approvals/{request_id}': {
+    params: { request_id: string }
+    answer: { approval: Approval }
+  }
+  'POST /approvals/{request_id}/approve': {
+    params: { request_id: string }
+    answer: { token: string; expires_at: string }
+  }
+  'POST /approvals/{request_id}/deny': {
+    params: { request_id: string }
+    answer: { ok: true; message: string }
+  }
+  'GET /gates': {
+    answer: { gates: ({ name: 'rest' | 'crm' | 'pipeline' | 'analytics' | 'start_chat' | 'campaigns' | 'scoped_routing' | 'campaign_mutation' | 'branching' | 'read_receipts' | 'broadcast' | 'extended' | 'mcp_send' | 'mcp_pipeline' | 'mcp_columns'; enabled: boolean; changed_at: string | null; description: string })[] }
+  }
+  'POST /gates/{name}': {
+    params: { name: string }
+    body: { enabled: boolean }
+    answer: { gate: { name: 'rest' | 'crm' | 'pipeline' | 'analytics' | 'start_chat' | 'campaigns' | 'scoped_routing' | 'campaign_mutation' | 'branching' | 'read_receipts' | 'broadcast' | 'extended' | 'mcp_send' | 'mcp_pipeline' | 'mcp_columns'; enabled: boolean; changed_at: string | null; description: string } }
+  }
+  'GET /allowlists': {
+    answer: { campaign_user: ({ id: string; label: string })[]; campaign_workspace: ({ id: string; label: string })[] }
+  }
+  'POST /allowlists/{list}': {
+    params: { list: string }
+    body: { id: string; listed: boolean }
+    answer: { ok: true; message: string }
+  }
+  'GET /users': {
+    answer: { users: ({ id: string; email: string; name: string; time_zone: string | null; has_password: boolean; operator: boolean; created_at: string; disabled_at: string | null; memberships: ({ workspace_id: string; role: 'member' | 'admin' | 'owner' })[] })[] }
+  }
+  'POST /users/{user_id}/setup-link': {
+    params: { user_id: string }
+    answer: { setup_link: string; expires_at: string }
+  }
+  'GET /workspaces': {
+    answer: { workspaces: ({ id: string; name: string; timezone: string; sending_window: string | null; created_at: string })[] }
+  }
+  'GET /w/{workspace_id}/me': {
+    params: { workspace_id: string }
+    answer: Me
+  }
+  'GET /w/{workspace_id}/chats': {
+    params: { workspace_id: string }
+    query?: { account_id?: string; cursor?: string; limit?: number; stage_key?: string; column_id?: string; column_value?: string }
+    answer: ChatPage
+  }
+  'GET /w/{workspace_id}/chats/{chat_id}': {
+    params: { workspace_id: string; chat_id: string }
+    query?: { account_id?: string }
+    answer: ChatResult
+  }
+  'POST /w/{workspace_id}/chats/start': {
+    params: { workspace_id: string }
+    body: StartChatRequest
+    answer: StartChatResult
+  }
+  'POST /w/{workspace_id}/chats/{chat_id}/read-state': {
+    params: { workspace_id: string; chat_id: string }
+    body: ReadStateRequest
+    answer: ReadStateResult
+  }
+  'GET /w/{workspace_id}/chats/{chat_id}/messages': {
+    params: { workspace_id: string; chat_id: string }
+    query?: { account_id?: string; before?: unknown; limit?: number }
+    answer: MessagePage
+  }
+  'POST /w/{workspace_id}/messages': {
+    params: { workspace_id: string }
+    body: SendMessageRequest
+    answer: SentMessage
+  }
+  'GET /w/{workspace_id}/contacts': {
+    params: { workspace_id: string }
+    query?: { account_id?: string; cursor?: string; limit?: number; q?: string }
+    answer: ContactPage
+  }
+  'POST /w/{workspace_id}/search': {
+    params: { workspace_id: string }
+    body: SearchRequest
+    answer: SearchResult
+  }
+  'GET /w/{workspace_id}/pipeline': {
+    params: { workspace_id: string }
+    query?: { cursor?: string; limit?: number }
+    answer: Pipeline
+  }
+  'POST /w/{workspace_id}/pipeline/move': {
+    params: { workspace_id: string }
+    body: MoveRequest
+    answer: MoveResult
+  }
+  'GET /w/{workspace_id}/columns': {
+    params: { workspace_id: string }
+    query?: { account_id?: string; cursor?: string; limit?: number }
+    answer: Columns
+  }
+  'POST /w/{workspace_id}/columns/set': {
+    params: { workspace_id: string }
+    body: SetColumnRequest
+    answer: SetColumnResult
+  }
+  'GET /w/{workspace_id}/analytics': {
+    params: { workspace_id: string }
+    query?: { period?: '7d' | '30d' | 'all' }
+    answer: Analytics
+  }
+  'GET /w/{workspace_id}/campaigns': {
+    params: { workspace_id: string }
+    query?: { cursor?: string; limit?: number }
+    answer: CampaignPage
+  }
+  'GET /w/{workspace_id}/campaigns/{campaign_id}': {
+    params: { workspace_id: string; campaign_id: string }
+    query?: { cursor?: string; limit?: number }
+    answer: CampaignAnswer
+  }
+  'POST /w/{workspace_id}/campaigns': {
+    params: { workspace_id: string }
+    body: CampaignRequest
+    answer: CampaignCreated
+  }
+  'POST /w/{workspace_id}/campaigns/preview': {
+    params: { workspace_id: string }
+    query?: { cursor?: string; limit?: number }
+    body: CampaignRequest
+    answer: CampaignForecast
+  }
+  'GET /w/{workspace_id}/campaigns/{campaign_id}/forecast': {
+    params: { workspace_id: string; campaign_id: string }
+    query?: { cursor?: string; limit?: number }
+    answer: CampaignForecast
+  }
+  'POST /w/{workspace_id}/campaigns/{campaign_id}/pause': {
+    params: { workspace_id: string; campaign_id: string }
+    answer: CampaignControlled
+  }
+  'POST /w/{workspace_id}/campaigns/{campaign_id}/resume': {
+    params: { workspace_id: string; campaign_id: string }
+    answer: CampaignControlled
+  }
+  'POST /w/{workspace_id}/campaigns/{campaign_id}/cancel': {
+    params: { workspace_id: string; campaign_id: string }
+    answer: CampaignControlled
+  }
+  'GET /w/{workspace_id}/campaigns/{campaign_id}/verify': {
+    params: { workspace_id: string; campaign_id: string }
+    answer: CampaignVerification
+  }
+  'POST /w/{workspace_id}/broadcast': {
+    params: { workspace_id: string }
+    body: BroadcastRequest
+    answer: BroadcastResult
+  }
+  'GET /w/{workspace_id}/broadcast/{broadcast_id}': {
+    params: { workspace_id: string; broadcast_id: string }
+    answer: Broadcast
+  }
+  'GET /w/{workspace_id}/events': {
+    params: { workspace_id: string }
+    query?: { after?: number; cursor?: string; limit?: number; wait?: number }
+    answer: EventPage
+  }
+  'GET /w/{workspace_id}/operations/{operation_id}': {
+    params: { workspace_id: string; operation_id: string }
+    answer: OperationAnswer
+  }
+  'POST /w/{workspace_id}/webhooks': {
+    params: { workspace_id: string }
+    body: WebhookRequest
+    answer: WebhookWithSecret
+  }
+  'GET /w/{workspace_id}/webhooks': {
+    params: { workspace_id: string }
+    answer: WebhookList
+  }
+  'PATCH /w/{workspace_id}/webhooks/{webhook_id}': {
+    params: { workspace_id: string; webhook_id: string }
+    body: WebhookUpdate
+    answer: WebhookResult
+  }
+  'DELETE /w/{workspace_id}/webhooks/{webhook_id}': {
+    params: { workspace_id: string; webhook_id: string }
+    answer: WebhookDeleted
+  }
+  'POST /w/{workspace_id}/webhooks/{webhook_id}/rotate-secret': {
+    params: { workspace_id: string; webhook_id: string }
+    answer: WebhookWithSecret
+  }
+  'GET /w/{workspace_id}/webhooks/{webhook_id}/deliveries': {
+    params: { workspace_id: string; webhook_id: string }
+    query?: { state?: 'pending' | 'delivered' | 'failed'; cursor?: string; limit?: number }
+    answer: DeliveryPage
+  }
+  'GET /w/{workspace_id}/webhooks/{webhook_id}/deliveries/{delivery_id}': {
+    params: { workspace_id: string; webhook_id: string; delivery_id: string }
+    answer: DeliveryResult
+  }
+  'POST /w/{workspace_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/resend': {
+    params: { workspace_id: string; webhook_id: string; delivery_id: string }
+    answer: DeliveryQueued
+  }
+  'POST /w/{workspace_id}/webhooks/{webhook_id}/resend-failed': {
+    params: { workspace_id: string; webhook_id: string }
+    body: ResendRequest
+    answer: ResendResult
+  }
+  'POST /w/{workspace_id}/webhooks/{webhook_id}/test': {
+    params: { workspace_id: string; webhook_id: string }
+    answer: DeliveryQueued
+  }
+  'GET /w/{workspace_id}/keys': {
+    params: { workspace_id: string }
+    answer: { keys: ({ id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null })[] }
+  }
+  'POST /w/{workspace_id}/keys': {
+    params: { workspace_id: string }
+    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; expires_at?: unknown; mcp_only?: boolean }
+    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null }; secret: string }
+  }
+  'POST /w/{workspace_id}/keys/{key_id}/revoke': {
+    params: { workspace_id: string; key_id: string }
+    answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null } }
+  }
+  'GET /w/{workspace_id}/members': {
+    params: { workspace_id: string }
+    answer: { members: ({ user_id: string; email: string; name: string; role: 'member' | 'admin' | 'owner'; joined_at: string; last_seen_at: string | null })[] }
+  }
+  'POST /w/{workspace_id}/members': {
+    params: { workspace_id: string }
+    body: { email: string; role: 'member' | 'admin' | 'owner' }
+    answer: { member: { user_id: string; email: string; name: string; role: 'member' | 'admin' | 'owner'; joined_at: string; last_seen_at: string | null }; setup_link: string | null }
+  }
+  'PATCH /w/{workspace_id}/members/{user_id}': {
+    params: { workspace_id: string; user_id: string }
+    body: { role: 'member' | 'admin' | 'owner' }
+    answer: { member: { user_id: string; email: string; name: string; role: 'member' | 'admin' | 'owner'; joined_at: string; last_seen_at: string | null } }
+  }
+  'DELETE /w/{workspace_id}/members/{user_id}': {
+    params: { workspace_id: string; user_id: string }
+    answer: { ok: true; message: string }
+  }
+  'POST /w/{workspace_id}/members/{user_id}/setup-link': {
+    params: { workspace_id: string; user_id: string }
+    answer: { setup_link: string; expires_at: string }
+  }
+}

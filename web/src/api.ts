@@ -1,0 +1,58 @@
+/** How the dashboard asks the service. What goes out and what comes back is typed by the lists of routes (`api-types.ts`). */
+import type { Routes } from './api-types.ts'
+
+export type RouteName = keyof Routes
+export type Answer<R extends RouteName> = Routes[R]['answer']
+type Input<R extends RouteName> = Omit<Routes[R], 'answer'>
+type Arguments<R extends RouteName> = object extends Input<R> ? [input?: Input<R>] : [input: Input<R>]
+
+interface AnyInput {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly body?: unknown
+}
+
+/** The service said no, or said nothing at all (`unreachable`). */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+  readonly status: number
+  readonly code: string
+  readonly request_id: string | undefined
+
+  constructor(status: number, { code, error }: { code: string; error: string }, request_id?: string) {
+    super(error)
+    this.status = status
+    this.code = code
+    this.request_id = request_id
+  }
+}
+
+const prefix = '/dashboard/api'
+const unreachable = {
+  code: 'unreachable',
+  error: 'Parley does not answer. Is it running? Nothing was changed.',
+}
+const garbled = { code: 'unreachable', error: 'The answer is not one of Parley’s. Is something in between?' }
+
+export async function ask<R extends RouteName>(name: R, ...[input]: Arguments<R>): Promise<Answer<R>> {
+  const { params = {}, query = {}, body }: AnyInput = input ?? {}
+  const [method = 'GET', path = ''] = name.split(' ')
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(params[key] ?? ''))
+  const search = new URLSearchParams(
+    Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
+  )
+  const response = await fetch(`${prefix}${filled}${search.size > 0 ? `?${search}` : ''}`, {
+    method,
+    credentials: 'same-origin',
+    ...(body !== undefined && {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  }).catch(() => undefined)
+  if (!response) throw new Refused(0, unreachable)
+  const answer = await response.json().catch(() => undefined)
+  const request_id = response.headers.get('x-request-id') ?? undefined
+  if (!response.ok) throw new Refused(response.status, answer?.code ? answer : garbled, request_id)
+  if (answer === undefined) throw new Refused(response.status, garbled, request_id)
+  return answer as Answer<R>
+}

@@ -1,0 +1,26 @@
+/** The dashboard begins here. */
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { onSignedOut, queryClient } from './queries.ts'
+import { router } from './router.tsx'
+import './styles.css'
+
+onSignedOut(() => {
+  const { pathname, href } = router.state.location
+  if (pathname === '/sign-in' || pathname === '/setup') return
+  queryClient.removeQueries()
+  void router.navigate({ to: '/sign-in', search: { return_to: `/dashboard${href}` } })
+})
+
+const place = document.getElementById('app')
+if (place) {
+  createRoot(place).render(
+    <StrictMode>
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </StrictMode>,
+  )
+}

@@ -1,0 +1,69 @@
+/** A request in words: who asks for what, and what became of it. */
+import type { Approval } from '../queries.ts'
+import { Badge } from '../ui/badge.tsx'
+
+export function askerOf({ client_name, key }: Approval): string {
+  return client_name ?? key.name
+}
+
+export function wishOf({ operation }: Approval): string {
+  if (operation === 'send_message') return 'wants to send a message'
+  if (operation === 'move_chat') return 'wants to move a chat'
+  if (operation === 'set_column') return 'wants to change a field'
+  return `wants to run ${operation}`
+}
+
+export function targetOf({ chat }: Approval): string {
+  return chat.name ?? chat.id
+}
+
+/** The body of the call, as it would be run. */
+export function fieldsOf({ payload }: Approval): Readonly<Record<string, unknown>> {
+  return typeof payload === 'object' && payload !== null ? { ...payload } : {}
+}
+
+/** The exact text, where the request is to send one. */
+export function textOf(approval: Approval): string | undefined {
+  const { text } = fieldsOf(approval)
+  return typeof text === 'string' ? text : undefined
+}
+
+/** One line of what would happen. */
+export function summaryOf(approval: Approval): string {
+  const { field, from, to } = approval
+  const text = textOf(approval)
+  if (text !== undefined) return text
+  return `${field ?? 'Value'}: ${valueWords(from)} → ${valueWords(to)}`
+}
+
+/** The label of a stage, or the values of a field. */
+export function valueWords(values: readonly string[] | null): string {
+  return values && values.length > 0 ? values.join(', ') : 'empty'
+}
+
+type Tone = 'plain' | 'good' | 'warn' | 'danger'
+
+/** Honest words: the platform accepts, it never says whether somebody has read it. */
+const outcomes: Readonly<Record<string, readonly [Tone, string]>> = {
+  queued: ['plain', 'On its way'],
+  submitting: ['plain', 'On its way'],
+  completed: ['good', 'Done'],
+  refused: ['danger', 'Refused by the platform'],
+  released: ['warn', 'Not done'],
+  ambiguous: ['warn', 'Unknown – not retried'],
+}
+
+const states: Readonly<Record<Approval['state'], readonly [Tone, string]>> = {
+  waiting: ['plain', 'Waiting'],
+  approved: ['good', 'Approved, not used yet'],
+  denied: ['plain', 'Denied'],
+  expired: ['plain', 'Expired'],
+  used: ['plain', 'Used'],
+}
+
+export function Outcome({ approval }: { approval: Approval }) {
+  const { state, outcome, operation } = approval
+  const [tone, words] = (state === 'used' && outcome && outcomes[outcome.state]) || states[state]
+  const sent = operation === 'send_message' && outcome?.state === 'completed'
+  return <Badge tone={tone}>{sent ? 'Accepted by the platform' : words}</Badge>
+}

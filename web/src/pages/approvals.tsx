@@ -1,0 +1,178 @@
+/** What agents ask for: each request with its exact text and target, to be approved or denied by the key's own user. */
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useSearch } from '@tanstack/react-router'
+import { ArrowLeft, Bot, ChevronRight, History, ShieldCheck } from 'lucide-react'
+import { ask } from '../api.ts'
+import { ExactText } from '../exact-text.tsx'
+import { useWorkspace } from '../place.ts'
+import { type Approval, waitingQuery } from '../queries.ts'
+import { Page } from '../shell.tsx'
+import { Button, buttonClass } from '../ui/button.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+import { Countdown, Time } from '../ui/time.tsx'
+import { askerOf, Outcome, summaryOf, targetOf, wishOf } from './approval-words.tsx'
+import { OneApproval } from './one-approval.tsx'
+
+export function ApprovalsPage() {
+  const { request, view } = useSearch({ from: '/inside/mcp-approvals' })
+  if (request !== undefined) {
+    return (
+      <div className="mx-auto max-w-2xl">
+        <Link
+          to="/mcp-approvals"
+          className="-ml-2 mb-5 inline-flex h-8 items-center gap-1.5 rounded-lg px-2 text-muted hover:bg-hover hover:text-ink"
+        >
+          <ArrowLeft aria-hidden className="size-4" />
+          Approvals
+        </Link>
+        <OneApproval key={request} id={request} />
+      </div>
+    )
+  }
+  return (
+    <Page
+      title="Approvals"
+      about="An agent never sends a word or changes a field that you have not seen. What yours ask for is here, for half an hour each."
+    >
+      <Views current={view ?? 'waiting'} />
+      {view === 'history' ? <PastRequests /> : <Waiting />}
+    </Page>
+  )
+}
+
+function Views({ current }: { current: 'waiting' | 'history' }) {
+  const look = (on: boolean) =>
+    `-mb-px border-b-2 px-1 pb-2.5 ${on ? 'border-accent font-medium text-ink' : 'border-transparent text-muted hover:text-ink'}`
+  return (
+    <nav aria-label="Which approvals" className="mb-6 flex gap-5 border-b border-line">
+      <Link
+        to="/mcp-approvals"
+        search={{}}
+        className={look(current === 'waiting')}
+        activeOptions={{ exact: true, includeSearch: true }}
+      >
+        Waiting
+      </Link>
+      <Link to="/mcp-approvals" search={{ view: 'history' }} className={look(current === 'history')}>
+        History
+      </Link>
+    </nav>
+  )
+}
+
+function Waiting() {
+  const query = useQuery(waitingQuery)
+  const workspace = useWorkspace()
+  return (
+    <Loaded query={query} rows={3}>
+      {({ approvals }) =>
+        approvals.length === 0 ? (
+          <Empty
+            icon={ShieldCheck}
+            title="Nothing waits for you"
+            action={
+              workspace && (
+                <Link
+                  to="/w/$workspace_id/connect"
+                  params={{ workspace_id: workspace.id }}
+                  className={buttonClass()}
+                >
+                  <Bot aria-hidden className="size-4" />
+                  Connect an agent
+                </Link>
+              )
+            }
+          >
+            When an agent that uses one of your keys wants to send a message or change a chat, it appears here
+            by itself.
+          </Empty>
+        ) : (
+          <ul className="grid gap-3">
+            {approvals.map((approval) => (
+              <li key={approval.id}>
+                <WaitingRequest approval={approval} />
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  )
+}
+
+function WaitingRequest({ approval }: { approval: Approval }) {
+  return (
+    <Link
+      to="/mcp-approvals"
+      search={{ request: approval.id }}
+      className="flex items-center gap-4 rounded-xl bg-surface px-5 py-4 shadow-card ring-1 ring-line transition-colors hover:bg-hover"
+    >
+      <span className="min-w-0 flex-1">
+        <span className="block font-medium">
+          <ExactText text={askerOf(approval)} /> {wishOf(approval)}
+        </span>
+        <span className="mt-0.5 block truncate text-muted">
+          {targetOf(approval)} · <ExactText text={summaryOf(approval)} />
+        </span>
+      </span>
+      <span className="font-medium">
+        <Countdown until={approval.expires_at} label="Time left" />
+      </span>
+      <ChevronRight aria-hidden className="size-4 shrink-0 text-muted" />
+    </Link>
+  )
+}
+
+function PastRequests() {
+  const query = useInfiniteQuery({
+    queryKey: ['approvals', 'history'],
+    queryFn: ({ pageParam }) =>
+      ask('GET /approvals', { query: { state: 'history', ...(pageParam && { cursor: pageParam }) } }),
+    initialPageParam: '',
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+  })
+  return (
+    <Loaded query={query}>
+      {({ pages }) => (
+        <>
+          <Table
+            label="Earlier requests"
+            rows={pages.flatMap(({ approvals }) => approvals)}
+            rowKey={({ id }) => id}
+            empty={{
+              icon: History,
+              title: 'No history yet',
+              children:
+                'Requests that were approved, denied or left to expire are listed here with what became of them.',
+            }}
+            columns={[
+              { heading: 'Request', lead: true, cell: (approval) => <PastRequest approval={approval} /> },
+              { heading: 'Key', cell: ({ key }) => <ExactText text={key.name} /> },
+              { heading: 'Asked', cell: ({ created_at }) => <Time at={created_at} /> },
+              { heading: 'Outcome', cell: (approval) => <Outcome approval={approval} /> },
+            ]}
+          />
+          {query.hasNextPage && (
+            <div className="flex justify-center">
+              <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                Show older ones
+              </Button>
+            </div>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function PastRequest({ approval }: { approval: Approval }) {
+  return (
+    <Link to="/mcp-approvals" search={{ request: approval.id }} className="group block max-w-96">
+      <span className="block font-medium text-ink group-hover:underline">{targetOf(approval)}</span>
+      <span className="line-clamp-1 text-muted">
+        <ExactText text={summaryOf(approval)} />
+      </span>
+    </Link>
+  )
+}

@@ -1,0 +1,91 @@
+/** From nothing to an agent that works: a key for it, then the exact configuration of the client that somebody uses. */
+import { useState } from 'react'
+import type { Answer } from '../api.ts'
+import { useSession, useWorkspace } from '../place.ts'
+import { Page, Section } from '../shell.tsx'
+import { Code, Secret } from '../ui/copy.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { clients, keyPlace } from './agent-clients.ts'
+import { KeyForm } from './new-key.tsx'
+import { Missing } from './stopped.tsx'
+
+type Made = Answer<'POST /w/{workspace_id}/keys'>
+
+export function ConnectPage() {
+  const workspace = useWorkspace()
+  const { base_url } = useSession()
+  const [made, setMade] = useState<Made>()
+  if (!workspace) return <Missing />
+  return (
+    <Page
+      title="Connect an agent"
+      about="Claude, Cursor and every other MCP client can read chats here and ask to write. What they want to send or change waits for you under Approvals."
+      narrow
+    >
+      <Section
+        title="1. A key for it"
+        about="For agents only: it works nowhere else, and writes nothing without your approval."
+      >
+        {made ? (
+          <div className="grid gap-3">
+            <Secret value={made.secret} label={`The key ${made.key.name}`} />
+            <Notice tone="warn">
+              It is shown this once, and is filled in below until you leave this page.
+            </Notice>
+          </div>
+        ) : (
+          <KeyForm agent workspace_id={workspace.id} onMade={setMade} align="start" />
+        )}
+      </Section>
+      <Section
+        title="2. Tell your client"
+        about={
+          made ? 'With your new key in it, ready to paste.' : 'With a key of yours in the place of the dots.'
+        }
+      >
+        <Configuration base_url={base_url} secret={made?.secret ?? keyPlace} />
+      </Section>
+      <Section title="3. Try it">
+        <p className="max-w-[64ch] text-soft">
+          Ask it: <q>Who am I on Parley, and which chats are unread?</q> Then let it answer one of them. It
+          will stop and give you a link; open it, read the text, approve, and paste the token into the
+          conversation.
+        </p>
+      </Section>
+    </Page>
+  )
+}
+
+function Configuration({ base_url, secret }: { base_url: string; secret: string }) {
+  const [name, setName] = useState(clients[0]?.name ?? '')
+  const client = clients.find((each) => each.name === name)
+  return (
+    <div className="grid gap-4">
+      <fieldset className="flex flex-wrap gap-2">
+        <legend className="sr-only">Client</legend>
+        {clients.map((each) => (
+          <label
+            key={each.name}
+            className="rounded-lg px-3 py-1.5 text-soft ring-1 ring-inset ring-line has-checked:bg-accent-wash
+              has-checked:font-medium has-checked:text-ink has-checked:ring-accent has-focus-visible:outline-2 has-focus-visible:outline-accent hover:bg-hover"
+          >
+            <input
+              type="radio"
+              name="client"
+              className="sr-only"
+              checked={name === each.name}
+              onChange={() => setName(each.name)}
+            />
+            {each.name}
+          </label>
+        ))}
+      </fieldset>
+      {client && (
+        <>
+          <p className="text-muted">{client.about}</p>
+          <Code label={client.place} text={client.configure(`${base_url}/api/mcp`, secret)} />
+        </>
+      )}
+    </div>
+  )
+}

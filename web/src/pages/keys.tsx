@@ -1,0 +1,196 @@
+/** API keys of a workspace: what each may do, when it was last used, and how to end it. */
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { KeyRound, Plus } from 'lucide-react'
+import { useState } from 'react'
+import { useSession, useWorkspace } from '../place.ts'
+import { type Key, keysQuery, useChange } from '../queries.ts'
+import { Page } from '../shell.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { NewKey } from './new-key.tsx'
+import { Missing } from './stopped.tsx'
+
+const unusedMs = 30 * 86_400_000
+
+export function KeysPage() {
+  const workspace = useWorkspace()
+  if (!workspace) return <Missing />
+  return <Keys workspace_id={workspace.id} all={workspace.role !== 'member'} />
+}
+
+function Keys({ workspace_id, all }: { workspace_id: string; all: boolean }) {
+  const query = useQuery(keysQuery(workspace_id))
+  const [making, setMaking] = useState(false)
+  const [ending, setEnding] = useState<Key>()
+  const make = (
+    <Button kind="primary" onClick={() => setMaking(true)}>
+      <Plus aria-hidden className="size-4" />
+      Create key
+    </Button>
+  )
+  return (
+    <Page
+      title="API keys"
+      about={`Programs and agents act in this workspace with a key, as the person it belongs to. ${all ? 'You see everybody’s.' : 'You see your own.'}`}
+      action={make}
+    >
+      <Loaded query={query}>
+        {({ keys }) => (
+          <KeyTable keys={keys} all={all} make={make} onEnd={setEnding} workspace_id={workspace_id} />
+        )}
+      </Loaded>
+      <NewKey open={making} onClose={() => setMaking(false)} workspace_id={workspace_id} />
+      <Revoke
+        key={ending?.id}
+        ending={ending}
+        workspace_id={workspace_id}
+        onClose={() => setEnding(undefined)}
+      />
+    </Page>
+  )
+}
+
+interface KeyTableProps {
+  keys: readonly Key[]
+  all: boolean
+  make: React.ReactNode
+  onEnd: (key: Key) => void
+  workspace_id: string
+}
+
+function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
+  const { user } = useSession()
+  const owner = {
+    heading: 'Belongs to',
+    cell: (key: Key) => (key.user.id === user.id ? 'You' : key.user.email),
+  }
+  return (
+    <>
+      <Table
+        label="API keys"
+        rows={keys}
+        rowKey={({ id }) => id}
+        faded={(key) => stateOf(key) !== 'good'}
+        empty={{
+          icon: KeyRound,
+          title: 'No keys yet',
+          children:
+            'A key lets a program read chats, send messages or run campaigns. You choose which, and can end it at any time.',
+          action: make,
+        }}
+        columns={[
+          { heading: 'Name', lead: true, cell: (key) => <Named of={key} /> },
+          { heading: 'May', cell: (key) => <Scopes of={key} /> },
+          ...(all ? [owner] : []),
+          { heading: 'Last used', cell: (key) => <LastUsed of={key} /> },
+          { heading: 'Expires', cell: (key) => <Expiry of={key} /> },
+          {
+            heading: 'Actions',
+            actions: true,
+            cell: (key) =>
+              stateOf(key) === 'good' && (
+                <Button
+                  kind="quiet"
+                  size="small"
+                  aria-label={`Revoke ${key.name}`}
+                  onClick={() => onEnd(key)}
+                >
+                  Revoke
+                </Button>
+              ),
+          },
+        ]}
+      />
+      {keys.length > 0 && (
+        <p className="text-muted">
+          For an agent:{' '}
+          <Link
+            to="/w/$workspace_id/connect"
+            params={{ workspace_id }}
+            className="font-medium text-accent underline underline-offset-3"
+          >
+            Connect an agent
+          </Link>{' '}
+          has the exact configuration.
+        </p>
+      )}
+    </>
+  )
+}
+
+function stateOf({ revoked_at, expires_at }: Key): 'good' | 'revoked' | 'expired' {
+  if (revoked_at) return 'revoked'
+  return expires_at && new Date(expires_at) <= new Date() ? 'expired' : 'good'
+}
+
+function Named({ of: key }: { of: Key }) {
+  return (
+    <span className="block max-w-72">
+      <bdi className="block truncate font-medium text-ink" title={key.name}>
+        {key.name}
+      </bdi>
+      <span className="font-mono text-xs text-muted">{key.prefix}…</span>
+    </span>
+  )
+}
+
+function Scopes({ of: key }: { of: Key }) {
+  return (
+    <span className="inline-flex max-w-56 flex-wrap justify-end gap-1 md:justify-start">
+      {key.scopes.map((scope) => (
+        <Badge key={scope} tone={scope === 'campaigns' ? 'warn' : 'plain'}>
+          {scope}
+        </Badge>
+      ))}
+      {key.mcp_only && <Badge tone="good">agents only</Badge>}
+    </span>
+  )
+}
+
+function LastUsed({ of: key }: { of: Key }) {
+  if (key.last_used_at === null) return <span className="text-muted">Never</span>
+  const old = stateOf(key) === 'good' && Date.now() - new Date(key.last_used_at).getTime() > unusedMs
+  return (
+    <span className="inline-flex flex-wrap items-center justify-end gap-1.5 md:justify-start">
+      <Time at={key.last_used_at} />
+      {old && <Badge tone="warn">unused for 30 days</Badge>}
+    </span>
+  )
+}
+
+function Expiry({ of: key }: { of: Key }) {
+  const state = stateOf(key)
+  if (state === 'revoked') return <Badge tone="danger">Revoked</Badge>
+  if (state === 'expired') return <Badge tone="danger">Expired</Badge>
+  return key.expires_at ? <Time at={key.expires_at} /> : <span className="text-muted">Never</span>
+}
+
+interface RevokeProps {
+  ending: Key | undefined
+  workspace_id: string
+  onClose: () => void
+}
+
+function Revoke({ ending, workspace_id, onClose }: RevokeProps) {
+  const revoke = useChange('POST /w/{workspace_id}/keys/{key_id}/revoke', ['keys'])
+  return (
+    <Confirm
+      open={ending !== undefined}
+      onClose={onClose}
+      title="Revoke this key?"
+      description="Whatever uses it is refused within a second. It cannot be brought back."
+      phrase={ending?.name ?? ''}
+      action="Revoke key"
+      busy={revoke.isPending}
+      error={revoke.error}
+      onConfirm={() =>
+        ending && revoke.mutate({ params: { workspace_id, key_id: ending.id } }, { onSuccess: onClose })
+      }
+    />
+  )
+}

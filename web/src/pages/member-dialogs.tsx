@@ -1,0 +1,182 @@
+/** Adding somebody, changing a role, and a new link for whoever has lost theirs. */
+import { useState } from 'react'
+import { type Member, useChange, type Workspace } from '../queries.ts'
+import { Button } from '../ui/button.tsx'
+import { Secret } from '../ui/copy.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Choice, Field, Form, TextInput } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
+
+type Role = Workspace['role']
+
+const roleWords: Readonly<Record<Role, readonly [label: string, help: string]>> = {
+  member: ['Member', 'Makes keys of their own and approves what their own agents ask for.'],
+  admin: ['Admin', 'Also sees and ends everybody’s keys, adds and removes members.'],
+  owner: ['Owner', 'Also decides who is what. There is always at least one.'],
+}
+
+interface Given {
+  workspace: Workspace
+  onClose: () => void
+}
+
+export function Invite({ open, workspace, onClose }: Given & { open: boolean }) {
+  const [link, setLink] = useState<string>()
+  const close = () => {
+    setLink(undefined)
+    onClose()
+  }
+  return (
+    <Dialog
+      open={open}
+      onClose={close}
+      sealed={link !== undefined}
+      title={link ? 'Send them this link' : 'Add a member'}
+      description={link ? linkWords : `They join ${workspace.name}.`}
+    >
+      {link ? (
+        <Link link={link} onClose={close} />
+      ) : (
+        <InviteForm {...{ workspace, onLink: setLink, onClose: close }} />
+      )}
+    </Dialog>
+  )
+}
+
+const linkWords =
+  'It works once, for seven days, and is shown only now. Send it on a way that only they read.'
+
+function Link({ link, onClose }: { link: string; onClose: () => void }) {
+  return (
+    <div className="grid gap-5">
+      <Secret value={new URL(link, location.origin).href} label="Set-up link" />
+      <div className="flex justify-end">
+        <Button kind="primary" onClick={onClose}>
+          I copied it
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+function InviteForm({ workspace, onLink, onClose }: Given & { onLink: (link: string) => void }) {
+  const add = useChange('POST /w/{workspace_id}/members', ['members'])
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<Role>('member')
+  const submit = () =>
+    add.mutate(
+      { params: { workspace_id: workspace.id }, body: { email: email.trim(), role } },
+      { onSuccess: ({ setup_link }) => (setup_link ? onLink(setup_link) : onClose()) },
+    )
+  return (
+    <Form onSubmit={submit} busy={add.isPending} error={add.error} action="Add member" align="end">
+      <Field label="E-mail">
+        <TextInput
+          type="email"
+          required
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
+          autoComplete="off"
+        />
+      </Field>
+      <Roles
+        role={role}
+        onChange={setRole}
+        offered={workspace.role === 'owner' ? everyRole : ['member', 'admin']}
+      />
+    </Form>
+  )
+}
+
+const everyRole: readonly Role[] = ['member', 'admin', 'owner']
+
+function Roles({
+  role,
+  onChange,
+  offered,
+}: {
+  role: Role
+  onChange: (role: Role) => void
+  offered: readonly Role[]
+}) {
+  return (
+    <fieldset className="grid gap-2">
+      <legend className="mb-1.5 font-medium">Role</legend>
+      {offered.map((each) => (
+        <Choice
+          key={each}
+          type="radio"
+          name="role"
+          label={roleWords[each][0]}
+          help={roleWords[each][1]}
+          checked={role === each}
+          onChange={() => onChange(each)}
+        />
+      ))}
+    </fieldset>
+  )
+}
+
+export function ChangeRole({ member, workspace, onClose }: Given & { member: Member | undefined }) {
+  return (
+    <Dialog
+      open={member !== undefined}
+      onClose={onClose}
+      title="Change role"
+      description={member ? `${member.email} in ${workspace.name}` : ''}
+    >
+      {member && <RoleForm {...{ member, workspace, onClose }} />}
+    </Dialog>
+  )
+}
+
+function RoleForm({ member, workspace, onClose }: Given & { member: Member }) {
+  const change = useChange('PATCH /w/{workspace_id}/members/{user_id}', ['members', 'session'])
+  const [role, setRole] = useState<Role>(member.role)
+  const params = { workspace_id: workspace.id, user_id: member.user_id }
+  return (
+    <Form
+      onSubmit={() => change.mutate({ params, body: { role } }, { onSuccess: onClose })}
+      busy={change.isPending}
+      error={change.error}
+      action="Save role"
+      align="end"
+    >
+      <Roles role={role} onChange={setRole} offered={everyRole} />
+    </Form>
+  )
+}
+
+export function NewLink({ member, workspace, onClose }: Given & { member: Member | undefined }) {
+  const make = useChange('POST /w/{workspace_id}/members/{user_id}/setup-link', ['members'])
+  const close = () => {
+    make.reset()
+    onClose()
+  }
+  const link = make.data?.setup_link
+  return (
+    <Dialog
+      open={member !== undefined}
+      onClose={close}
+      sealed={link !== undefined}
+      title={link ? 'Send them this link' : 'New set-up link'}
+      description={link ? linkWords : `With it ${member?.email ?? ''} chooses how to sign in.`}
+    >
+      {link ? (
+        <Link link={link} onClose={close} />
+      ) : (
+        <Form
+          onSubmit={() =>
+            member && make.mutate({ params: { workspace_id: workspace.id, user_id: member.user_id } })
+          }
+          busy={make.isPending}
+          error={make.error}
+          action="Make a link"
+          align="end"
+        >
+          <Notice tone="warn">Whoever opens it first can sign in as this person.</Notice>
+        </Form>
+      )}
+    </Dialog>
+  )
+}

@@ -1,0 +1,171 @@
+/** Who belongs to a workspace, and as what. */
+import { useQuery } from '@tanstack/react-query'
+import { Ellipsis, UserPlus, Users } from 'lucide-react'
+import { useState } from 'react'
+import { useSession, useWorkspace } from '../place.ts'
+import { type Member, membersQuery, useChange, type Workspace } from '../queries.ts'
+import { Page } from '../shell.tsx'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { Menu, MenuItem, MenuLine } from '../ui/menu.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { ChangeRole, Invite, NewLink } from './member-dialogs.tsx'
+import { Missing } from './stopped.tsx'
+
+type Open = { what: 'invite' } | { what: 'role' | 'link' | 'remove'; member: Member }
+
+export function MembersPage() {
+  const workspace = useWorkspace()
+  return workspace ? <Members workspace={workspace} /> : <Missing />
+}
+
+function Members({ workspace }: { workspace: Workspace }) {
+  const query = useQuery(membersQuery(workspace.id))
+  const [open, setOpen] = useState<Open>()
+  const admin = workspace.role !== 'member'
+  const invite = admin && (
+    <Button kind="primary" onClick={() => setOpen({ what: 'invite' })}>
+      <UserPlus aria-hidden className="size-4" />
+      Add member
+    </Button>
+  )
+  return (
+    <Page
+      title="Members"
+      about="Members make keys and approve what their agents ask for. Admins manage keys and members, owners also roles."
+      action={invite}
+    >
+      <Loaded query={query}>
+        {({ members }) => (
+          <Table
+            label="Members"
+            rows={members}
+            rowKey={({ user_id }) => user_id}
+            empty={{ icon: Users, title: 'Nobody here', children: 'Add the first member.' }}
+            columns={[
+              { heading: 'Person', lead: true, cell: (member) => <Person of={member} /> },
+              {
+                heading: 'Role',
+                cell: ({ role }) => <Badge tone={role === 'owner' ? 'good' : 'plain'}>{role}</Badge>,
+              },
+              { heading: 'Joined', cell: ({ joined_at }) => <Time at={joined_at} /> },
+              {
+                heading: 'Last seen',
+                cell: ({ last_seen_at }) =>
+                  last_seen_at ? (
+                    <Time at={last_seen_at} />
+                  ) : (
+                    <span className="text-muted">Never signed in</span>
+                  ),
+              },
+              {
+                heading: 'Actions',
+                actions: true,
+                cell: (member) => <Actions of={member} workspace={workspace} onOpen={setOpen} />,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+      <Dialogs open={open} onClose={() => setOpen(undefined)} workspace={workspace} />
+    </Page>
+  )
+}
+
+function Person({ of: { name, email } }: { of: Member }) {
+  return (
+    <span className="block max-w-80">
+      <bdi className="block truncate font-medium">{name || email}</bdi>
+      {name && <span className="block truncate text-xs text-muted">{email}</span>}
+    </span>
+  )
+}
+
+interface ActionsProps {
+  of: Member
+  workspace: Workspace
+  onOpen: (open: Open) => void
+}
+
+/** Admins may do everything but touch an owner; roles are for owners. */
+function Actions({ of: member, workspace, onOpen }: ActionsProps) {
+  const { user } = useSession()
+  const owner = workspace.role === 'owner'
+  const own = member.user_id === user.id
+  if (!owner && (workspace.role === 'member' || member.role === 'owner')) return null
+  return (
+    <Menu
+      trigger={
+        <button
+          type="button"
+          aria-label={`Actions for ${member.email}`}
+          className="grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
+        >
+          <Ellipsis aria-hidden className="size-4" />
+        </button>
+      }
+    >
+      {owner && <MenuItem onSelect={() => onOpen({ what: 'role', member })}>Change role…</MenuItem>}
+      {!own && <MenuItem onSelect={() => onOpen({ what: 'link', member })}>New set-up link…</MenuItem>}
+      <MenuLine />
+      <MenuItem tone="danger" onSelect={() => onOpen({ what: 'remove', member })}>
+        {own ? 'Leave this workspace…' : 'Remove…'}
+      </MenuItem>
+    </Menu>
+  )
+}
+
+interface DialogsProps {
+  open: Open | undefined
+  onClose: () => void
+  workspace: Workspace
+}
+
+function Dialogs({ open, onClose, workspace }: DialogsProps) {
+  const given = { workspace, onClose }
+  return (
+    <>
+      <Invite {...given} open={open?.what === 'invite'} />
+      <ChangeRole {...given} member={open?.what === 'role' ? open.member : undefined} />
+      <NewLink {...given} member={open?.what === 'link' ? open.member : undefined} />
+      <Remove {...given} member={open?.what === 'remove' ? open.member : undefined} />
+    </>
+  )
+}
+
+function Remove({
+  member,
+  workspace,
+  onClose,
+}: {
+  member: Member | undefined
+  workspace: Workspace
+  onClose: () => void
+}) {
+  const { user } = useSession()
+  const remove = useChange('DELETE /w/{workspace_id}/members/{user_id}', ['members', 'session'])
+  const own = member?.user_id === user.id
+  const done = () => (own ? location.assign('/dashboard/') : onClose())
+  return (
+    <Confirm
+      open={member !== undefined}
+      onClose={onClose}
+      title={own ? 'Leave this workspace?' : `Remove ${member?.email ?? ''}?`}
+      description="Access and keys in this workspace end within a second. What was done with them stays in the records."
+      phrase={member?.email ?? ''}
+      action={own ? 'Leave' : 'Remove'}
+      busy={remove.isPending}
+      error={remove.error}
+      onConfirm={() =>
+        member &&
+        remove.mutate(
+          { params: { workspace_id: workspace.id, user_id: member.user_id } },
+          { onSuccess: done },
+        )
+      }
+    />
+  )
+}

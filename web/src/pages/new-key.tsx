@@ -1,0 +1,152 @@
+/** A key is made in a dialog, and its secret shown in it once: a click outside does not close that. */
+import { useState } from 'react'
+import type { Answer } from '../api.ts'
+import { useChange } from '../queries.ts'
+import { Button } from '../ui/button.tsx'
+import { Secret } from '../ui/copy.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Choice, Field, Form, Select, TextInput } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
+
+type Made = Answer<'POST /w/{workspace_id}/keys'>
+type Scope = Made['key']['scopes'][number]
+
+/** What a scope means for the people at the other end. */
+export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>> = {
+  read: ['Read', 'Chats, messages, contacts, search and figures of every account here.'],
+  write: ['Organise', 'Move chats between stages, fill in columns, mark as read or unread.'],
+  send: ['Send', 'Write messages to people and begin chats, from the accounts here.'],
+  campaigns: [
+    'Run campaigns',
+    'Write to many people at once, by itself, over days. Give this only to what needs it.',
+  ],
+}
+
+const lifetimes: readonly (readonly [days: string, label: string])[] = [
+  ['', 'Never'],
+  ['7', 'After 7 days'],
+  ['30', 'After 30 days'],
+  ['90', 'After 90 days'],
+  ['365', 'After a year'],
+]
+
+interface NewKeyProps {
+  open: boolean
+  onClose: () => void
+  workspace_id: string
+}
+
+export function NewKey({ open, onClose, workspace_id }: NewKeyProps) {
+  const [made, setMade] = useState<Made>()
+  const close = () => {
+    setMade(undefined)
+    onClose()
+  }
+  return (
+    <Dialog
+      open={open}
+      onClose={close}
+      sealed={made !== undefined}
+      title={made ? 'Your new key' : 'Create an API key'}
+      description={
+        made
+          ? 'Copy it now. It is shown this once: only a hash of it is kept.'
+          : 'It acts in your name, in this workspace.'
+      }
+    >
+      {made ? (
+        <Shown made={made} onClose={close} />
+      ) : (
+        <KeyForm workspace_id={workspace_id} onMade={setMade} />
+      )}
+    </Dialog>
+  )
+}
+
+function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
+  return (
+    <div className="grid gap-5">
+      <Secret value={made.secret} label={`The key ${made.key.name}`} />
+      <Notice tone="warn">Whoever has it can do what it may do. Keep it where you keep passwords.</Notice>
+      <div className="flex justify-end">
+        <Button kind="primary" onClick={onClose}>
+          I saved it
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+interface KeyFormProps {
+  workspace_id: string
+  onMade: (made: Made) => void
+  /** For an agent: only over MCP, where a person approves each write. */
+  agent?: boolean
+  align?: 'start' | 'end'
+}
+
+export function KeyForm({ workspace_id, onMade, agent = false, align = 'end' }: KeyFormProps) {
+  const create = useChange('POST /w/{workspace_id}/keys', ['keys'])
+  const [name, setName] = useState(agent ? 'My agent' : '')
+  const [scopes, setScopes] = useState<readonly Scope[]>(agent ? ['read', 'write', 'send'] : ['read'])
+  const [days, setDays] = useState(agent ? '90' : '')
+  const [mcp_only, setMcpOnly] = useState(agent)
+  const offered = (Object.keys(scopeWords) as Scope[]).filter((scope) => !agent || scope !== 'campaigns')
+  const submit = () => {
+    const expires_at = days && new Date(Date.now() + Number(days) * 86_400_000).toISOString()
+    const body = { name: name.trim(), scopes: [...scopes], mcp_only, ...(expires_at && { expires_at }) }
+    create.mutate({ params: { workspace_id }, body }, { onSuccess: onMade })
+  }
+  return (
+    <Form
+      onSubmit={submit}
+      busy={create.isPending}
+      error={create.error}
+      action="Create key"
+      align={align}
+      disabled={scopes.length === 0}
+    >
+      <Field label="Name" help="What uses it, so that you know it again.">
+        <TextInput
+          required
+          maxLength={100}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          autoComplete="off"
+        />
+      </Field>
+      <fieldset className="grid gap-2">
+        <legend className="mb-1.5 font-medium">What may it do?</legend>
+        {offered.map((scope) => (
+          <Choice
+            key={scope}
+            label={scopeWords[scope][0]}
+            help={scopeWords[scope][1]}
+            tone={scope === 'campaigns' ? 'warn' : 'plain'}
+            checked={scopes.includes(scope)}
+            onChange={(event) =>
+              setScopes(event.target.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))
+            }
+          />
+        ))}
+      </fieldset>
+      <Field label="Expires">
+        <Select value={days} onChange={(event) => setDays(event.target.value)}>
+          {lifetimes.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </Select>
+      </Field>
+      {!agent && (
+        <Choice
+          label="For agents only"
+          help="Works over MCP and nowhere else. There a person approves every message and every change first."
+          checked={mcp_only}
+          onChange={(event) => setMcpOnly(event.target.checked)}
+        />
+      )}
+    </Form>
+  )
+}

@@ -1,0 +1,219 @@
+/** What is one's own: name, time zone, theme, password, and where one is signed in. */
+import { useQuery } from '@tanstack/react-query'
+import { MonitorSmartphone } from 'lucide-react'
+import { useState } from 'react'
+import { useSession } from '../place.ts'
+import { sessionsQuery, useChange } from '../queries.ts'
+import { Page, Section } from '../shell.tsx'
+import { setTheme, type Theme, themes, useTheme } from '../theme.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Choice, Field, Form, Select, TextInput } from '../ui/form.tsx'
+import { Failure, Notice } from '../ui/notice.tsx'
+import { Loaded } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+import { Time } from '../ui/time.tsx'
+import { browserWords } from './browser-words.ts'
+
+export function ProfilePage() {
+  const { user } = useSession()
+  return (
+    <Page title="Profile" about={`Signed in as ${user.email}.`} narrow>
+      <About />
+      <Look />
+      <Password />
+      <Sessions />
+    </Page>
+  )
+}
+
+const zones = Intl.supportedValuesOf('timeZone')
+
+function About() {
+  const { user } = useSession()
+  const save = useChange('PATCH /profile', ['session', 'members'])
+  const [name, setName] = useState(user.name ?? '')
+  const [time_zone, setZone] = useState(user.time_zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone)
+  return (
+    <Section title="About you">
+      <Form
+        onSubmit={() => save.mutate({ body: { name: name.trim(), time_zone } })}
+        busy={save.isPending}
+        error={save.error}
+        action="Save"
+        aside={save.isSuccess && <Saved />}
+      >
+        <Field label="Name" help="How others see you in the list of members.">
+          <TextInput
+            value={name}
+            maxLength={200}
+            autoComplete="name"
+            onChange={(event) => setName(event.target.value)}
+          />
+        </Field>
+        <Field label="Time zone" help="Times on these pages are shown in it.">
+          <Select value={time_zone} onChange={(event) => setZone(event.target.value)}>
+            {zones.includes(time_zone) || <option>{time_zone}</option>}
+            {zones.map((zone) => (
+              <option key={zone}>{zone}</option>
+            ))}
+          </Select>
+        </Field>
+      </Form>
+    </Section>
+  )
+}
+
+function Saved() {
+  return (
+    <span role="status" className="self-center text-accent">
+      Saved
+    </span>
+  )
+}
+
+const themeWords: Readonly<Record<Theme, readonly [label: string, help: string]>> = {
+  system: ['As the system', 'Light by day or dark by night, as this device says.'],
+  light: ['Light', 'Always light, in this browser.'],
+  dark: ['Dark', 'Always dark, in this browser.'],
+}
+
+function Look() {
+  const theme = useTheme()
+  return (
+    <Section title="Theme">
+      <fieldset className="grid gap-2 sm:grid-cols-3">
+        <legend className="sr-only">Theme</legend>
+        {themes.map((each) => (
+          <Choice
+            key={each}
+            type="radio"
+            name="theme"
+            label={themeWords[each][0]}
+            help={themeWords[each][1]}
+            checked={theme === each}
+            onChange={() => setTheme(each)}
+          />
+        ))}
+      </fieldset>
+    </Section>
+  )
+}
+
+function Password() {
+  const { user } = useSession()
+  const change = useChange('POST /password', ['session', 'sessions'])
+  const [current_password, setCurrent] = useState('')
+  const [password, setPassword] = useState('')
+  const submit = () =>
+    change.mutate(
+      { body: { password, ...(user.has_password && { current_password }) } },
+      {
+        onSuccess: () => {
+          setCurrent('')
+          setPassword('')
+        },
+      },
+    )
+  return (
+    <Section
+      title={user.has_password ? 'Change password' : 'Set a password'}
+      about="A new password signs you out everywhere else."
+    >
+      {change.isSuccess && <Notice tone="good">{change.data.message}</Notice>}
+      <Form onSubmit={submit} busy={change.isPending} error={change.error} action="Save password">
+        <input type="email" autoComplete="username" value={user.email} readOnly hidden />
+        {user.has_password && (
+          <Field label="Current password">
+            <TextInput
+              type="password"
+              required
+              autoComplete="current-password"
+              value={current_password}
+              onChange={(event) => setCurrent(event.target.value)}
+            />
+          </Field>
+        )}
+        <Field label="New password" help="At least 12 characters.">
+          <TextInput
+            type="password"
+            required
+            minLength={12}
+            maxLength={256}
+            autoComplete="new-password"
+            value={password}
+            onChange={(event) => setPassword(event.target.value)}
+          />
+        </Field>
+      </Form>
+    </Section>
+  )
+}
+
+function Sessions() {
+  const query = useQuery(sessionsQuery)
+  const revoke = useChange('POST /sessions/{session_id}/revoke', ['sessions'])
+  const others = useChange('POST /sessions/revoke-others', ['sessions'])
+  return (
+    <Section
+      title="Where you are signed in"
+      about="A session ends after 12 hours, or after 2 hours without a click."
+    >
+      <Failure error={revoke.error ?? others.error} />
+      <Loaded query={query} rows={2}>
+        {({ sessions }) => (
+          <>
+            <Table
+              label="Sessions"
+              rows={sessions}
+              rowKey={({ id }) => id}
+              empty={{
+                icon: MonitorSmartphone,
+                title: 'No sessions',
+                children: 'You are signed in nowhere.',
+              }}
+              columns={[
+                {
+                  heading: 'Browser',
+                  lead: true,
+                  cell: ({ user_agent, current }) => (
+                    <span
+                      className="inline-flex flex-wrap items-center gap-2 font-medium"
+                      title={user_agent ?? ''}
+                    >
+                      {browserWords(user_agent)}
+                      {current && <Badge tone="good">this one</Badge>}
+                    </span>
+                  ),
+                },
+                { heading: 'Last seen', cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+                {
+                  heading: 'Actions',
+                  actions: true,
+                  cell: ({ id, current, user_agent }) =>
+                    !current && (
+                      <Button
+                        kind="quiet"
+                        size="small"
+                        aria-label={`Sign out ${browserWords(user_agent)}`}
+                        onClick={() => revoke.mutate({ params: { session_id: id } })}
+                      >
+                        Sign out
+                      </Button>
+                    ),
+                },
+              ]}
+            />
+            {sessions.length > 1 && (
+              <div>
+                <Button busy={others.isPending} onClick={() => others.mutate(undefined)}>
+                  Sign out everywhere else
+                </Button>
+              </div>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  )
+}

@@ -1,0 +1,116 @@
+/** Behind a set-up link: choose a password, or link the identity provider. The token is in the fragment, which no server sees. */
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ask, Refused } from '../api.ts'
+import { buttonClass } from '../ui/button.tsx'
+import { Field, Form, TextInput } from '../ui/form.tsx'
+import { Failure, Notice } from '../ui/notice.tsx'
+import { Loading } from '../ui/states.tsx'
+import { Time } from '../ui/time.tsx'
+import { Entrance, Or } from './entrance.tsx'
+
+const passwordLengthMin = 12
+const passwordLengthMax = 256
+
+export function SetupPage() {
+  const [token] = useState(() => location.hash.slice(1))
+  const look = useQuery({
+    queryKey: ['setup', token],
+    queryFn: () => ask('POST /setup/look', { body: { token } }),
+    enabled: token !== '',
+    retry: false,
+    refetchOnWindowFocus: false,
+  })
+  const gone = token === '' || (look.error instanceof Refused && look.error.status === 404)
+  if (gone) return <Gone />
+  return (
+    <Entrance
+      title="Set up your account"
+      about={look.data ? `You will sign in as ${look.data.email}.` : 'One moment: the link is looked up.'}
+    >
+      {look.isPending && <Loading rows={2} />}
+      <Failure error={look.error} />
+      {look.data && <Choose token={token} {...look.data} />}
+    </Entrance>
+  )
+}
+
+function Gone() {
+  return (
+    <Entrance title="This link does not work any more" about="A set-up link works once, and for seven days.">
+      <div className="grid gap-5">
+        <Notice tone="info">
+          Ask whoever sent it for a new one. Whoever runs this instance can print one with{' '}
+          <code className="font-mono text-xs">parley user link</code>.
+        </Notice>
+        <Link to="/sign-in" className={`${buttonClass()} w-full`}>
+          Sign in instead
+        </Link>
+      </div>
+    </Entrance>
+  )
+}
+
+interface ChooseProps {
+  token: string
+  email: string
+  expires_at: string
+  oidc: { label: string } | null
+}
+
+function Choose({ token, email, expires_at, oidc }: ChooseProps) {
+  const [password, setPassword] = useState('')
+  const setUp = useMutation({
+    mutationFn: () => ask('POST /setup', { body: { token, password } }),
+    onSuccess: () => location.replace('/dashboard/'),
+  })
+  const link = useMutation({
+    mutationFn: () => ask('POST /setup/oidc', { body: { token } }),
+    onSuccess: ({ location: to }) => location.assign(to),
+  })
+  return (
+    <>
+      {oidc && (
+        <>
+          <button
+            type="button"
+            onClick={() => link.mutate()}
+            className={`${buttonClass({ size: 'large' })} w-full`}
+          >
+            Continue with {oidc.label}
+          </button>
+          <Failure error={link.error} />
+          <Or />
+        </>
+      )}
+      <Form
+        onSubmit={() => setUp.mutate()}
+        busy={setUp.isPending || setUp.isSuccess}
+        error={setUp.error}
+        action="Create account"
+        align="wide"
+      >
+        <input type="email" name="email" autoComplete="username" value={email} readOnly hidden />
+        <Field
+          label="Password"
+          help={`At least ${passwordLengthMin} characters. A sentence is easier to remember than a puzzle.`}
+        >
+          <TextInput
+            type="password"
+            name="password"
+            autoComplete="new-password"
+            required
+            minLength={passwordLengthMin}
+            maxLength={passwordLengthMax}
+            value={password}
+            onChange={(event) => setPassword(event.target.value)}
+          />
+        </Field>
+      </Form>
+      <p className="mt-6 text-xs text-muted">
+        This link stops working <Time at={expires_at} />.
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,98 @@
+/** Sign in with a password, or with the identity provider of this instance where it has one. */
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ask } from '../api.ts'
+import { safeReturn } from '../place.ts'
+import { buttonClass } from '../ui/button.tsx'
+import { Field, Form, TextInput } from '../ui/form.tsx'
+import { Failure, Notice } from '../ui/notice.tsx'
+import { Entrance, Or } from './entrance.tsx'
+
+export function SignInPage() {
+  const { return_to, refused } = useSearch({ from: '/sign-in' })
+  const to = safeReturn(return_to)
+  const ways = useQuery({ queryKey: ['ways'], queryFn: () => ask('GET /sign-in') })
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const signIn = useMutation({
+    mutationFn: () => ask('POST /sign-in', { body: { email, password } }),
+    // A whole new page: what somebody else may have read here before is gone.
+    onSuccess: () => location.assign(to),
+  })
+  return (
+    <Entrance
+      title="Sign in"
+      about="Welcome back. Keys, approvals and members of this instance are behind this door."
+    >
+      {refused !== undefined && (
+        <div className="mb-5">
+          <Notice tone="danger">
+            {refusalWords(refused, ways.data?.oidc?.label ?? 'the identity provider')}
+          </Notice>
+        </div>
+      )}
+      {ways.data?.oidc && (
+        <>
+          <a
+            href={`/dashboard/oidc/start?return_to=${encodeURIComponent(to)}`}
+            className={`${buttonClass({ size: 'large' })} w-full`}
+          >
+            Continue with {ways.data.oidc.label}
+          </a>
+          <Or />
+        </>
+      )}
+      <Failure error={ways.error} />
+      <Form
+        onSubmit={() => signIn.mutate()}
+        busy={signIn.isPending || signIn.isSuccess}
+        error={signIn.error}
+        action="Sign in"
+        align="wide"
+      >
+        <Field label="E-mail">
+          <TextInput
+            type="email"
+            name="email"
+            autoComplete="username"
+            required
+            value={email}
+            onChange={(event) => setEmail(event.target.value)}
+          />
+        </Field>
+        <Field label="Password">
+          <TextInput
+            type="password"
+            name="password"
+            autoComplete="current-password"
+            required
+            value={password}
+            onChange={(event) => setPassword(event.target.value)}
+          />
+        </Field>
+      </Form>
+      <p className="mt-6 text-xs text-muted">
+        Forgotten? An admin of your workspace can make you a new set-up link.
+      </p>
+    </Entrance>
+  )
+}
+
+/** Why the identity provider's answer did not let somebody in. */
+function refusalWords(reason: string, label: string): string {
+  switch (reason) {
+    case 'unknown':
+      return `Nobody here is linked to this account at ${label} yet. Ask an admin of your workspace for a set-up link.`
+    case 'link':
+      return 'This set-up link has been used or has expired. Ask for a new one.'
+    case 'taken':
+      return `This account at ${label} belongs to another user here.`
+    case 'unavailable':
+      return `${label} does not answer. Sign in with e-mail and password, or try again later.`
+    case 'disabled':
+      return 'This user is disabled. Ask an operator of this instance.'
+    default:
+      return `Signing in with ${label} did not work. Please try again.`
+  }
+}

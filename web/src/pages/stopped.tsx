@@ -1,0 +1,45 @@
+/** Where a way ends: an address that leads nowhere, or a page that could not be shown. */
+import { Link, useRouter } from '@tanstack/react-router'
+import { Compass, Unplug } from 'lucide-react'
+import { Refused } from '../api.ts'
+import { Button, buttonClass } from '../ui/button.tsx'
+import { Empty } from '../ui/states.tsx'
+
+export function Missing() {
+  return (
+    <div className="mx-auto max-w-xl px-4 py-16">
+      <Empty
+        icon={Compass}
+        title="There is no page here"
+        action={
+          <Link to="/mcp-approvals" className={buttonClass({ kind: 'primary' })}>
+            Go to the dashboard
+          </Link>
+        }
+      >
+        The address may be old, or it belongs to a workspace that you are not a member of.
+      </Empty>
+    </div>
+  )
+}
+
+export function Stopped({ error }: { error: unknown }) {
+  const router = useRouter()
+  return (
+    <div className="mx-auto max-w-xl px-4 py-16">
+      <Empty
+        icon={Unplug}
+        title="This page cannot be shown right now"
+        action={
+          <Button kind="primary" onClick={() => void router.invalidate()}>
+            Try again
+          </Button>
+        }
+      >
+        {error instanceof Refused
+          ? error.message
+          : 'Something in the page itself went wrong. Nothing was changed.'}
+      </Empty>
+    </div>
+  )
+}

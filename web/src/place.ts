@@ -1,0 +1,30 @@
+/** Where somebody is: the workspace that the menu shows on pages that belong to none, and where a sign-in leads back to. */
+
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { type Session, sessionQuery, type Workspace } from './queries.ts'
+
+const name = 'parley.workspace'
+
+export function rememberWorkspace(id: string): void {
+  localStorage.setItem(name, id)
+}
+
+export function useSession(): Session {
+  return useSuspenseQuery(sessionQuery).data
+}
+
+/** The one of the address, else the one that was looked at last, else the first. */
+export function useWorkspace(): Workspace | undefined {
+  const { workspaces } = useSession()
+  const { workspace_id = localStorage.getItem(name) } = useParams({ strict: false })
+  return workspaces.find(({ id }) => id === workspace_id) ?? workspaces[0]
+}
+
+/** A path of the dashboard and nothing else: an address from outside must not lead people away from here. */
+export function safeReturn(to: string | undefined): string {
+  const home = '/dashboard/'
+  if (!to?.startsWith(home) || to.includes('\\')) return home
+  const url = new URL(to, location.origin)
+  return url.origin === location.origin && url.pathname.startsWith(home) ? url.pathname + url.search : home
+}

@@ -1,0 +1,96 @@
+/** What the pages read, each under one key, so that a change made on one page is seen on all of them. */
+import { QueryCache, QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import { type Answer, ask, Refused, type RouteName } from './api.ts'
+
+export type Session = Answer<'GET /session'>
+export type Workspace = Session['workspaces'][number]
+export type Key = Answer<'GET /w/{workspace_id}/keys'>['keys'][number]
+export type Member = Answer<'GET /w/{workspace_id}/members'>['members'][number]
+export type Approval = Answer<'GET /approvals/{request_id}'>['approval']
+export type Gate = Answer<'GET /gates'>['gates'][number]
+
+/** How often approvals are asked for: an agent waits at the other end. */
+export const pollMs = 2_000
+
+/** Called when the session has ended, wherever that is noticed first. */
+let signedOut: () => void = () => {}
+export function onSignedOut(act: () => void): void {
+  signedOut = act
+}
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error) => {
+      if (error instanceof Refused && error.code === 'not_signed_in') signedOut()
+    },
+  }),
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // What the service refused it will refuse again; what it could not answer may pass.
+      retry: (count, error) =>
+        count < 2 && error instanceof Refused && (error.status === 0 || error.status >= 500),
+    },
+  },
+})
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: () => ask('GET /session'),
+  staleTime: 60_000,
+})
+
+export const keysQuery = (workspace_id: string) =>
+  queryOptions({
+    queryKey: ['keys', workspace_id],
+    queryFn: () => ask('GET /w/{workspace_id}/keys', { params: { workspace_id } }),
+  })
+
+export const membersQuery = (workspace_id: string) =>
+  queryOptions({
+    queryKey: ['members', workspace_id],
+    queryFn: () => ask('GET /w/{workspace_id}/members', { params: { workspace_id } }),
+  })
+
+export const sessionsQuery = queryOptions({ queryKey: ['sessions'], queryFn: () => ask('GET /sessions') })
+
+export const gatesQuery = queryOptions({ queryKey: ['gates'], queryFn: () => ask('GET /gates') })
+
+export const allowlistsQuery = queryOptions({
+  queryKey: ['allowlists'],
+  queryFn: async () => {
+    const [lists, { users }, { workspaces }] = await Promise.all([
+      ask('GET /allowlists'),
+      ask('GET /users'),
+      ask('GET /workspaces'),
+    ])
+    return { lists, users, workspaces }
+  },
+})
+
+export const waitingQuery = queryOptions({
+  queryKey: ['approvals', 'waiting'],
+  queryFn: () => ask('GET /approvals', { query: { state: 'waiting' } }),
+  refetchInterval: pollMs,
+})
+
+export const approvalQuery = (request_id: string) =>
+  queryOptions({
+    queryKey: ['approvals', 'one', request_id],
+    queryFn: () => ask('GET /approvals/{request_id}', { params: { request_id } }),
+    refetchInterval: pollMs,
+  })
+
+/** A change: when it has worked, what it touches is read again before its dialog closes. */
+export function useChange<R extends RouteName>(name: R, touches: readonly string[]) {
+  const client = useQueryClient()
+  return useMutation({
+    mutationFn: (input: Parameters<typeof ask<R>>[1]) => (ask as Ask<R>)(name, input),
+    onSuccess: () => Promise.all(touches.map((key) => client.invalidateQueries({ queryKey: [key] }))),
+    onError: (error) => {
+      if (error instanceof Refused && error.code === 'not_signed_in') signedOut()
+    },
+  })
+}
+
+type Ask<R extends RouteName> = (name: R, input: Parameters<typeof ask<R>>[1]) => Promise<Answer<R>>

@@ -1,0 +1,146 @@
+/** Every page and its address. Pages are loaded when they are opened, so that the first one comes quickly. */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router'
+import { Refused } from './api.ts'
+import { Missing, Stopped } from './pages/stopped.tsx'
+import { rememberWorkspace } from './place.ts'
+import { queryClient, sessionQuery } from './queries.ts'
+import { Shell } from './shell.tsx'
+import { Loading } from './ui/states.tsx'
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: Missing, errorComponent: Stopped })
+
+const setup = createRoute({
+  getParentRoute: () => root,
+  path: '/setup',
+  component: lazyRouteComponent(() => import('./pages/setup.tsx'), 'SetupPage'),
+})
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (search): { return_to?: string; refused?: string } => ({
+    ...(typeof search.return_to === 'string' && { return_to: search.return_to }),
+    ...(typeof search.refused === 'string' && { refused: search.refused }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SignInPage'),
+})
+
+/** Everything else is for people who have signed in. */
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: 'inside',
+  beforeLoad: async ({ location }) => {
+    try {
+      return { session: await queryClient.ensureQueryData(sessionQuery) }
+    } catch (error) {
+      if (!(error instanceof Refused && error.status === 401)) throw error
+      throw redirect({ to: '/sign-in', search: { return_to: `/dashboard${location.href}` } })
+    }
+  },
+  component: Shell,
+})
+
+const home = createRoute({
+  getParentRoute: () => inside,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/mcp-approvals' })
+  },
+})
+
+const approvals = createRoute({
+  getParentRoute: () => inside,
+  path: '/mcp-approvals',
+  validateSearch: (search): { request?: string; view?: 'history' } => ({
+    ...(typeof search.request === 'string' && { request: search.request }),
+    ...(search.view === 'history' && { view: 'history' as const }),
+  }),
+  component: lazyRouteComponent(() => import('./pages/approvals.tsx'), 'ApprovalsPage'),
+})
+
+const workspace = createRoute({
+  getParentRoute: () => inside,
+  path: '/w/$workspace_id',
+  beforeLoad: ({ params, context }) => {
+    const found = context.session.workspaces.find(({ id }) => id === params.workspace_id)
+    if (found) rememberWorkspace(found.id)
+    return { workspace: found }
+  },
+  component: Outlet,
+})
+
+const workspaceHome = createRoute({
+  getParentRoute: () => workspace,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/w/$workspace_id/keys', params })
+  },
+})
+
+const keys = createRoute({
+  getParentRoute: () => workspace,
+  path: '/keys',
+  component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
+})
+
+const members = createRoute({
+  getParentRoute: () => workspace,
+  path: '/members',
+  component: lazyRouteComponent(() => import('./pages/members.tsx'), 'MembersPage'),
+})
+
+const connect = createRoute({
+  getParentRoute: () => workspace,
+  path: '/connect',
+  component: lazyRouteComponent(() => import('./pages/connect.tsx'), 'ConnectPage'),
+})
+
+const gates = createRoute({
+  getParentRoute: () => inside,
+  path: '/gates',
+  component: lazyRouteComponent(() => import('./pages/gates.tsx'), 'GatesPage'),
+})
+
+const profile = createRoute({
+  getParentRoute: () => inside,
+  path: '/profile',
+  component: lazyRouteComponent(() => import('./pages/profile.tsx'), 'ProfilePage'),
+})
+
+const routeTree = root.addChildren([
+  setup,
+  signIn,
+  inside.addChildren([
+    home,
+    approvals,
+    gates,
+    profile,
+    workspace.addChildren([workspaceHome, keys, members, connect]),
+  ]),
+])
+
+export const router = createRouter({
+  routeTree,
+  basepath: '/dashboard',
+  defaultPreload: 'intent',
+  defaultPendingMs: 400,
+  defaultPendingComponent: () => (
+    <div className="mx-auto w-full max-w-5xl p-8">
+      <Loading />
+    </div>
+  ),
+  scrollRestoration: true,
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}

@@ -1,0 +1,281 @@
+/** The frame of every page behind the sign-in: the menu at the side, or behind a button where there is no room for it. */
+import { Dialog } from '@base-ui/react/dialog'
+import { useQuery } from '@tanstack/react-query'
+import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
+import { Bot, KeyRound, LogOut, Menu, ShieldCheck, SlidersHorizontal, Users, X } from 'lucide-react'
+import { type ComponentType, type ReactNode, useEffect } from 'react'
+import { ask } from './api.ts'
+import { useSession, useWorkspace } from './place.ts'
+import { queryClient, waitingQuery } from './queries.ts'
+import { TimeZone } from './ui/time.tsx'
+
+export function Shell() {
+  const { user } = useSession()
+  return (
+    <TimeZone.Provider value={user.time_zone}>
+      <a
+        href="#content"
+        className="sr-only focus:not-sr-only focus:fixed focus:left-3 focus:top-3 focus:z-50 focus:rounded-lg focus:bg-raised focus:px-4 focus:py-2 focus:shadow-float"
+      >
+        Skip to the content
+      </a>
+      <div className="min-h-dvh lg:grid lg:grid-cols-[248px_minmax(0,1fr)]">
+        <aside className="sticky top-0 hidden h-dvh border-r border-line lg:block">
+          <SideBar />
+        </aside>
+        <TopBar />
+        <main
+          id="content"
+          tabIndex={-1}
+          className="mx-auto w-full max-w-5xl px-4 py-6 outline-none sm:px-8 lg:py-10"
+        >
+          <Outlet />
+        </main>
+      </div>
+    </TimeZone.Provider>
+  )
+}
+
+/** A page: its name, one line on what it is for, its main action, and below that what there is. */
+export function Page({ title, about, action, narrow = false, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Parley`
+  }, [title])
+  return (
+    <div className={narrow ? 'max-w-2xl' : ''}>
+      <header className="mb-6 flex flex-wrap items-start justify-between gap-x-6 gap-y-4 lg:mb-8">
+        <div className="min-w-0">
+          <h1 className="text-xl font-semibold">{title}</h1>
+          {about && <p className="mt-1 max-w-[64ch] text-muted">{about}</p>}
+        </div>
+        {action}
+      </header>
+      {children}
+    </div>
+  )
+}
+
+interface PageProps {
+  title: string
+  about?: ReactNode
+  action?: ReactNode
+  /** For forms, which are easier to read when they are not wide. */
+  narrow?: boolean
+  children: ReactNode
+}
+
+/** A part of a page. */
+export function Section({
+  title,
+  about,
+  children,
+}: {
+  title: string
+  about?: ReactNode
+  children: ReactNode
+}) {
+  return (
+    <section className="mb-10 grid gap-4">
+      <div>
+        <h2 className="text-base font-semibold">{title}</h2>
+        {about && <p className="mt-0.5 max-w-[64ch] text-muted">{about}</p>}
+      </div>
+      {children}
+    </section>
+  )
+}
+
+function TopBar() {
+  // Another address is another drawer, so it is closed again once it has led somewhere.
+  const at = useRouterState({ select: ({ location }) => location.href })
+  return (
+    <header className="sticky top-0 z-20 flex h-14 items-center gap-2 border-b border-line bg-canvas px-3 lg:hidden">
+      <Dialog.Root key={at}>
+        <Dialog.Trigger
+          aria-label="Open the menu"
+          className="grid size-10 place-items-center rounded-lg hover:bg-hover"
+        >
+          <Menu aria-hidden className="size-5" />
+        </Dialog.Trigger>
+        <Dialog.Portal>
+          <Dialog.Backdrop className="fades fixed inset-0 z-30 bg-shade" />
+          <Dialog.Popup className="slides fixed inset-y-0 left-0 z-30 w-72 max-w-[86vw] bg-canvas shadow-float outline-none">
+            <Dialog.Title className="sr-only">Menu</Dialog.Title>
+            <SideBar />
+            <Dialog.Close
+              aria-label="Close the menu"
+              className="absolute right-3 top-3.5 grid size-9 place-items-center rounded-lg text-muted hover:bg-hover"
+            >
+              <X aria-hidden className="size-4.5" />
+            </Dialog.Close>
+          </Dialog.Popup>
+        </Dialog.Portal>
+      </Dialog.Root>
+      <Mark />
+    </header>
+  )
+}
+
+function Mark() {
+  return (
+    <Link
+      to="/mcp-approvals"
+      className="flex items-center gap-2 rounded-md px-1.5 py-1 text-base font-semibold"
+    >
+      <img src="/dashboard/mark.svg" alt="" width="22" height="22" />
+      Parley
+    </Link>
+  )
+}
+
+function SideBar() {
+  const { user } = useSession()
+  const workspace = useWorkspace()
+  const { data } = useQuery(waitingQuery)
+  const waiting = data?.approvals.length ?? 0
+  return (
+    <div className="flex h-full flex-col gap-5 overflow-y-auto p-3">
+      <div className="pt-1">
+        <Mark />
+      </div>
+      <nav aria-label="Main" className="grid gap-5">
+        <ul className="grid gap-0.5">
+          <Entry to="/mcp-approvals" icon={ShieldCheck} label="Approvals">
+            {waiting > 0 && (
+              <span className="ml-auto rounded-md bg-accent px-1.5 text-xs font-semibold text-accent-ink">
+                {waiting}
+                <span className="sr-only"> waiting</span>
+              </span>
+            )}
+          </Entry>
+        </ul>
+        {workspace && (
+          <div>
+            <WorkspaceMenu />
+            <ul className="mt-1 grid gap-0.5">
+              <Entry
+                to="/w/$workspace_id/keys"
+                params={{ workspace_id: workspace.id }}
+                icon={KeyRound}
+                label="API keys"
+              />
+              <Entry
+                to="/w/$workspace_id/members"
+                params={{ workspace_id: workspace.id }}
+                icon={Users}
+                label="Members"
+              />
+              <Entry
+                to="/w/$workspace_id/connect"
+                params={{ workspace_id: workspace.id }}
+                icon={Bot}
+                label="Connect an agent"
+              />
+            </ul>
+          </div>
+        )}
+        {user.operator && (
+          <div>
+            <p className="px-2.5 pb-1 text-xs font-medium text-muted">This instance</p>
+            <ul className="grid gap-0.5">
+              <Entry to="/gates" icon={SlidersHorizontal} label="Gates" />
+            </ul>
+          </div>
+        )}
+      </nav>
+      <div className="mt-auto">
+        <AccountRow />
+      </div>
+    </div>
+  )
+}
+
+interface EntryProps {
+  to: LinkProps['to']
+  params?: { workspace_id: string }
+  icon: ComponentType<{ className?: string }>
+  label: string
+  children?: ReactNode
+}
+
+function Entry({ to, params, icon: Icon, label, children }: EntryProps) {
+  return (
+    <li>
+      <Link
+        {...({ to, params } as LinkProps)}
+        className="flex h-9 items-center gap-2.5 rounded-lg px-2.5 text-soft transition-colors hover:bg-hover hover:text-ink"
+        activeProps={{ className: 'bg-hover !text-ink font-medium' }}
+      >
+        <Icon className="size-4.5 shrink-0 text-muted" />
+        {label}
+        {children}
+      </Link>
+    </li>
+  )
+}
+
+/** A plain selection: it needs nothing to be loaded, and works with every keyboard and screen reader. */
+function WorkspaceMenu() {
+  const { workspaces } = useSession()
+  const workspace = useWorkspace()
+  const navigate = useNavigate()
+  if (!workspace) return null
+  if (workspaces.length === 1)
+    return <p className="truncate px-2.5 pb-1 text-xs font-medium text-muted">{workspace.name}</p>
+  return (
+    <select
+      aria-label="Workspace"
+      value={workspace.id}
+      onChange={(event) => {
+        void navigate({ to: '/w/$workspace_id/keys', params: { workspace_id: event.target.value } })
+      }}
+      className="h-8 w-full truncate rounded-lg bg-transparent px-1.5 text-xs font-medium text-muted hover:bg-hover"
+    >
+      {workspaces.map(({ id, name }) => (
+        <option key={id} value={id} className="bg-raised text-ink">
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+function AccountRow() {
+  const { user } = useSession()
+  const signOut = async () => {
+    await ask('POST /sign-out').catch(() => undefined)
+    queryClient.clear()
+    // A whole new page: nothing that was read as this person stays in memory.
+    location.assign('/dashboard/sign-in')
+  }
+  return (
+    <div className="flex items-center gap-1">
+      <Link
+        to="/profile"
+        aria-label={`Profile of ${user.name || user.email}`}
+        className="flex min-w-0 flex-1 items-center gap-2.5 rounded-lg p-2 transition-colors hover:bg-hover"
+        activeProps={{ className: 'bg-hover' }}
+      >
+        <span
+          aria-hidden
+          className="grid size-8 shrink-0 place-items-center rounded-full bg-accent-wash text-sm font-semibold uppercase text-accent"
+        >
+          {[...(user.name || user.email)][0]}
+        </span>
+        <span className="min-w-0">
+          <span className="block truncate font-medium">{user.name || user.email}</span>
+          {user.name && <span className="block truncate text-xs text-muted">{user.email}</span>}
+        </span>
+      </Link>
+      <button
+        type="button"
+        aria-label="Sign out"
+        title="Sign out"
+        onClick={() => void signOut()}
+        className="grid size-9 shrink-0 place-items-center rounded-lg text-muted transition-colors hover:bg-hover hover:text-ink"
+      >
+        <LogOut aria-hidden className="size-4" />
+      </button>
+    </div>
+  )
+}

@@ -1,0 +1,110 @@
+/** The one dialog. One that shows something only once is `sealed`: a click outside or Escape does not close it. */
+import { Dialog as Base } from '@base-ui/react/dialog'
+import { X } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { useState } from 'react'
+import { Field, Form, TextInput } from './form.tsx'
+
+interface DialogProps {
+  open: boolean
+  onClose: () => void
+  title: string
+  description?: ReactNode
+  sealed?: boolean
+  children: ReactNode
+}
+
+export function Dialog({ open, onClose, title, description, sealed = false, children }: DialogProps) {
+  return (
+    <Base.Root
+      open={open}
+      disablePointerDismissal={sealed}
+      onOpenChange={(next, details) => {
+        if (sealed && details.reason === 'escape-key') return details.cancel()
+        if (!next) onClose()
+      }}
+    >
+      <Base.Portal>
+        <Base.Backdrop className="fades fixed inset-0 bg-shade" />
+        <Base.Viewport className="fixed inset-0 grid place-items-end overflow-y-auto sm:place-items-center sm:p-6">
+          <Base.Popup className="arrives relative w-full max-w-lg rounded-t-2xl bg-raised p-6 shadow-float outline-none sm:rounded-2xl">
+            <Base.Title className="pr-8 text-lg font-semibold">{title}</Base.Title>
+            {description && <Base.Description className="mt-1 text-muted">{description}</Base.Description>}
+            <div className="mt-5">{children}</div>
+            {!sealed && (
+              <Base.Close
+                aria-label="Close"
+                className="absolute right-4 top-4 grid size-8 place-items-center rounded-lg text-muted hover:bg-hover hover:text-ink"
+              >
+                <X aria-hidden className="size-4" />
+              </Base.Close>
+            )}
+          </Base.Popup>
+        </Base.Viewport>
+      </Base.Portal>
+    </Base.Root>
+  )
+}
+
+interface ConfirmProps {
+  open: boolean
+  onClose: () => void
+  title: string
+  description: ReactNode
+  /** What has to be typed, where the step cannot be taken back. */
+  phrase?: string
+  action: string
+  busy: boolean
+  error: unknown
+  onConfirm: () => void
+}
+
+/** Asks before what cannot be undone. */
+export function Confirm({ phrase, ...props }: ConfirmProps) {
+  const { open, onClose, title, description } = props
+  return (
+    <Dialog open={open} onClose={onClose} title={title} description={description}>
+      {/* Inside the dialog, so that every opening begins with an empty field. */}
+      <ConfirmForm {...props} {...(phrase !== undefined && { phrase })} />
+    </Dialog>
+  )
+}
+
+function ConfirmForm({ phrase, action, busy, error, onConfirm, onClose }: ConfirmProps) {
+  const [typed, setTyped] = useState('')
+  return (
+    <Form
+      onSubmit={onConfirm}
+      busy={busy}
+      error={error}
+      action={action}
+      kind="danger"
+      align="end"
+      disabled={phrase !== undefined && typed.trim() !== phrase.trim()}
+      aside={<CloseButton onClose={onClose} />}
+    >
+      {phrase !== undefined && (
+        <Field label="Type its name to confirm" help={<bdi className="font-mono text-soft">{phrase}</bdi>}>
+          <TextInput
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+            autoComplete="off"
+            spellCheck={false}
+          />
+        </Field>
+      )}
+    </Form>
+  )
+}
+
+function CloseButton({ onClose }: { onClose: () => void }) {
+  return (
+    <button
+      type="button"
+      onClick={onClose}
+      className="h-9 rounded-lg px-3.5 font-medium text-soft hover:bg-hover hover:text-ink"
+    >
+      Cancel
+    </button>
+  )
+}

@@ -1,0 +1,40 @@
+/** A line that has to be seen: what went wrong, what to be careful about, what has worked. */
+import { CircleCheck, Info, OctagonAlert, TriangleAlert } from 'lucide-react'
+import type { ReactNode } from 'react'
+import { Refused } from '../api.ts'
+
+type Tone = 'danger' | 'warn' | 'good' | 'info'
+
+const tones: Record<Tone, { icon: typeof Info; look: string }> = {
+  danger: { icon: OctagonAlert, look: 'bg-danger-wash text-danger' },
+  warn: { icon: TriangleAlert, look: 'bg-warn-wash text-warn' },
+  good: { icon: CircleCheck, look: 'bg-accent-wash text-accent' },
+  info: { icon: Info, look: 'bg-sunken text-muted' },
+}
+
+export function Notice({ tone, children }: { tone: Tone; children: ReactNode }) {
+  const { icon: Icon, look } = tones[tone]
+  return (
+    <div
+      role={tone === 'danger' ? 'alert' : 'status'}
+      className={`flex gap-2.5 rounded-lg px-3.5 py-2.5 ${look}`}
+    >
+      <Icon aria-hidden className="mt-0.5 size-4 shrink-0" />
+      <div className="min-w-0 text-ink [overflow-wrap:anywhere]">{children}</div>
+    </div>
+  )
+}
+
+/** What the service said, in its own words, with the number that finds it in the log where it was a bug. */
+export function Failure({ error }: { error: unknown }) {
+  if (!error) return null
+  const known = error instanceof Refused
+  return (
+    <Notice tone="danger">
+      {known ? error.message : 'Something went wrong on this page. Reload it and try again.'}
+      {known && error.status >= 500 && error.request_id && (
+        <span className="mt-0.5 block font-mono text-xs text-soft">Request {error.request_id}</span>
+      )}
+    </Notice>
+  )
+}

@@ -1,0 +1,70 @@
+/** What a page shows while there is nothing to show: it loads, it failed, or there is nothing yet. */
+import type { UseQueryResult } from '@tanstack/react-query'
+import { RotateCw } from 'lucide-react'
+import type { ComponentType, ReactNode } from 'react'
+import { Button } from './button.tsx'
+import { Failure } from './notice.tsx'
+
+export interface EmptyProps {
+  icon: ComponentType<{ className?: string }>
+  title: string
+  children: ReactNode
+  action?: ReactNode
+}
+
+export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
+  return (
+    <div className="grid justify-items-center rounded-xl px-6 py-14 text-center ring-1 ring-line">
+      <span className="mb-4 grid size-11 place-items-center rounded-xl bg-accent-wash text-accent">
+        <Icon className="size-5" />
+      </span>
+      <h2 className="text-base font-semibold">{title}</h2>
+      <div className="mt-1 max-w-[46ch] text-muted">{children}</div>
+      {action && <div className="mt-5">{action}</div>}
+    </div>
+  )
+}
+
+/** How strong the bars are, from the first to the last. */
+const strengths = [1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1]
+
+export function Loading({ rows = 4 }: { rows?: number }) {
+  return (
+    <div aria-busy className="grid gap-2.5">
+      <p role="status" className="sr-only">
+        Loading
+      </p>
+      {strengths.slice(0, rows).map((opacity) => (
+        <div key={opacity} className="skeleton h-13" style={{ opacity }} />
+      ))}
+    </div>
+  )
+}
+
+interface LoadedProps<Data> {
+  query: UseQueryResult<Data>
+  rows?: number
+  children: (data: Data) => ReactNode
+}
+
+/** Shows the data once it is there. What could not be read again stays visible under the sentence that says so. */
+export function Loaded<Data>({ query, rows, children }: LoadedProps<Data>) {
+  const { data, error, isFetching, refetch } = query
+  if (data === undefined && !error) return <Loading {...(rows !== undefined && { rows })} />
+  return (
+    <div className="grid gap-4">
+      {error && (
+        <div className="grid justify-items-start gap-3">
+          <div className="w-full">
+            <Failure error={error} />
+          </div>
+          <Button size="small" busy={isFetching} onClick={() => void refetch()}>
+            <RotateCw aria-hidden className="size-3.5" />
+            Try again
+          </Button>
+        </div>
+      )}
+      {data !== undefined && children(data)}
+    </div>
+  )
+}

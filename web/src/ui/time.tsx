@@ -1,0 +1,61 @@
+/** Times as people say them, with the exact one behind: in the time zone of the profile. */
+import { createContext, useContext, useEffect, useState } from 'react'
+
+/** Null: the browser's own. */
+export const TimeZone = createContext<string | null>(null)
+
+const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+]
+
+export function relative(at: Date, now: Date): string {
+  const seconds = (at.getTime() - now.getTime()) / 1_000
+  for (const [unit, length] of units) {
+    if (Math.abs(seconds) >= length) return words.format(Math.trunc(seconds / length), unit)
+  }
+  return seconds > 0 ? 'in less than a minute' : 'just now'
+}
+
+export function useNow(everyMs: number): Date {
+  const [now, setNow] = useState(() => new Date())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(new Date()), everyMs)
+    return () => clearInterval(timer)
+  }, [everyMs])
+  return now
+}
+
+export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
+  const timeZone = useContext(TimeZone) ?? undefined
+  const now = useNow(30_000)
+  const date = new Date(at)
+  const full = new Intl.DateTimeFormat('en-GB', {
+    dateStyle: 'medium',
+    timeStyle: exact ? 'short' : 'long',
+    ...(timeZone && { timeZone }),
+  }).format(date)
+  return (
+    <time dateTime={at} title={full} className="whitespace-nowrap">
+      {exact ? full : relative(date, now)}
+    </time>
+  )
+}
+
+/** Minutes and seconds that are left. It is read out by minutes only, or a screen reader would never be quiet. */
+export function Countdown({ until, label }: { until: string; label: string }) {
+  const now = useNow(500)
+  const left = Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1_000))
+  const minutes = Math.floor(left / 60)
+  return (
+    <span role="timer" aria-label={`${label}: ${minutes > 0 ? `${minutes} min` : 'less than a minute'}`}>
+      <span aria-hidden className={`tabular-nums ${left < 60 ? 'text-warn' : ''}`}>
+        {minutes}:{String(left % 60).padStart(2, '0')}
+      </span>
+    </span>
+  )
+}
