@@ -108,7 +108,13 @@ export interface Sources {
   newToken(): string
   /** The monotonic clock, in milliseconds. */
   now(): number
+  /** What the calendar says, in real time; domain time is the database's. */
+  date(): Date
+  /** From 0 to below 1. */
+  random(): number
   sleep(ms: number): Promise<void>
+  /** Calls back once the time is up, unless what it answers is called first. */
+  timer(ms: number, done: () => void): () => void
 }
 
 /** A row of the ledger as its caller sees it, in any state; `Waiting.settled` gives out only rows that have ended. */

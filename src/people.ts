@@ -13,9 +13,9 @@ export const workspaceRoutes: readonly Route[] = [...keys, ...members]
 
 /** What is the user's own, and what operators do: under /dashboard/api. */
 export const ownRoutes: readonly Route[] = [
+  ...approvals,
   ...sessions,
   ...oidc,
-  ...approvals,
   ...gates,
   ...users,
   ...workspaces,

@@ -97,10 +97,14 @@ describe('parley events', () => {
   test('follows, and posts the very bytes on, signed with the secret that it prints', patient, async () => {
     receiver.received.length = 0
     const follower = spawnParley(['events', '--after', '3', '--follow', '--forward-to', receiver.url], env())
-    const secret = await until('it prints its secret', 45_000, () => /whsec_\S+/.exec(follower.stderr())?.[0])
+    const secret = await until(
+      'it prints its secret',
+      180_000,
+      () => /whsec_\S+/.exec(follower.stderr())?.[0],
+    )
     await place.tell(own.workspace_id, 2, (n) => ({ n, text: 'Grüße, "x" 😀' }))
     place.service.app.wake.signal(emitted)
-    await until('both came', 45_000, () => receiver.received.length === 2)
+    await until('both came', 180_000, () => receiver.received.length === 2)
     const response = await fetch(`${place.service.url}/api/v1/events?after=3`, {
       headers: { authorization: `Bearer ${own.key}` },
     })

@@ -39,7 +39,8 @@ const own: readonly Route[] = [
   }),
 ]
 
-const limits = { headersMs: 300, bodyMs: 300 }
+/** Less than is shipped, and still more than a busy machine needs for a request that comes at once. */
+const limits = { headersMs: 1_000, bodyMs: 1_000 }
 let service: Service
 let tenant: Tenant
 let before: unknown
@@ -106,7 +107,7 @@ function speak(...parts: readonly (string | Uint8Array | { waitMs: number })[]):
     const deadline = setTimeout(() => {
       socket.destroy()
       reject(new Error(`No answer in time; heard ${JSON.stringify(heard)}.`))
-    }, 10_000)
+    }, 60_000)
     const settle = () => {
       clearTimeout(deadline)
       socket.destroy()
@@ -650,13 +651,13 @@ describe('a slow client', () => {
   test('408 when its headers do not come', async () => {
     const heard = await speak('POST /api/v1/me HTTP/1.1\r\nHost: x\r\n')
     refused(heard, 408, 'request_timeout')
-    const dripping = Array.from({ length: 60 }, () => [{ waitMs: 25 }, 'a']).flat()
+    const dripping = Array.from({ length: 160 }, () => [{ waitMs: 25 }, 'a']).flat()
     refused(await speak('GET /', ...dripping), 408, 'request_timeout')
   })
 
   test('408 when its body does not come', async () => {
     refused(await speak(`${head({ 'Content-Length': '100' })}\r\n{"text"`), 408, 'request_timeout')
-    const dripping = Array.from({ length: 60 }, () => [{ waitMs: 25 }, '1\r\n \r\n']).flat()
+    const dripping = Array.from({ length: 160 }, () => [{ waitMs: 25 }, '1\r\n \r\n']).flat()
     const chunked = await speak(`${head({ 'Transfer-Encoding': 'chunked' })}\r\n`, ...dripping)
     refused(chunked, 408, 'request_timeout')
   })

@@ -62,7 +62,7 @@ async function serve(
   children.add(child)
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const url = `http://127.0.0.1:${port}`
-  await until('it answers', 45_000, async () => {
+  await until('it answers', 180_000, async () => {
     const answer = await fetch(`${url}/healthz`).catch(() => undefined)
     return answer?.status === 200
   })
@@ -154,7 +154,7 @@ test('a first start whose greeting cannot be written goes on', async () => {
   const full = openSync('/dev/full', 'w')
   const data_dir = join(directory, 'data')
   const service = await serve(full, { args: ['start', '--data-dir', data_dir, '--admin-port', '0'] })
-  await until('it is ready', 45_000, async () => (await fetch(`${service.url}/readyz`)).status === 200)
+  await until('it is ready', 180_000, async () => (await fetch(`${service.url}/readyz`)).status === 200)
   await ask(service, 200)
   expect(await ended(service)).toBe(0)
   closeSync(full)

@@ -95,26 +95,41 @@ describe('the reference page', () => {
 
   test('keeps a key for the tab, and asks nobody else for anything', async () => {
     const { text } = await ask('/docs/js/page.js')
-    expect(runPage(text)).toEqual({
+    expect(await runPage(service.url, text)).toEqual({
       storage: 'of the tab',
       mounted: '#reference',
-      chapters: [
-        expect.objectContaining({ url: '/api/v1/openapi.json', persistAuth: true, telemetry: false }),
-      ],
+      chapters: [expect.objectContaining({ slug: 'api', persistAuth: true, telemetry: false })],
     })
+  })
+
+  test('its quickstart names the address the page is at', async () => {
+    const { text } = await ask('/docs/js/page.js')
+    const { chapters } = await runPage(service.url, text)
+    const shown = String(chapters[0]?.content)
+    expect(shown).toContain(`export PARLEY=${service.url}`)
+    expect(shown).not.toContain('http://127.0.0.1:8080')
+    const { text: served } = await ask('/api/v1/openapi.json')
+    expect(shown).toBe(served.replaceAll('http://127.0.0.1:8080', service.url))
+  })
+
+  test('shows the document as it is served where it cannot be read at once', async () => {
+    const { text } = await ask('/docs/js/page.js')
+    const { chapters } = await runPage('http://127.0.0.1:1', text)
+    expect(chapters).toMatchObject([{ url: '/api/v1/openapi.json' }])
   })
 
   test('a chapter that the page cannot try has no button for it, and says where its calls go', async () => {
     const document = { openapi: '3.1.0' }
     const other = await openService({ sources: [{ title: 'Sandbox', slug: 'sandbox', document }] })
     try {
-      const { chapters } = runPage(await (await fetch(`${other.url}/docs/js/page.js`)).text())
+      const script = await (await fetch(`${other.url}/docs/js/page.js`)).text()
+      const { chapters } = await runPage(other.url, script)
       expect(chapters).toMatchObject([
         { slug: 'api', default: true },
         { slug: 'sandbox', hideTestRequestButton: true },
       ])
       expect(chapters[0]).not.toHaveProperty('hideTestRequestButton')
-      expect(await (await fetch(other.url + String(chapters[1]?.url))).json()).toEqual(document)
+      expect(JSON.parse(String(chapters[1]?.content))).toEqual(document)
     } finally {
       await other.close()
     }
@@ -128,17 +143,18 @@ describe('the reference page', () => {
   })
 })
 
-/** Runs the page's own script as a browser would, on a window that notes what is done to it. */
-function runPage(script: string) {
+/** Runs the page's own script as a browser at this address would, on a window that notes what is done to it. */
+async function runPage(origin: string, script: string) {
   const window = { localStorage: 'for ever', sessionStorage: 'of the tab' }
-  const done = { mounted: '', chapters: [] as Record<string, unknown>[] }
+  const { promise: begun, resolve: begin } = Promise.withResolvers<[string, Record<string, unknown>[]]>()
   const Scalar = {
-    createApiReference: (mounted: string, chapters: Record<string, unknown>[]) =>
-      Object.assign(done, { mounted, chapters }),
+    createApiReference: (mounted: string, chapters: Record<string, unknown>[]) => begin([mounted, chapters]),
   }
   const addEventListener = (_: string, start: () => void) => start()
-  runInNewContext(script, { window, Scalar, addEventListener })
-  return { storage: window.localStorage, ...done, chapters: JSON.parse(JSON.stringify(done.chapters)) }
+  const read = (path: string) => fetch(origin + path)
+  runInNewContext(script, { window, Scalar, addEventListener, fetch: read, location: { origin } })
+  const [mounted, chapters] = await begun
+  return { storage: window.localStorage, mounted, chapters: JSON.parse(JSON.stringify(chapters)) }
 }
 
 test('302 from / to the reference', async () => {

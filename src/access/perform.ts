@@ -35,6 +35,8 @@ export interface Approval {
   readonly key: string
   /** Runs first in the transaction that creates the operation. Where it throws, nothing is created. */
   readonly consume: (tx: Tx) => Promise<void>
+  /** How to try again what provably did not happen, as the end of a sentence. */
+  readonly again: string
 }
 
 /** Where a request came in. */
@@ -254,7 +256,9 @@ async function performOnPlatform(
   caller: Caller,
   { key, fingerprint, call, body, refusal, approval }: Asked,
 ): Promise<Reply> {
-  const asked = { key, fingerprint, overrides: { collision: route.collision ?? 400, flood: route.flood } }
+  const again = approval ? { again: approval.again } : {}
+  const overrides = { collision: route.collision ?? 400, flood: route.flood, ...again } as const
+  const asked = { key, fingerprint, overrides }
   const reply = await submit(app, caller, {
     ...asked,
     operation: route.operation,

@@ -27,7 +27,13 @@ const sources: Sources = {
   newId,
   newToken: randomUUID,
   now: () => performance.now(),
+  date: () => new Date(),
+  random: () => Math.random(),
   sleep: (ms) => sleep(ms),
+  timer(ms, done) {
+    const timer = setTimeout(done, ms)
+    return () => clearTimeout(timer)
+  },
 }
 
 interface OpenOptions {

@@ -790,7 +790,7 @@ CREATE INDEX chats_stage ON public.chats USING btree (account_id, stage_key, las
 CREATE INDEX chats_words ON public.chats USING gin (account_id, name_tokens) WHERE (name_tokens IS NOT NULL);
 CREATE INDEX column_values_column ON public.column_values USING btree (column_id, account_id, chat_id);
 CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name, provider_id);
-CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, regexp_replace(phone, '\D'::text, ''::text, 'g'::text)) WHERE (phone IS NOT NULL);
+CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, phone_digits(phone)) WHERE (phone IS NOT NULL);
 CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, lower(username)) WHERE (username IS NOT NULL);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
@@ -889,38 +889,38 @@ CREATE OR REPLACE FUNCTION public.count_moved_recipients()
  LANGUAGE plpgsql
 AS $function$
 begin
-  insert into campaign_accounts (campaign_id, account_id, workspace_id)
-  select distinct n.campaign_id, coalesce(n.account_id, ''), n.workspace_id from new_rows n join old_rows o on o.id = n.id
-  where n.account_id is distinct from o.account_id order by 1, 2
-  on conflict do nothing;
+  if exists (select from new_rows n join old_rows o on o.id = n.id where n.account_id is distinct from o.account_id) then
+    insert into campaign_accounts (campaign_id, account_id, workspace_id)
+    select distinct campaign_id, coalesce(account_id, ''), workspace_id from new_rows order by 1, 2
+    on conflict do nothing;
+  end if;
   with moved as materialized (
-    select campaign_id, account_id,
-      coalesce(sum(n) filter (where status = 'queued'), 0) as queued,
-      coalesce(sum(n) filter (where status = 'submitting'), 0) as submitting,
-      coalesce(sum(n) filter (where status = 'waiting'), 0) as waiting,
-      coalesce(sum(n) filter (where status = 'completed'), 0) as completed,
-      coalesce(sum(n) filter (where status = 'replied'), 0) as replied,
-      coalesce(sum(n) filter (where status = 'failed'), 0) as failed,
-      coalesce(sum(n) filter (where status = 'ambiguous'), 0) as ambiguous,
-      coalesce(sum(n) filter (where status = 'cancelled'), 0) as cancelled,
-      coalesce(sum(n) filter (where status = 'suppressed'), 0) as suppressed
+    select campaign_id, coalesce(account_id, '') as account_id,
+      sum(case status when 'queued' then n else 0 end) as queued,
+      sum(case status when 'submitting' then n else 0 end) as submitting,
+      sum(case status when 'waiting' then n else 0 end) as waiting,
+      sum(case status when 'completed' then n else 0 end) as completed,
+      sum(case status when 'replied' then n else 0 end) as replied,
+      sum(case status when 'failed' then n else 0 end) as failed,
+      sum(case status when 'ambiguous' then n else 0 end) as ambiguous,
+      sum(case status when 'cancelled' then n else 0 end) as cancelled,
+      sum(case status when 'suppressed' then n else 0 end) as suppressed
     from (
-      select campaign_id, coalesce(account_id, '') as account_id, status, sum(n) as n from (
-        select campaign_id, account_id, status, -1 as n from old_rows
-        union all
-        select campaign_id, account_id, status, 1 from new_rows) both_rows
-      group by 1, 2, 3 having sum(n) <> 0) changes
+      select campaign_id, account_id, status, -1 as n from old_rows
+      union all
+      select campaign_id, account_id, status, 1 from new_rows) both_rows
     group by 1, 2),
   locked as materialized (
-    select c.campaign_id, c.account_id from campaign_accounts c join moved using (campaign_id, account_id)
+    select m.* from campaign_accounts c join moved m using (campaign_id, account_id)
+    where (m.queued, m.submitting, m.waiting, m.completed, m.replied, m.failed, m.ambiguous, m.cancelled, m.suppressed)
+      <> (0, 0, 0, 0, 0, 0, 0, 0, 0)
     order by 1, 2 for no key update of c)
   update campaign_accounts c set
     queued = c.queued + m.queued, submitting = c.submitting + m.submitting, waiting = c.waiting + m.waiting,
     completed = c.completed + m.completed, replied = c.replied + m.replied, failed = c.failed + m.failed,
     ambiguous = c.ambiguous + m.ambiguous, cancelled = c.cancelled + m.cancelled,
     suppressed = c.suppressed + m.suppressed
-  from moved m join locked using (campaign_id, account_id)
-  where c.campaign_id = m.campaign_id and c.account_id = m.account_id;
+  from locked m where c.campaign_id = m.campaign_id and c.account_id = m.account_id;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.count_new_recipients()
@@ -988,7 +988,7 @@ begin
       join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id
     union all
     select r.id from given s join contacts c on s.kind = 'phone' and c.workspace_id = s.workspace_id
-        and regexp_replace(c.phone, '\D', '', 'g') = s.value
+        and phone_digits(c.phone) = s.value
       join campaign_recipients r on r.account_id = c.account_id and r.chat_id = c.provider_id),
   locked as materialized (
     select r.id from campaign_recipients r
@@ -1009,9 +1009,7 @@ begin
   if not pg_try_advisory_xact_lock_shared(suppressions_lock(workspace)) then
     return 'busy';
   end if;
-  -- In the one form that the list has: usernames in lower case, phone numbers as digits from the country's code on.
-  select lower(username), regexp_replace(regexp_replace(
-      regexp_replace(phone, '\(\s*0\s*\)', '', 'g'), '\D', '', 'g'), '^00', '')
+  select lower(username), phone_digits(phone)
     into known_username, known_phone from contacts where account_id = account and provider_id = person;
   if exists (select from suppressions where workspace_id = workspace and (
       (kind = 'platform_id' and value = person::text)
@@ -1157,6 +1155,11 @@ begin
   select account_id, sent_at, chat_id, id, workspace_id from added where deleted_at is null;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.phone_digits(phone text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN regexp_replace(regexp_replace(regexp_replace(phone, '\(\s*0\s*\)'::text, ''::text, 'g'::text), '\D'::text, ''::text, 'g'::text), '^00'::text, ''::text);
 CREATE OR REPLACE FUNCTION public.raise_settings_version()
  RETURNS trigger
  LANGUAGE plpgsql

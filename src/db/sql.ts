@@ -114,3 +114,9 @@ export interface Database extends Db {
   readonly pool: pg.Pool
   close(): Promise<void>
 }
+
+/**
+ * For a transaction whose statements find every row by its key: they are planned once for a connection. By itself the server
+ * plans a statement anew whenever its lists are short, and for these that costs more than running them.
+ */
+export const planOnce: Sql = sql`set local plan_cache_mode = force_generic_plan`

@@ -47,7 +47,7 @@ export class AccountPool {
   readonly #options: PoolOptions
   /** Kept over sessions: a lease that was lost with other commits is taken anew on a database that knows less. */
   readonly #writes = new Map<string, Writes>()
-  #renewedAt = performance.now()
+  #renewedAt: number
 
   constructor(app: App, options: PoolOptions) {
     const { worker_id, platforms } = options
@@ -55,6 +55,7 @@ export class AccountPool {
     this.#worker_id = worker_id
     this.#platforms = platforms
     this.#options = options
+    this.#renewedAt = app.sources.now()
     countAccounts(app, () => this.#sessions.values())
     countSync(app)
     this.#ingested = countUpdates(app)
@@ -99,8 +100,8 @@ export class AccountPool {
       wakeOn: accountsChanged,
       step: async () => {
         // First of all, because a database that is away must not keep this process from letting its sessions go.
-        if (this.#sessions.size === 0) this.#renewedAt = performance.now()
-        else if (performance.now() - this.#renewedAt > renewMs) await this.#renew() // guard: sessions end with their leases
+        if (this.#sessions.size === 0) this.#renewedAt = this.#app.sources.now()
+        else if (this.#app.sources.now() - this.#renewedAt > renewMs) await this.#renew() // guard: sessions end with their leases
         // Others can do what this process cannot.
         if (!(await this.#options.mayDrive())) return this.#giveUpAll() // guard: unwritable journal gives accounts up
         if (this.#sessions.size > 0) await this.#letGo()
@@ -143,11 +144,11 @@ export class AccountPool {
       silent_ms: session.silentMs(),
     }))
     try {
-      const askedAt = performance.now()
+      const askedAt = this.#app.sources.now()
       await renewLeases(this.#app.db, this.#worker_id, renewals)
       this.#renewedAt = askedAt
     } catch (error) {
-      if (performance.now() - this.#renewedAt > leaseSeconds * 1000) {
+      if (this.#app.sources.now() - this.#renewedAt > leaseSeconds * 1000) {
         for (const session of this.#sessions.values()) this.#drop(session)
       }
       throw error

@@ -101,7 +101,7 @@ class DrivenSession implements AccountSession {
   }
 
   silentMs(): number | null {
-    return this.#heardAt === null ? null : performance.now() - this.#heardAt
+    return this.#heardAt === null ? null : this.#app.sources.now() - this.#heardAt
   }
 
   async stop(): Promise<void> {
@@ -118,7 +118,7 @@ class DrivenSession implements AccountSession {
       })
       if (end.kind === 'over') return
       failures = end.kind === 'lost' && end.lived_ms > stableMs ? 1 : failures + 1
-      await this.#rest(restFor(end, failures))
+      await this.#rest(restFor(end, failures, this.#app.sources.random()))
     }
   }
 
@@ -130,10 +130,10 @@ class DrivenSession implements AccountSession {
     const { promise: closed, resolve: close } = Promise.withResolvers<Closed>()
     const outcome = await this.#connect(close)
     if (outcome.kind === 'accepted') {
-      const connectedAt = performance.now()
+      const connectedAt = this.#app.sources.now()
       const { status, reason } = await this.#live(outcome.value, closed)
       if (status !== 'lost') return this.#giveUp(status, reason)
-      return { kind: 'lost', lived_ms: performance.now() - connectedAt }
+      return { kind: 'lost', lived_ms: this.#app.sources.now() - connectedAt }
     }
     if (outcome.kind === 'refused') {
       const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
@@ -155,7 +155,7 @@ class DrivenSession implements AccountSession {
       { account_id, name, position: this.#position },
       { updates: (batch) => this.#take(batch), closed: close },
     )
-    const outcome = await within(connectMsMax, connecting, this.#stopping.signal)
+    const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)
     if (outcome) return outcome
     // A session that opens after the time limit is closed again.
     void connecting
@@ -186,8 +186,8 @@ class DrivenSession implements AccountSession {
       this.#syncing = undefined
       ending.abort()
       await this.#noteNotLive()
-      await within(drainMsMax, Promise.allSettled(this.#awaited))
-      await within(pingMsMax, session.close())
+      await within(this.#app.sources, drainMsMax, Promise.allSettled(this.#awaited))
+      await within(this.#app.sources, pingMsMax, session.close())
       // The next session begins where this one's last batch ends.
       await Promise.all([this.#storing, synced])
     }
@@ -213,7 +213,7 @@ class DrivenSession implements AccountSession {
           { err, account_id: this.lease.account_id },
           'the past of an account was not synced',
         )
-        await within(storeMsMost, new Promise<void>(() => {}), syncing.signal)
+        await within(this.#app.sources, storeMsMost, new Promise<void>(() => {}), syncing.signal)
       }
     }
   }
@@ -237,11 +237,11 @@ class DrivenSession implements AccountSession {
   async #listen(session: Session, closed: Promise<Closed>): Promise<Closed> {
     const stopped: Closed = { status: 'lost', reason: 'The account session was stopped.' }
     while (!this.#stopping.signal.aborted) {
-      const ended = await within(quietMs, closed, this.#stopping.signal)
+      const ended = await within(this.#app.sources, quietMs, closed, this.#stopping.signal)
       if (ended) return ended
       if (this.#stopping.signal.aborted) return stopped
       if ((this.silentMs() ?? 0) < quietMs) continue
-      const answered = await within(pingMsMax, session.ping(), this.#stopping.signal)
+      const answered = await within(this.#app.sources, pingMsMax, session.ping(), this.#stopping.signal)
       if (!answered) return { status: 'lost', reason: 'The platform does not answer.' }
       this.#hear()
     }
@@ -287,7 +287,7 @@ class DrivenSession implements AccountSession {
   }
 
   #hear(): void {
-    this.#heardAt = performance.now()
+    this.#heardAt = this.#app.sources.now()
   }
 
   async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<Ended> {
@@ -300,7 +300,7 @@ class DrivenSession implements AccountSession {
   }
 
   #rest(ms: number): Promise<void> {
-    return within(ms, new Promise<void>(() => {}), this.#stopping.signal).then(() => {})
+    return within(this.#app.sources, ms, new Promise<void>(() => {}), this.#stopping.signal).then(() => {})
   }
 }
 
@@ -311,9 +311,9 @@ type Ended =
   | Exclude<Outcome<never>, { kind: 'accepted' | 'refused' }>
 
 /** Exponential back-off with jitter, so that a thousand accounts do not reconnect at once. */
-function restFor(end: Ended, failures: number): number {
+function restFor(end: Ended, failures: number, random: number): number {
   if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1000, 300_000)
   const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
   const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
-  return ms * (0.5 + Math.random() / 2)
+  return ms * (0.5 + random / 2)
 }

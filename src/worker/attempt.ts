@@ -54,7 +54,7 @@ export async function attempt(
   const kind = app.operations.get(operation.kind)
   if (!kind) return settleQueued(app, operation, { to: 'released', reason: 'unknown_kind' })
   if (kind.asks(operation) && !(await mayAsk(app, operation, held))) return
-  const prepared = await within(prepareMsMax[size], prepare(app, kind, operation, account))
+  const prepared = await within(app.sources, prepareMsMax[size], prepare(app, kind, operation, account))
   if (prepared?.kind !== 'accepted') return settleUnprepared(app, operation, held, prepared)
   // Before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now() // guard: clock starts before the boundary
@@ -96,10 +96,11 @@ export async function submitCrossed(
   const echo = ways.echoes.expect(held.account_id, operation.random_id)
   // crash point 5a: the journal is written, nothing is submitted
   const answer = ask(submit)
-  const outcome = await within(answerMsMax[size], answer)
+  const outcome = await within(app.sources, answerMsMax[size], answer)
   // crash point 7: the answer is read, nothing is recorded
   // guard: no answer is unknown
   const known: Outcome<unknown> = outcome ?? { kind: 'unknown', reason: 'timeout' }
+  echo.answered()
   await conclude(app, ways, operation, { token, outcome: known, echo })
   if (!outcome) void concludeLate(app, ways, operation, { token, answer })
 }
@@ -225,7 +226,7 @@ async function conclude(
   }
 }
 
-async function tellJournal(
+export async function tellJournal(
   { log }: App,
   journal: Journal,
   known: Parameters<Journal['conclude']>[0],

@@ -1,6 +1,13 @@
 /** Sends what campaigns have due, for the accounts of this process: one message of each account at a time. */
 import type { App } from '../app.ts'
-import { chooseDue, type Due, listHeads, messagesDue } from '../capabilities/campaigns/campaigns.ts'
+import {
+  chooseDue,
+  type Due,
+  type FactsRow,
+  listHeads,
+  messagesDue,
+} from '../capabilities/campaigns/campaigns.ts'
+import { planOnce } from '../db/sql.ts'
 import type { Loop } from '../loop.ts'
 import type { Driven } from './attempt.ts'
 import type { Driving } from './ledger.ts'
@@ -42,7 +49,7 @@ export class Dispatch {
 
   async stop(): Promise<void> {
     this.#stopping = true
-    await within(drainMsMax, Promise.all(this.#busy.values()))
+    await within(this.#app.sources, drainMsMax, Promise.all(this.#busy.values()))
   }
 
   /** Takes what is due now. Called by the loop and whenever an account is free again. */
@@ -60,7 +67,7 @@ export class Dispatch {
         const accounts = this.#stopping ? new Map<string, Driven>() : this.#driving.driven()
         const free = [...accounts.keys()].filter((id) => !this.#busy.has(id))
         if (free.length === 0) continue
-        const heads = await listHeads(this.#app.db, { account_ids: free, avoid: this.#listAvoided() })
+        const heads = await this.#listHeads(free)
         for (const due of chooseDue(this.#app, heads)) {
           const account = accounts.get(due.row.account_id)
           if (account && !this.#stopping) this.#start(due, account)
@@ -69,6 +76,14 @@ export class Dispatch {
     } finally {
       this.#beginning = false
     }
+  }
+
+  #listHeads(account_ids: readonly string[]): Promise<FactsRow[]> {
+    const avoid = this.#listAvoided()
+    return this.#app.db.transaction(async (tx) => {
+      const [, heads] = await Promise.all([tx.run(planOnce), listHeads(tx, { account_ids, avoid })])
+      return heads
+    })
   }
 
   #listAvoided(): string[] {

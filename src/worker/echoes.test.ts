@@ -33,3 +33,22 @@ test('an answer that comes late does not lower the count of writes that was seen
   expect(await rows.writes(held)).toBe('1')
   expect(held.writes.seen).toBe('7')
 })
+
+test('an echo waits for the recording of an answer, and not for an answer that does not come', async () => {
+  const held = await rows.account()
+  // Every limit shorter than a second is over at once, a longer one never.
+  const timer = (ms: number, done: () => void) => {
+    if (ms < 1_000) setImmediate(done)
+    return () => {}
+  }
+  const echoes = new Echoes({ ...rows.app, sources: { ...rows.app.sources, timer } })
+  const advance = { held, position: '3', caught_up: true }
+  const batch = { position: '3', updates: [sent], caught_up: true }
+  const expected = echoes.expect(held.account_id, '5')
+  expect(await echoes.take(advance, batch)).toBeUndefined()
+  expected.answered()
+  const taken = echoes.take(advance, batch)
+  await new Promise<void>((turn) => setTimeout(turn, 20))
+  expected.resolve({ chat_id: '42', message_id: '9', text: 'Hello' })
+  expect(await taken).toBe(true)
+})

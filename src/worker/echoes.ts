@@ -4,13 +4,20 @@
  */
 import { noteWrites } from '../access/ledger/leases.ts'
 import { type Advance, advancePositions } from '../access/ledger/positions.ts'
-import type { App } from '../app.ts'
+import type { App, Sources } from '../app.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Message, Update, UpdateBatch } from '../platform/port.ts'
 import { within } from './within.ts'
 
-/** How long a batch waits for a recording that is under way. Longer, and it is stored like any other. */
-const recordingMsMax = 250
+/** How long a batch waits for the answer to the call. Longer, and it may be all that is ever heard of it, so it is stored. */
+const answerMsMax = 250
+/**
+ * How long it waits for the recording of an answer that is there. Storing it instead costs a transaction for each account,
+ * which holds up the recording that is slow already: so this is as long as a batch of outcomes may take.
+ */
+const recordingMsMax = 5_000
+/** An echo that comes later than this after its recording is stored like any other update. */
+const expectedMsMax = 10_000
 const batchMax = 200
 
 /** What was recorded of a submission: the message it became. */
@@ -21,15 +28,26 @@ export interface Recorded {
 }
 
 export interface Expectation {
+  /** The platform has answered: what it said is being recorded. */
+  answered(): void
   /** Undefined: nothing was recorded, so the update has to be stored. */
   resolve(recorded: Recorded | undefined): void
 }
 
+interface Expected {
+  readonly answer: Promise<true>
+  readonly recording: Promise<Recorded | undefined>
+}
+
 export class Echoes {
-  readonly #expected = new Map<string, Promise<Recorded | undefined>>()
+  readonly #sources: Sources
+  readonly #expected = new Map<string, Expected>()
+  /** When what was recorded was, in this order. */
+  readonly #recorded = new Map<string, number>()
   readonly #positions: Gatherer<Advance, { readonly writes: string | null }>
 
-  constructor({ db }: App) {
+  constructor({ db, sources }: App) {
+    this.#sources = sources
     this.#positions = new Gatherer({
       most: batchMax,
       work: async (advances) => {
@@ -43,20 +61,33 @@ export class Echoes {
 
   /** Before the call: its echo may come before its answer. */
   expect(account_id: string, random_id: string): Expectation {
-    const { promise, resolve } = Promise.withResolvers<Recorded | undefined>()
+    const answer = Promise.withResolvers<true>()
+    const recording = Promise.withResolvers<Recorded | undefined>()
     const place = `${account_id}:${random_id}`
-    this.#expected.set(place, promise)
+    this.#forget()
+    this.#expected.set(place, { answer: answer.promise, recording: recording.promise })
     return {
+      answered: () => answer.resolve(true),
       resolve: (recorded) => {
-        resolve(recorded)
-        // An echo that comes later than this is stored like any other update.
-        setTimeout(() => this.#expected.delete(place), recordingMsMax * 40).unref()
+        answer.resolve(true)
+        recording.resolve(recorded)
+        this.#recorded.set(place, this.#sources.now())
       },
+    }
+  }
+
+  #forget(): void {
+    const now = this.#sources.now()
+    for (const [place, at] of this.#recorded) {
+      if (now - at < expectedMsMax) return
+      this.#recorded.delete(place)
+      this.#expected.delete(place)
     }
   }
 
   /** Undefined: the batch tells more than this process has recorded. Otherwise whether the lease still held. */
   async take(advance: Advance, { updates }: UpdateBatch): Promise<boolean | undefined> {
+    this.#forget()
     if (updates.length === 0 || !updates.every((update) => this.#isExpected(advance, update)))
       return undefined
     for (const update of updates) if (!(await this.#isRecorded(advance, update))) return undefined
@@ -73,8 +104,9 @@ export class Echoes {
 
   /** The position moves only after the recording has committed. */
   async #isRecorded({ held: { account_id } }: Advance, update: Update): Promise<boolean> {
-    const recording = this.#expected.get(`${account_id}:${randomIdOf(update)}`)
-    const recorded = recording && (await within(recordingMsMax, recording))
+    const expected = this.#expected.get(`${account_id}:${randomIdOf(update)}`)
+    if (!expected || !(await within(this.#sources, answerMsMax, expected.answer))) return false
+    const recorded = await within(this.#sources, recordingMsMax, expected.recording)
     if (!recorded) return false
     if (update.kind === 'sent') return update.message_id === recorded.message_id
     return update.kind === 'message' && isSame(update.message, update.chat.id, recorded)

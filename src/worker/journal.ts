@@ -7,6 +7,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, stat, unlink }
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Remembered } from '../access/ledger/put-back.ts'
+import type { Sources } from '../app.ts'
 import type { Outcome } from '../platform/port.ts'
 
 export interface Intent extends Remembered {
@@ -40,7 +41,12 @@ export interface Journal {
 const bytesMax = 64 * 1024 * 1024
 const keepMs = 30 * 86_400_000
 
-export async function openJournal(directory: string, worker_id: string): Promise<Journal> {
+export async function openJournal(
+  directory: string,
+  worker_id: string,
+  { date }: Pick<Sources, 'date'> = { date: () => new Date() },
+): Promise<Journal> {
+  const now = () => date().toISOString()
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const writer = new Writer(directory, worker_id)
   await writer.open()
@@ -51,10 +57,6 @@ export async function openJournal(directory: string, worker_id: string): Promise
     isFailing: () => writer.failed,
     close: () => writer.close(),
   }
-}
-
-function now(): string {
-  return new Date().toISOString()
 }
 
 interface Line {

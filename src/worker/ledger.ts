@@ -45,7 +45,7 @@ export class Ledger {
 
   async stop(): Promise<void> {
     this.#stopping = true
-    await within(drainMsMax, Promise.all(this.#running)) // guard: drain before the end
+    await within(this.#app.sources, drainMsMax, Promise.all(this.#running)) // guard: drain before the end
     this.#ways.recorder.stop()
   }
 

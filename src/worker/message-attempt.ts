@@ -13,7 +13,7 @@ import {
 import { withKnownPhone } from '../capabilities/contacts/contacts.ts'
 import { findSuppressed } from '../capabilities/suppressions/suppressions.ts'
 import type { Identifier, Person } from '../platform/port.ts'
-import { concludeProven, type Driven, submitCrossed, type Ways } from './attempt.ts'
+import { concludeProven, type Driven, submitCrossed, tellJournal, type Ways } from './attempt.ts'
 import type { MessageBoundary } from './message-boundary.ts'
 import { isTrouble, noteFloodWait } from './recording.ts'
 import { within } from './within.ts'
@@ -41,7 +41,7 @@ export async function attemptMessage(
   const crossed = await ways.messages.cross({ wanted: { row, found }, held })
   const { token, status } = crossed
   if (status === 'lost') {
-    await takeBack(app, ways, row, token)
+    await takeBack(app, ways, row, crossed)
     return 'done'
   }
   if (status === 'failed') return 'avoid'
@@ -76,7 +76,7 @@ async function lookUp(
   })
   if (!allowed) return 'avoid'
   await countLookup(app.db, held)
-  const found = await within(lookUpMsMax, session.resolve(identifierOf(row)))
+  const found = await within(app.sources, lookUpMsMax, session.resolve(identifierOf(row)))
   // crash point 3d: the platform was asked who a contact is, nothing is written
   if (found?.kind === 'accepted') return checkFound(app, row, found.value)
   if (found?.kind === 'refused') {
@@ -119,11 +119,14 @@ function identifierOf({ contact }: FactsRow): Identifier {
 /** The answer to COMMIT is lost. Once nobody holds the recipient any more, it is known whether the message crossed. */
 async function takeBack(
   app: App,
-  { recorder }: MessageWays,
+  { journal, recorder }: MessageWays,
   { recipient_id, step }: FactsRow,
-  token: string,
+  { id, token }: { id: string; token: string },
 ): Promise<void> {
   app.log.warn({ recipient_id }, 'the boundary gave no answer for a message; nothing is sent')
+  // A process that is ended while the database is away leaves word, so that it does not count as unknown. Whoever reads it
+  // finds the operation by its token.
+  await tellJournal(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit of a message is in the journal
   await recorder.retryUntilStored(recipient_id, async () => {
     await waitForRecipient(app, recipient_id)
     const row = await app.db.transaction((tx) => findAttempt(tx, { recipient_id, step_no: step }))

@@ -1,9 +1,11 @@
 /** The boundary of campaign messages: what it requires, what it writes, and that nobody slips through beside it. */
+import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { NewCampaign } from '../../test/harness/campaigns.ts'
 import type { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { openPickedRows, type Picked, type PickedRows, type Standing } from '../../test/harness/picked.ts'
 import { until } from '../../test/harness/process.ts'
+import { makeScratch } from '../../test/harness/scratch.ts'
 import type { Held } from '../access/ledger/leases.ts'
 import { putBack } from '../access/ledger/put-back.ts'
 import { settle } from '../access/ledger/settle.ts'
@@ -13,19 +15,27 @@ import { identityOf } from '../capabilities/campaigns/message.ts'
 import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
 import { LostCommit } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Session } from '../platform/port.ts'
+import { openJournal } from './journal.ts'
 import { attemptMessage, type MessageWays } from './message-attempt.ts'
 import { MessageBoundary } from './message-boundary.ts'
 import { Recorder } from './recording.ts'
+import { replayLoop } from './recovery.ts'
 
 let place: PickedRows
 let rows: LedgerRows
+let directory: string
 beforeAll(async () => {
+  directory = await makeScratch('parley-journal-')
   place = await openPickedRows()
   rows = place.rows
 })
-afterAll(() => place.close())
+afterAll(async () => {
+  await place.close()
+  await rm(directory, { recursive: true, force: true })
+})
 
 const picked = (given?: NewCampaign, held?: Held) => place.picked(given, held)
 const pick = (held: Held, campaign_id: string) => place.pick(held, campaign_id)
@@ -209,13 +219,43 @@ describe('a message whose crossing gives no answer', () => {
     if (!due) throw new Error('Nothing is due.')
     const session = { send: () => Promise.reject(new Error('It was sent.')) } as unknown as Session
     const recorder = new Recorder(rows.app, { count: () => {} })
-    const ways = { messages, recorder } as unknown as MessageWays
+    const journal = await openJournal(directory, newId())
+    const ways = { messages, recorder, journal } as unknown as MessageWays
     expect(await attemptMessage(rows.app, ways, due, { held, session, awaits: () => {} })).toBe('done')
     expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
     expect(await rows.row((await operation(one)).id)).toMatchObject({
       state: 'released',
       reason: 'never_written',
     })
+    await journal.close()
+  })
+
+  test('and whose worker ends before the database is back: its journal says that nothing was sent', async () => {
+    const one = await picked()
+    const { held } = one
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const instance = await rows.instance()
+    const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
+    const [due] = chooseDue(rows.app, heads)
+    if (!due) throw new Error('Nothing is due.')
+    const session = { send: () => Promise.reject(new Error('It was sent.')) } as unknown as Session
+    const away = {
+      ...rows.app,
+      db: { ...rows.app.db, transaction: () => Promise.reject(new ApiError('store_unavailable')) },
+    } as App
+    const stopped = new Recorder(away, { count: () => {} })
+    stopped.stop()
+    const journal = await openJournal(directory, newId())
+    const ways = { messages, recorder: stopped, journal } as unknown as MessageWays
+    await expect(attemptMessage(away, ways, due, { held, session, awaits: () => {} })).rejects.toThrow()
+    await journal.close()
+    const { id } = await operation(one)
+    expect(await rows.row(id)).toMatchObject({ state: 'submitting' })
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const loop = replayLoop({ directory, worker_id: newId(), recorder })
+    await loop.step(rows.app, new AbortController().signal)
+    expect(await rows.row(id)).toMatchObject({ state: 'released', detail: 'lost_commit' })
+    expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
   })
 })
 

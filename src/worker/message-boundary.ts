@@ -24,7 +24,7 @@ import {
   type Wanted,
 } from '../capabilities/campaigns/campaigns.ts'
 import { isConnectionLost, LostCommit } from '../db/errors.ts'
-import type { Tx } from '../db/sql.ts'
+import { planOnce, type Tx } from '../db/sql.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Sent } from '../platform/port.ts'
@@ -56,7 +56,9 @@ export type MessageAnswer =
       readonly operation: Operation
       readonly proof: Sent | null
     }
-  | { readonly status: 'ended' | 'busy' | 'behind' | 'no' | 'failed' | 'lost'; readonly token: string }
+  /** `id`: the operation's, if it is a new one. */
+  | { readonly status: 'lost'; readonly token: string; readonly id: string }
+  | { readonly status: 'ended' | 'busy' | 'behind' | 'no' | 'failed'; readonly token: string }
 
 export class MessageBoundary {
   readonly #app: App
@@ -87,7 +89,7 @@ export class MessageBoundary {
       return await this.#crossTogether(instance, crossings)
     } catch (err) {
       this.#app.log.warn({ err, rows: crossings.length }, 'a batch of messages did not cross the boundary')
-      if (isLost(err)) return crossings.map(({ wanted: { token } }) => ({ token, status: 'lost' })) // guard: lost commit of a message is not sent
+      if (isLost(err)) return crossings.map(({ wanted: { id, token } }) => ({ id, token, status: 'lost' })) // guard: lost commit of a message is not sent
       return this.#crossEach(instance, crossings)
     }
   }
@@ -97,11 +99,11 @@ export class MessageBoundary {
     const answers: MessageAnswer[] = []
     for (const { wanted, held } of crossings) {
       const alone = { wanted: { ...wanted, token: this.#app.sources.newToken() }, held }
-      const { token } = alone.wanted
+      const { id, token } = alone.wanted
       answers.push(
         await this.#crossTogether(instance, [alone]).then(
           ([answer]) => answer ?? { token, status: 'no' },
-          (err): MessageAnswer => ({ token, status: isLost(err) ? 'lost' : 'failed' }),
+          (err): MessageAnswer => (isLost(err) ? { id, token, status: 'lost' } : { token, status: 'failed' }),
         ),
       )
     }
@@ -138,7 +140,8 @@ async function lockAll(
   const wanted = crossings.map((one) => one.wanted)
   const held = [...new Map(crossings.map((one) => [one.held.account_id, one.held])).values()]
   const account_ids = held.map(({ account_id }) => account_id)
-  const [accounts, contended, rows, days] = await Promise.all([
+  const [, accounts, contended, rows, days] = await Promise.all([
+    tx.run(planOnce),
     lockAccounts(tx, instance, held),
     lockFound(tx, wanted),
     lockRecipients(app, tx, wanted),

@@ -1,5 +1,4 @@
 /** T3: what was learnt of attempts, many of them in one transaction, until the database has taken it. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { noteStrike } from '../access/ledger/account-usage.ts'
 import { settled } from '../access/ledger/enqueue.ts'
 import { noteFlood } from '../access/ledger/floods.ts'
@@ -16,7 +15,7 @@ import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import type { AccountKey } from '../contract.ts'
 import { codeOf, isAway } from '../db/errors.ts'
-import type { Tx } from '../db/sql.ts'
+import { planOnce, type Tx } from '../db/sql.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Outcome } from '../platform/port.ts'
@@ -83,7 +82,7 @@ export class Recorder {
         const away = isAway(err)
         const line = { err, code: codeOf(err), operation_id, tries }
         this.#app.log[away ? 'warn' : 'error'](line, 'the ledger could not be written; it is tried again')
-        await sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
+        await this.#app.sources.sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
       }
     }
   }
@@ -124,10 +123,11 @@ export class Recorder {
 
   /** Accounts before operations: everybody locks them in this order. */
   async #store(tx: Tx, learnt: readonly Learnt[]): Promise<void> {
-    const { operations, log } = this.#app
+    const { operations, log, sources } = this.#app
+    tx.run(planOnce).catch(() => {}) // If it fails, so does what follows.
     for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
-      await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at))
+      await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at, sources.date()))
     }
     const accepted = learnt.flatMap((one): Accepted[] =>
       one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
@@ -163,10 +163,10 @@ function secondsOf(outcome: Outcome<unknown>): number | null {
 }
 
 /** What is left of a wait that a journal tells of. */
-function secondsLeft(seconds: number, at: string | undefined): number {
+function secondsLeft(seconds: number, at: string | undefined, now: Date): number {
   if (at === undefined) return seconds
   // A clock that was ahead when the line was written makes it no longer than the platform said.
-  const passed = Math.max(0, Date.now() - Date.parse(at)) / 1000
+  const passed = Math.max(0, now.getTime() - Date.parse(at)) / 1000
   return Math.max(0, Math.ceil(seconds - passed)) // guard: flood wait from its own time
 }
 

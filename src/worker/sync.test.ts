@@ -1,6 +1,7 @@
 /** What pages of the past tell the ledger. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
+import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { Message, Platform, Session } from '../platform/port.ts'
 import { sweepLoop } from './recovery.ts'
@@ -31,7 +32,32 @@ test('an older page that carries the random id of an unknown outcome proves it',
   const signal = new AbortController().signal
   const { account_id } = held
   const wanted = { account_id, chat_id: '42', oldest_id: '500' } as const
+  await want(account_id)
   await fetchWanted(rows.app, { held, session, platform, signal }, wanted)
   await sweepLoop().step(rows.app, signal)
   expect(await rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '81' } })
 })
+
+test('a page that was answered since it was listed is not asked for again', async () => {
+  const held = await rows.account()
+  let calls = 0
+  const history = async () => {
+    calls++
+    return { kind: 'flood_wait', retry_after_seconds: 60 }
+  }
+  const session = { history } as unknown as Session
+  const platform = { paceMs: 0, ownCountUpTo: '-1000000000000' } as Platform
+  const syncing = { held, session, platform, signal: new AbortController().signal }
+  const wanted = { account_id: held.account_id, chat_id: '42', oldest_id: '500' } as const
+  await want(held.account_id)
+  await fetchWanted(rows.app, syncing, wanted)
+  await fetchWanted(rows.app, syncing, wanted)
+  expect(calls).toBe(1)
+})
+
+/** A caller waits for older messages of the chat. */
+async function want(account_id: string): Promise<void> {
+  await rows.app.db.run(sql`
+    insert into chat_sync (account_id, chat_id, workspace_id, wanted_at)
+    select id, 42, workspace_id, clock_timestamp() from accounts where id = ${account_id}`)
+}

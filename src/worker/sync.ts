@@ -2,7 +2,6 @@
  * The past of an account: its chats, contacts and recent history once after it was first connected, and older pages
  * when somebody asks. Runs beside the live updates, which began before it, so that no message is missed between the two.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { noteFlood } from '../access/ledger/floods.ts'
 import { type Held, requireLease } from '../access/ledger/leases.ts'
 import { noteProofs, proofsIn } from '../access/ledger/proofs.ts'
@@ -11,6 +10,7 @@ import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
 import {
   giveUpWanted,
+  isWanted,
   nextUnsynced,
   noteChatSynced,
   noteChats,
@@ -105,9 +105,10 @@ async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
 export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHistory): Promise<void> {
   const { held, session } = syncing
   const { chat_id, oldest_id } = wanted
+  if (!(await isWanted(app.db, wanted))) return // guard: asked once
   const before = oldest_id === null ? null : { message_id: oldest_id }
   const asked = session.history({ chat_id, before, limit: olderMessages })
-  const outcome = await answered(asked, syncing.signal)
+  const outcome = await answered(app, asked, syncing.signal)
   if (outcome.kind === 'accepted') {
     const first = oldest_id === null
     await storeHistory(app, syncing, {
@@ -163,9 +164,9 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
     platform: { paceMs },
     signal,
   } = syncing
-  const outcome = await answered(call(), signal)
+  const outcome = await answered(app, call(), signal)
   if (outcome.kind === 'accepted') {
-    if (paceMs > 0) await pause(paceMs, signal)
+    if (paceMs > 0) await pause(app, paceMs, signal)
     return outcome.value
   }
   app.log.warn(
@@ -173,17 +174,21 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
     'the sync of older history was held up',
   )
   if (outcome.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
-  await pause(outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
+  await pause(app, outcome.kind === 'flood_wait' ? outcome.retry_after_seconds * 1000 : retryMs, signal)
   return undefined
 }
 
 /** Gives up on a call that is not answered in time, so that it does not stop the sync for ever. */
-async function answered<T>(call: Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> {
-  const outcome = await within(callMsMax, call, signal)
+async function answered<T>(
+  { sources }: App,
+  call: Promise<Outcome<T>>,
+  signal: AbortSignal,
+): Promise<Outcome<T>> {
+  const outcome = await within(sources, callMsMax, call, signal)
   if (outcome) return toWellFormed(outcome)
   return { kind: 'unknown', reason: 'The platform did not answer in time.' }
 }
 
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {})
+async function pause({ sources }: App, ms: number, signal: AbortSignal): Promise<void> {
+  await within(sources, ms, new Promise<void>(() => {}), signal)
 }

@@ -1,12 +1,18 @@
 /** Waiting with a time limit. */
+import type { Sources } from '../app.ts'
 
 /** What the promise gave, or undefined once the time is up or the signal came. */
-export function within<T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+export function within<T>(
+  { timer }: Pick<Sources, 'timer'>,
+  ms: number,
+  work: Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const end = () => settle(() => resolve(undefined))
-    const timer = setTimeout(end, ms)
+    const cancel = timer(ms, end)
     const settle = (done: () => void) => {
-      clearTimeout(timer)
+      cancel()
       signal?.removeEventListener('abort', end)
       done()
     }

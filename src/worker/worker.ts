@@ -27,6 +27,8 @@ export interface WorkerParts {
   /** Where this process keeps what must survive it. */
   readonly directory: string
   readonly loops: readonly MakeLoops[]
+  /** Opens this process's journal; the one on its disk unless told. */
+  readonly journal?: typeof openJournal
 }
 
 /** A worker whose loops are not running: whoever has it takes their steps. */
@@ -40,13 +42,15 @@ export interface Worker {
 
 export async function assembleWorker(
   app: App,
-  { platforms, directory, loops }: WorkerParts,
+  { platforms, directory, loops, journal = openJournal }: WorkerParts,
 ): Promise<Worker> {
   const id = app.sources.newId()
   const always = [...loops.flatMap((make) => make(app)), sweepLoop(), forgetLoop, undrivenLoop()]
   // A process without a platform drives no account, so nobody may count on it for a share of them.
   const acting =
-    platforms.size > 0 ? await act(app, { id, directory: join(directory, 'ledger'), platforms }) : undefined
+    platforms.size > 0
+      ? await act(app, { id, directory: join(directory, 'ledger'), platforms, open: journal })
+      : undefined
   return {
     loops: [...always, ...(acting?.loops ?? [])],
     journal: () => acting?.journal() ?? 'none',
@@ -76,14 +80,15 @@ interface Acting {
   /** Where the journals lie. */
   readonly directory: string
   readonly platforms: Platforms
+  readonly open: typeof openJournal
 }
 
 /** Everything that may reach a platform needs what this disk remembers of the database first. */
-async function act(app: App, { id, directory, platforms }: Acting) {
+async function act(app: App, { id, directory, platforms, open }: Acting) {
   const recorder = new Recorder(app, { count: countOperations(app) })
   const replay = () => replayAll(app, { directory, recorder })
   const guard = await RestoreGuard.open(app, { worker_id: id, directory, replay })
-  const journal = await openJournal(directory, id)
+  const journal = await open(directory, id, app.sources)
   showJournal(app, journal)
   const echoes = new Echoes(app)
   const behind = () => {

@@ -5,7 +5,9 @@ import { type CampaignEvidence, type CampaignViolation, judgeCampaigns } from '.
 const at = (hours: number) => new Date(Date.UTC(2026, 10, 2, 9) + hours * 3_600_000)
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type Lists = { [K in keyof CampaignEvidence]-?: Mutable<NonNullable<CampaignEvidence[K]>[number]>[] }
+type Lists = {
+  [K in keyof Omit<CampaignEvidence, 'in_flight'>]-?: Mutable<NonNullable<CampaignEvidence[K]>[number]>[]
+}
 
 /** A sequence of two to two people: one has had both, the other waits for the second. */
 function truth(): Lists {
@@ -55,6 +57,25 @@ function truth(): Lists {
 
 test('the truth is believed', () => {
   expect(judgeCampaigns(truth())).toEqual([])
+})
+
+/** The last message is in flight, and the platform has accepted it. */
+function inFlight(): Lists {
+  const told = truth()
+  Object.assign(first(told.messages, 2), { state: 'submitting', sent_at: null })
+  Object.assign(first(told.recipients), {
+    status: 'submitting',
+    step: 1,
+    next_action_at: null,
+    ended_at: null,
+  })
+  first(told.totals).status = 'submitting'
+  return told
+}
+
+test('what was accepted may be unrecorded while its worker is at it, and not a moment longer', () => {
+  expect(judgeCampaigns({ ...inFlight(), in_flight: ['one-1'] })).toEqual([])
+  expect(judgeCampaigns(inFlight()).map(({ promise }) => promise)).toEqual(['P2'])
 })
 
 function first<T>(list: T[], at = 0): T {

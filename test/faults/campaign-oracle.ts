@@ -65,6 +65,8 @@ export interface CampaignEvidence {
   readonly days: readonly DayFact[]
   readonly totals: readonly TotalFact[]
   readonly journal: readonly Pick<JournalEntry, 'kind' | 'account_id' | 'random_id' | 'at'>[]
+  /** Operations that their workers are at: what they came to may be known and not recorded yet. */
+  readonly in_flight?: readonly string[]
   /** When campaigns were stopped, and until when, by whoever stopped them. */
   readonly stops?: readonly { readonly campaign_id: string; readonly from: Date; readonly to: Date | null }[]
 }
@@ -88,7 +90,7 @@ export function judgeCampaigns(evidence: CampaignEvidence): CampaignViolation[] 
 }
 
 /** P1 to P3: what the platform accepted and what the operations say are the same. */
-function* checkSubmissions({ messages, journal }: CampaignEvidence): Generator<CampaignViolation> {
+function* checkSubmissions({ messages, journal, in_flight }: CampaignEvidence): Generator<CampaignViolation> {
   const place = (one: { account_id: string; random_id: string | null }) =>
     `${one.account_id} ${one.random_id}`
   const accepted = Map.groupBy(
@@ -103,8 +105,9 @@ function* checkSubmissions({ messages, journal }: CampaignEvidence): Generator<C
     // An account of the pool may have been refused before another took over: all its sends have the one random id.
     const times = [...accepted.values()].flat().filter((one) => one.random_id === first.random_id).length
     if (times > 1) yield { promise: 'P1', what: `accepted ${times} times`, id: first.id }
-    // What is in flight at this moment has not been told yet; that everything ends is for whoever waits for it to say.
-    if (times > 0 && !crossed.has(first.state)) {
+    // Only while its worker is at it may what was accepted be unrecorded.
+    const flying = first.state === 'submitting' && in_flight?.includes(first.id)
+    if (times > 0 && !flying && first.state !== 'completed' && first.state !== 'ambiguous') {
       yield { promise: 'P2', what: `accepted, and its operation is ${first.state}`, id: first.id }
     }
     if (first.state === 'completed' && times === 0) {

@@ -21,7 +21,7 @@ const statuses = [
   'suppressed',
 ]
 
-type Witness = Pick<CampaignEvidence, 'journal' | 'stops'>
+type Witness = Pick<CampaignEvidence, 'journal' | 'stops' | 'in_flight'>
 
 /** In one snapshot: what moves between two reads would look like a contradiction. */
 export function readCampaignEvidence(

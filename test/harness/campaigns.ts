@@ -39,6 +39,8 @@ export interface NewCampaign {
     /** Who was to write to it. */
     readonly account_id?: string
   }[]
+  /** Where its ids come from. */
+  readonly newId?: () => string
 }
 
 export interface Recipient {
@@ -185,7 +187,8 @@ export async function insertCampaign(
   given: NewCampaign,
 ): Promise<string> {
   const { kind = 'scoped', steps = [], chats = [], contacts = [], pool = [], scheduled_at = null } = given
-  const id = newId()
+  const makeId = given.newId ?? newId
+  const id = makeId()
   const { now } = await db.one<{ now: Date }>(sql`select domain_now() as now`)
   const due = scheduled_at && scheduled_at > now ? scheduled_at : now
   const rows = [
@@ -227,7 +230,7 @@ export async function insertCampaign(
       insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, name, position,
         next_action_at)
       select id, ${id}, ${workspace_id}, account_id, chat_id, contact, name, n, ${due.toISOString()}::timestamptz
-      from unnest(${rows.map(() => newId())}::uuid[], ${rows.map(({ account_id }) => account_id)}::text[],
+      from unnest(${rows.map(() => makeId())}::uuid[], ${rows.map(({ account_id }) => account_id)}::text[],
         ${rows.map(({ chat_id }) => chat_id)}::bigint[], ${rows.map(({ contact }) => contact)}::text[],
         ${rows.map(({ name }) => name)}::text[]) with ordinality as g (id, account_id, chat_id, contact, name, n)`)
   })

@@ -8,8 +8,8 @@ const root = join(import.meta.dirname, '..', '..')
 const ourMain = join(root, 'src', 'main.ts')
 /** Types are stripped and sources compiled once, not by every process again. */
 const NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
-const readyMsMax = 45_000
-const exitMsMax = 45_000
+const readyMsMax = 180_000
+const exitMsMax = 180_000
 
 export interface Exit {
   /** Null when a signal ended it. */
@@ -41,11 +41,13 @@ export function spawnParley(
   env: Readonly<Record<string, string>> = {},
   main = ourMain,
   flags: readonly string[] = [],
+  input?: string,
 ): Parley {
   const child = spawn(process.execPath, [...flags, main, ...args], {
     env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.on('error', () => {}).end(input)
   const written = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     written.stdout += text

@@ -70,6 +70,62 @@ const journalling = {
   still: 'a line that a full disk cut off does not swallow the next one',
 }
 
+const members = {
+  file: 'src/capabilities/users/members.test.ts',
+  still: 'GET /members 200 with everybody who belongs to the workspace, and nobody who has left',
+}
+const oidc = {
+  file: 'src/capabilities/oidc/oidc.test.ts',
+  still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
+}
+const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
+
+/** Who belongs to a workspace, and who is let in by the identity provider. */
+const people: readonly Mutant[] = [
+  mutant(
+    members,
+    'guard: one owner remains',
+    'the last owner stays, however many leave or step down at the same moment',
+  ),
+  mutant(
+    members,
+    'guard: a key needs a member',
+    'DELETE /members/{user_id} 409 for a key that is made while its user leaves',
+  ),
+  mutant(members, 'guard: no link for an operator', setupLinks),
+  mutant(members, 'guard: no link beside another way in', setupLinks),
+  mutant(
+    members,
+    'guard: no link into another workspace',
+    'POST /members 201 without a link for a user of another workspace: it would lead there, too',
+    'and false',
+  ),
+  mutant(
+    members,
+    'guard: roles are for owners',
+    'POST /members 403 where an admin gives a role above member',
+  ),
+  mutant(
+    { file: 'test/people.test.ts' },
+    'guard: owners are for owners',
+    'DELETE /members/{user_id} as the line says for: admin',
+  ),
+  mutant(
+    oidc,
+    'guard: signature of the provider',
+    'GET /dashboard/oidc/callback 401, and nothing is written: a token signed by a stranger',
+  ),
+  mutant(
+    oidc,
+    'guard: age of a flow',
+    'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
+  ),
+  mutant(
+    oidc,
+    'guard: an address given anew',
+    'an e-mail address does not lead to a user who has an account at the provider already: addresses are given anew',
+  ),
+]
 const approving = {
   file: 'src/capabilities/approvals/bindings.test.ts',
   still: 'the update uses the token up where everything is as it was',
@@ -559,6 +615,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     messages,
+    'guard: lost commit of a message is in the journal',
+    'a message whose crossing gives no answer and whose worker ends before the database is back: its journal says that nothing was sent',
+  ),
+  mutant(
+    messages,
     'guard: proven message is not sent',
     'a message that the platform has shown before crosses with its proof, and nobody submits it',
     "return { status: 'crossed', token, operation: operationOf(decision.attempt), proof: null }",
@@ -613,6 +674,7 @@ export const mutants: readonly Mutant[] = [
     'GET /events?wait= 200 without a wake-up: the poll finds it',
     'const poll = undefined',
   ),
+  ...people,
 
   // Approvals.
   mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),

@@ -1,33 +1,91 @@
 /**
- * Campaigns under a seed: the service on a manual clock in one process, with people, faults, pauses, cancels, gates and
- * clock jumps that the seed decides (`story.ts`).
+ * Campaigns under seeds: the service on manual clocks, several workers as objects, and every step of theirs chosen by the
+ * seed (`story.ts`).
  *
- *   npm run test:simulation -- --seeds 200         that many stories
- *   npm run test:simulation -- --seed 17           that one, with everything that was done
+ *   npm run test:simulation -- --seeds 200         that many stories, half of them in each of two processes
+ *   npm run test:simulation -- --seed 17           that one, with every step
  *
- * The acts of a seed are the same each time; what they meet in time is another matter, because sessions and gatherers run
- * by themselves. Exit 1: a promise was broken, or states that must be reached were not.
+ * The same seed is the same run, step by step. Exit 1: a promise was broken, or states that must be reached were not.
  */
-import { spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { patchEnv } from '../faults/patch.ts'
+import { openCluster } from '../harness/cluster.ts'
+import { enough, mustReach } from './rare.ts'
+import type { Told } from './story.ts'
+
+const processes = 2
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '20' }, seed: { type: 'string' } },
-})
-const root = join(import.meta.dirname, '..', '..')
-const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-const { status } = spawnSync(
-  process.execPath,
-  [vitest, 'run', 'test/simulation/stories.test.ts', '--maxWorkers=1'],
-  {
-    cwd: root,
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      SIMULATION_SEEDS: values.seeds,
-      ...(values.seed !== undefined && { SIMULATION_SEED: values.seed }),
-    },
+  options: {
+    seeds: { type: 'string', default: '20' },
+    seed: { type: 'string' },
+    /** Deliberate bugs, as `test/faults/patch.ts` takes them. */
+    patch: { type: 'string', default: '[]' },
   },
-)
-process.exit(status ?? 1)
+})
+const seeds =
+  values.seed === undefined
+    ? Array.from({ length: Number(values.seeds) }, (_, n) => n + 1)
+    : [Number(values.seed)]
+const reached: Record<string, number> = {}
+const sums = { stories: 0, steps: 0, sent: 0, broken: 0 }
+const children = new Set<ChildProcess>()
+
+function take(told: Told): void {
+  sums.stories++
+  sums.steps += told.steps
+  sums.sent += told.sent
+  for (const [what, times] of Object.entries(told.reached)) reached[what] = (reached[what] ?? 0) + times
+  if (values.seed !== undefined) process.stdout.write(`${told.trace.join('\n')}\n`)
+  if (told.broken === undefined) return
+  sums.broken++
+  process.stdout.write(`seed ${told.seed} ${told.broken}; npm run test:simulation -- --seed ${told.seed}\n`)
+}
+
+/** Every `processes`-th seed in a process of its own. */
+function tell(cluster: object, own: readonly number[]): Promise<number | null> {
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'seeds.ts'), JSON.stringify(cluster), ...own.map(String)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...process.env,
+        ...patchEnv(JSON.parse(values.patch)),
+        ...(values.seed !== undefined && { SIMULATION_TRACE: '1' }),
+      },
+    },
+  )
+  children.add(child)
+  createInterface({ input: child.stdout }).on('line', (line) => take(JSON.parse(line)))
+  return new Promise((resolve) => child.on('close', resolve))
+}
+
+async function main(): Promise<number> {
+  const begun = performance.now()
+  const { cluster, close } = await openCluster()
+  const end = () => {
+    for (const child of children) child.kill()
+    void close().finally(() => process.exit(130))
+  }
+  process.once('SIGINT', end).once('SIGTERM', end)
+  try {
+    const shares = Array.from({ length: Math.min(processes, seeds.length) }, (_, n) =>
+      seeds.filter((_, at) => at % processes === n),
+    )
+    const codes = await Promise.all(shares.map((own) => tell(cluster, own)))
+    const seconds = Math.round((performance.now() - begun) / 1000)
+    process.stdout.write(`${JSON.stringify({ ...sums, seconds, reached })}\n`)
+    const missed = seeds.length < enough ? [] : mustReach.filter((what) => !reached[what])
+    if (missed.length > 0) process.stdout.write(`never reached: ${missed.join(', ')}\n`)
+    const told = sums.stories === seeds.length && codes.every((code) => code === 0)
+    return told && sums.broken === 0 && missed.length === 0 ? 0 : 1
+  } finally {
+    await close()
+  }
+}
+
+process.exitCode = await main()

@@ -12,7 +12,7 @@ export function countSent(tx: Tx, sent: readonly (AccountKey & { readonly chat_i
   if (sent.length === 0) return
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
-    select g.account_id, g.workspace_id, (domain_now() at time zone w.timezone)::date, count(*),
+    select g.account_id, g.workspace_id, ((select domain_now()) at time zone w.timezone)::date, count(*),
       count(*) filter (where g.chat_id > 0 and not exists (
         select from messages m where m.account_id = g.account_id and m.chat_id = g.chat_id and not m.is_sender))
     from unnest(${sent.map(({ account_id }) => account_id)}::text[],

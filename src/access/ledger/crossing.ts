@@ -79,7 +79,7 @@ export function crossStatement(
       cross join lateral (
         select o.random_id, o.workspace_id, o.kind, o.chat_id from operations o where o.id = g.id
           and o.state = 'queued' -- guard: queued
-          and o.expires_at > real_now() -- guard: expires_at
+          and o.expires_at > (select real_now()) -- guard: expires_at
           and o.attempt_token is not distinct from g.seen_token -- guard: seen token
         for update skip locked) o
       left join lateral (
@@ -90,7 +90,8 @@ export function crossStatement(
       select o.*, case when o.message_id is null then ${recheckOf(kinds)} end as forbidden from taken o),
     crossed as (
       update operations o set state = 'submitting', attempt_no = attempt_no + 1, attempt_token = t.token,
-        owner = ${worker_id}, crossed_at = domain_now(), lease_until = real_now() + make_interval(secs => t.seconds),
+        owner = ${worker_id}, crossed_at = (select domain_now()),
+        lease_until = (select real_now()) + make_interval(secs => t.seconds),
         proof_message_id = coalesce(o.proof_message_id, t.message_id), proof_at = coalesce(o.proof_at, t.sent_at)
       from rechecked t where o.id = t.id
         and t.forbidden is null -- guard: recheck
@@ -156,10 +157,10 @@ function accountFits(worker_id: string): Sql {
     where h.account_id = g.account_id
       and h.lease_owner = ${worker_id} -- guard: lease_owner
       and h.lease_epoch = g.epoch -- guard: lease_epoch
-      and h.lease_until > real_now() -- guard: lease_until
+      and h.lease_until > (select real_now()) -- guard: lease_until
       and a.status = 'READY' -- guard: account status
       and ${isLive} -- guard: live
-      and (h.flood_until is null or h.flood_until <= domain_now()) -- guard: flood_until
+      and (h.flood_until is null or h.flood_until <= (select domain_now())) -- guard: flood_until
     `
 }
 

@@ -61,7 +61,7 @@ export function lockDays(tx: Tx, account_ids: readonly string[]): Promise<Locked
         select from account_days other where other.account_id = h.account_id and other.day = t.day) as busy
     from account_hosts h join workspaces w on w.id = h.workspace_id
     cross join lateral (
-      select domain_now() as now, (domain_now() at time zone w.timezone)::date as day) t
+      select (select domain_now()) as now, ((select domain_now()) at time zone w.timezone)::date as day) t
     left join lateral (
       select * from account_days d where d.account_id = h.account_id and d.day = t.day
       for update skip locked) d on true
@@ -127,7 +127,7 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
         crossed_at, lease_until, proof_message_id, proof_at)
       select id, token, kind, 'platform', workspace_id, user_id, account_id, chat_id, payload, decode(fingerprint, 'hex'),
         random_id, campaign_id, recipient_id, step_no, quota_day, cold, 'submitting', 1, ${worker_id}::uuid,
-        domain_now(), real_now() + make_interval(secs => ${attemptSeconds.text}), proof_message_id, proof_at
+        (select domain_now()), (select real_now()) + make_interval(secs => ${attemptSeconds.text}), proof_message_id, proof_at
       from given
       on conflict (recipient_id, step_no) do update set state = 'submitting', attempt_no = o.attempt_no + 1,
         attempt_token = excluded.attempt_token, account_id = excluded.account_id, chat_id = excluded.chat_id,

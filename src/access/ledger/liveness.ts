@@ -9,7 +9,7 @@ import { countWorkers } from './workers.ts'
 export const liveSeconds = 90 // limit: live session
 
 /** Whether the session of the account of row `h` of `account_hosts` is live. False where nothing was heard yet. */
-export const isLive: Sql = sql`coalesce(h.observed_at > real_now() - make_interval(secs => ${liveSeconds}), false)`
+export const isLive: Sql = sql`coalesce(h.observed_at > (select real_now()) - make_interval(secs => ${liveSeconds}), false)`
 
 /** Which accounts have a session that is live. The others are known from the store only. */
 export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {

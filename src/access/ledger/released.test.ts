@@ -22,7 +22,7 @@ async function toldOf(ending: Ending): Promise<string> {
   )
   const row = await findById(rows.db, id)
   if (!row) throw new Error('The row is gone.')
-  const { status, code, message } = await releasedError(rows.app, row, 503)
+  const { status, code, message } = await releasedError(rows.app, row, { flood: 503 })
   return `${status} ${code}: ${message}`
 }
 

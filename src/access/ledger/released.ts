@@ -22,7 +22,14 @@ const causes: Readonly<Record<string, readonly [ErrorCode, string]>> = {
 /** Whatever else the platform's adapter says came of a connection that was not there. */
 const ended = ['session_unavailable', "The account's session ended before it was submitted."] as const
 
-export async function releasedError(app: App, row: Settled, flood: 429 | 503): Promise<ApiError> {
+/** What may be done next, where the caller had a key of its own. */
+const sameKey = 'the same key may be used again'
+
+export async function releasedError(
+  app: App,
+  row: Settled,
+  { flood = 429, again = sameKey }: { readonly flood?: 429 | 503; readonly again?: string },
+): Promise<ApiError> {
   const cause = row.detail ?? row.reason ?? ''
   if (cause === 'flood_wait') {
     const retry_after = (await findFloodWait(app.db, row.account_id)) ?? 1
@@ -37,5 +44,5 @@ export async function releasedError(app: App, row: Settled, flood: 429 | 503): P
   const refusal = findRefusal(cause)
   if (refusal) return new ApiError(refusal)
   const [code, sentence] = causes[cause] ?? ended
-  return new ApiError(code, { detail: `${sentence} Nothing was sent; the same key may be used again.` })
+  return new ApiError(code, { detail: `${sentence} Nothing was sent; ${again}.` })
 }

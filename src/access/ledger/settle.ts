@@ -84,7 +84,7 @@ export function settleStatement(settlements: readonly Settlement[]): Sql {
         for update) o)
     update operations o set
       state = case when t.from_state = 'ambiguous' and t.state = 'refused' then 'released' else t.state end,
-      reason = t.reason, detail = t.detail, finished_at = domain_now(), lease_until = null,
+      reason = t.reason, detail = t.detail, finished_at = (select domain_now()), lease_until = null,
       reply_status = t.reply_status, reply_body = t.reply_body::json, reconciled = o.reconciled or t.reconciled
     from taken t where o.id = t.id
     returning ${executable}, t.from_state, o.state, o.reason, o.detail, o.closed_as`

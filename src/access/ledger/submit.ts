@@ -15,6 +15,8 @@ export interface StatusOverrides {
   readonly collision?: 400 | 409
   /** What a platform that asks to slow down is to the caller. */
   readonly flood?: 429 | 503
+  /** How to try again what provably did not happen, as the end of a sentence. */
+  readonly again?: string
 }
 
 interface Consuming {
@@ -123,7 +125,7 @@ async function first(app: App, row: Settled, overrides: StatusOverrides): Promis
     case 'refused':
       return { status: row.reply_status ?? 500, body: row.reply_body, headers }
     case 'released':
-      return refuse(await releasedError(app, row, overrides.flood ?? 429), headers)
+      return refuse(await releasedError(app, row, overrides), headers)
     case 'queued':
     case 'submitting':
     case 'ambiguous':

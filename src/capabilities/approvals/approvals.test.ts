@@ -1,6 +1,7 @@
 /** An agent's writes: asked for, approved by the key's own user, run once. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type AgentStage, openAgentStage } from '../../../test/harness/agents.ts'
+import { until } from '../../../test/harness/process.ts'
 import { openNeighbour } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
 import { listAudit, verifyAudit } from '../audit/audit.ts'
@@ -8,6 +9,7 @@ import { setDispatch } from '../gates/gates.ts'
 import { createStage } from '../pipeline/pipeline.ts'
 import { approve, deny } from './decisions.ts'
 import { forgetApprovals } from './loops.ts'
+import { operationKey } from './use.ts'
 
 let stage: AgentStage
 
@@ -117,6 +119,29 @@ describe('a write with an approval', () => {
     expect(refused.status).toBeGreaterThanOrEqual(400)
     const again = await stage.call({ input, token })
     expect(again.body).toMatchObject({ code: 'approval_used', state: 'refused', answer: refused.body })
+    expect(stage.accepted(input)).toBe(0)
+  })
+
+  test('what came to nothing is told with what to do next, and the approval is used', async () => {
+    const input = stage.message()
+    const id = await stage.ask(input)
+    const { token } = await approve(stage.app, stage.user, id)
+    const released = await stage.db.transaction(async (tx) => {
+      // Nothing crosses the boundary meanwhile.
+      await tx.run(sql`select 1 from settings where name = 'dispatch' for update`)
+      const calling = stage.call({ input, token })
+      await until('it is queued', 30_000, async () => {
+        const ended = sql`
+          update operations set state = 'released', reason = 'expired', finished_at = domain_now()
+          where idempotency_key = ${operationKey(id)} and state = 'queued'`
+        return (await stage.db.run(ended)) > 0
+      })
+      return calling
+    })
+    expect([released.status, released.body.code]).toEqual([503, 'provider_unavailable'])
+    expect(released.body.error).toContain('call without a token to ask for a new one')
+    const again = await stage.call({ input, token })
+    expect(again.body).toMatchObject({ code: 'approval_used', state: 'released', answer: null })
     expect(stage.accepted(input)).toBe(0)
   })
 

@@ -55,7 +55,11 @@ export async function performApproved(
   const binding = await bind(app, route, body, approval_token)
   const used = await tellUsed(app.db, caller, binding)
   if (used) return used
-  const approval = { key: operationKey(binding.id), consume: consume(app, caller, binding) }
+  const approval = {
+    key: operationKey(binding.id),
+    consume: consume(app, caller, binding),
+    again: 'the approval is used up, so call without a token to ask for a new one',
+  }
   try {
     return await perform(app, route, caller, { ...incoming(binding.payload), approval })
   } catch (error) {

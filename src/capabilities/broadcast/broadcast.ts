@@ -7,7 +7,7 @@ import { isUuid } from '../../lib/ids.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
 import { type Found, findFault, insertBroadcast, needsName, parseTemplate } from '../campaigns/campaigns.ts'
-import { listSuppressed } from '../suppressions/suppressions.ts'
+import { isListed, listedPhone, listSuppressed } from '../suppressions/suppressions.ts'
 
 /** The contract's limit for one call. */
 const recipientsMax = 30
@@ -114,10 +114,10 @@ async function readAudience(
         where one ->> 'id' = c.chat_id::text and coalesce(one ->> 'kind', 'person') <> 'person')
       and not exists (
         select from accounts a where a.id = c.account_id and a.platform_user_id = c.chat_id)
-      and not exists (
-        select from suppressions s where s.workspace_id = ${workspace_id} and (
-          (s.kind = 'platform_id' and s.value = c.chat_id::text) or (s.kind = 'username' and s.value = lower(c.username))
-          or (s.kind = 'phone' and s.value = regexp_replace(k.phone, '\\D', '', 'g'))))
+      and not ${isListed(
+        sql`${workspace_id}::uuid`,
+        sql`('platform_id', c.chat_id::text), ('username', lower(c.username)), ('phone', ${listedPhone(sql`k.phone`)})`,
+      )}
     order by c.last_message_at desc, c.chat_id desc limit ${recipientsMax}`)
   const found = rows.map(({ chat_id, name, username }) => ({
     contact: `${account_id}:${chat_id}`,

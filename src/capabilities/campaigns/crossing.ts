@@ -7,7 +7,7 @@ import type { State } from '../../operation.ts'
 import type { Person } from '../../platform/port.ts'
 import { identityOf } from './message.ts'
 import { decide } from './pick.ts'
-import { type FactsRow, factColumns, factTables, personTables } from './recipient-facts.ts'
+import { aboutCampaigns, type FactsRow, factColumns, factTables, personTables } from './recipient-facts.ts'
 
 /** A message that wants to cross: the recipient as it was picked, and for a contact who was found. */
 export interface Wanted {
@@ -70,13 +70,14 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
     recipients as materialized (
       select id, campaign_id, workspace_id, acting, random_id, status, step, version, found_chat_id as chat_id, contact,
         found_name as name, found_username as username, last_sent_at, next_action_at, last_message_id, unknown_since
-      from waiting)
+      from waiting),
+    ${aboutCampaigns(sql`running k`)}
     select ${factColumns}, earlier.id as earlier_id, earlier.state as earlier_state, m.id::text as message_id, m.sent_at,
       k.kind = 'contacts' and r.step = 0 and exists (
         select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
           and other.id <> r.id and other.status not in ('failed', 'cancelled')) as duplicate,
       case when r.chat_id is not null then forbidden_by_suppression(r.workspace_id, r.acting, r.chat_id) end as forbidden
-    from recipients r join running k on k.id = r.campaign_id
+    from recipients r join running k on k.id = r.campaign_id join about on about.campaign_id = k.id
     cross join lateral (select r.acting as account_id) g
     ${factTables}
     ${personTables}
@@ -164,7 +165,7 @@ export async function markEnded(tx: Tx, ended: readonly Ended[]): Promise<void> 
   if (ended.length === 0) return
   await tx.run(sql`
     update campaign_recipients r set status = g.status, reason = g.reason, next_action_at = null,
-      ended_at = domain_now()
+      ended_at = (select domain_now())
     from unnest(${ended.map(({ recipient_id }) => recipient_id)}::uuid[], ${ended.map(({ status }) => status)}::text[],
       ${ended.map(({ reason }) => reason)}::text[]) as g (id, status, reason)
     where r.id = g.id and r.status in ('queued', 'waiting')`)

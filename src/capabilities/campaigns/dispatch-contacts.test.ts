@@ -61,6 +61,18 @@ describe('contacts', () => {
     expect(place.sent()).toHaveLength(8)
   })
 
+  test('go to another account of the pool where one has no first message to give', async () => {
+    const [none, free] = [await place.account(), await place.account()]
+    await place.db.run(sql`update accounts set cold_per_day = 0 where id = ${none}`)
+    const contacts = Array.from({ length: 3 }, () => ({ contact: stranger().contact }))
+    const id = await place.campaign({ kind: 'contacts', pool: [none, free], contacts })
+    await place.advance(hour)
+    const rows = await place.recipients(id)
+    expect(rows.map(({ status, account_id }) => [status, account_id])).toEqual(
+      contacts.map(() => ['completed', free]),
+    )
+  })
+
   test('fail where nobody is found, where it is the same person again, and where it is no person', async () => {
     const pool = [await place.account()]
     const one = stranger()

@@ -4,6 +4,7 @@ import type { App, Snapshot } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
 import type { CampaignStatus, Hours, PlannedAccount, PlannedCampaign, Step } from './plan.ts'
+import { stepsOf } from './recipient-facts.ts'
 
 export interface CampaignRow {
   readonly id: string
@@ -25,10 +26,7 @@ export interface CampaignRow {
 export const campaignRow = sql`
   select k.id, k.workspace_id, k.user_id, u.disabled_at is not null as user_disabled, k.kind, k.status, k.message_text,
     k.branching_enabled, k.daily_quota_per_account, k.max_followups, k.scheduled_at, k.sequence,
-    coalesce((
-      select json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
-        order by s.position)
-      from campaign_steps s where s.campaign_id = k.id), '[]') as steps
+    ${stepsOf} as steps
   from campaigns k join users u on u.id = k.user_id`
 
 type Held = Pick<CampaignRow, 'kind' | 'branching_enabled' | 'user_id' | 'user_disabled' | 'workspace_id'>
@@ -75,7 +73,10 @@ export async function readStanding({ config }: App, db: Db, workspace_id: string
   return { now, hours: { timezone, window }, accounts: new Map(rows.map((row) => [row.id, row])) }
 }
 
-/** The account of the pool that would take a new contact: one that is ready, with most of its day left. */
+/**
+ * The account of the pool that would take a new contact: one that is ready, with most of its day left. Where one still may
+ * write to people who never wrote, those that may not leave it the contact.
+ */
 export function pickFromPool(
   { accounts }: Pick<Standing, 'accounts'>,
   pool: readonly string[],
@@ -84,7 +85,8 @@ export function pickFromPool(
     const account = accounts.get(id)
     return account?.ready ? [account] : []
   })
-  return ready.reduce<PlannedAccount | null>(
+  const able = ready.filter(({ cold_per_day, used_cold }) => cold_per_day === null || used_cold < cold_per_day)
+  return (able.length > 0 ? able : ready).reduce<PlannedAccount | null>(
     (best, one) => (best === null || one.used < best.used ? one : best),
     null,
   )

@@ -8,6 +8,7 @@ import { emit } from '../../events/emit.ts'
 import type { SettledOperation } from '../../operation.ts'
 import { type CountChange, countOutcomes, countReply } from './counts.ts'
 import { dueAt, type PlannedCampaign, type PlannedRecipient, type Step } from './plan.ts'
+import { isSuppressed, stepsOf } from './recipient-facts.ts'
 import { repliedEvent } from './replies.ts'
 
 /** A recipient, its campaign, and the operation, as of now and locked. */
@@ -111,24 +112,19 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
     tx.run(sql`select 1 from campaign_recipients where id = any(${ids}::uuid[]) order by id for update`),
     tx.rows<Row>(sql`
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
-        k.status as campaign_status, k.branching_enabled, k.max_followups, (
-          select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours,
-            'variants', s.variants) order by s.position), '[]')
-          from campaign_steps s where s.campaign_id = k.id) as steps,
+        k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
         r.status, r.step, r.last_sent_at, r.replied_at, r.reply_message_id::text, r.reply_step, r.reply_variant,
-        domain_now() as now,
+        (select domain_now()) as now,
         coalesce(o.crossed_at, o.created_at) as crossed_at,
         coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id,
         coalesce((o.reply_body ->> 'timestamp')::timestamptz, o.proof_at) as sent_at,
         case when chat.read_by_them_id >= (o.reply_body ->> 'message_id')::bigint then chat.read_by_them_at end
           as read_at,
         o.payload ->> 'branch' as branch, (o.payload ->> 'variant')::int as variant,
-        exists (
-          select from suppressions s where s.workspace_id = r.workspace_id and (s.kind, s.value) in (
-            ('platform_id', o.chat_id::text), ('username', lower(r.username)),
-            (split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) as suppressed
+        ${isSuppressed(sql`o.chat_id`)} as suppressed -- guard: whoever asked to stop meanwhile is not followed up
       from operations o join campaign_recipients r on r.id = o.recipient_id join campaigns k on k.id = r.campaign_id
       left join chats chat on chat.account_id = o.account_id and chat.chat_id = o.chat_id
+      left join contacts person on person.account_id = o.account_id and person.provider_id = o.chat_id
       where o.id = any(${operations.map(({ id }) => id)}::uuid[])
       order by r.id, o.step_no`),
   ])
@@ -229,7 +225,7 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
   await tx.run(sql`
     update campaign_recipients r set status = g.status, account_id = g.account_id, chat_id = g.chat_id,
       next_action_at = g.next_action_at, reason = g.reason, unknown_since = g.unknown_since,
-      ended_at = case when g.final then coalesce(r.ended_at, domain_now()) end,
+      ended_at = case when g.final then coalesce(r.ended_at, (select domain_now())) end,
       step = case when g.accepted then g.step_no + 1 else greatest(r.step, g.step_no) end,
       last_sent_at = case when g.accepted then g.sent_at else r.last_sent_at end,
       last_message_id = case when g.accepted then g.message_id else r.last_message_id end,

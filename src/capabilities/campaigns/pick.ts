@@ -2,7 +2,14 @@
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { type Plan, plan } from './plan.ts'
-import { type FactsRow, factColumns, factsOf, factTables, personTables } from './recipient-facts.ts'
+import {
+  aboutCampaigns,
+  type FactsRow,
+  factColumns,
+  factsOf,
+  factTables,
+  personTables,
+} from './recipient-facts.ts'
 
 export interface Due {
   readonly row: FactsRow
@@ -18,7 +25,11 @@ export function listHeads(
   db: Db,
   { account_ids, avoid }: { account_ids: readonly string[]; avoid: readonly string[] },
 ): Promise<FactsRow[]> {
+  const running = sql`campaigns k where k.status in ('queued', 'sending') and k.id in (
+    select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.has_open
+    union select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.pool)`
   return db.rows<FactsRow>(sql`
+    with ${aboutCampaigns(running)}
     select ${factColumns}
     from unnest(${account_ids}::text[]) as g (account_id)
     ${factTables}
@@ -50,9 +61,11 @@ export function listHeads(
       -- Accounts that could take one as well look at another one each, so that they do not all go for the same.
       cross join lateral (
         select count(*) as rank from campaign_accounts q join account_hosts qh on qh.account_id = q.account_id
+        join accounts qa on qa.id = q.account_id
         left join account_days qd on qd.account_id = q.account_id and qd.day = t.day
         where q.campaign_id = c.campaign_id and q.pool and q.account_id = any(${account_ids}::text[])
           and q.account_id < g.account_id and coalesce(qd.used, 0) = coalesce(d.used, 0)
+          and (qa.cold_per_day is null or coalesce(qd.used_cold, 0) < qa.cold_per_day)
           and (qh.flood_until is null or qh.flood_until <= t.now)
           and (qh.next_campaign_at is null or qh.next_campaign_at <= t.now)) others
       cross join lateral (
@@ -66,8 +79,11 @@ export function listHeads(
         left join account_days bd on bd.account_id = b.id and bd.day = t.day
         where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
           and bh.observed_at is not null and (bh.flood_until is null or bh.flood_until <= t.now)
+          -- Whoever has no first message left to give today leaves them to the others.
+          and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day) -- guard: no allowance hides nobody
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
     join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
+    join about on about.campaign_id = k.id
     ${personTables}
     where not exists (
       select from operations q where q.account_id = g.account_id and q.state = 'queued') -- guard: single sends go first

@@ -4,6 +4,7 @@ import type { App } from '../../app.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
+import { isListed, listedPhone } from '../suppressions/suppressions.ts'
 import type { CampaignStatus, Facts, PlannedCampaign, PlannedRecipient, Step } from './plan.ts'
 
 export interface FactsRow {
@@ -47,31 +48,52 @@ export interface FactsRow {
   readonly now: Date
 }
 
-/** Needs `r` (recipient), `k` (campaign), `g.account_id` (who would write), and the rows that `factTables` joins. */
+/**
+ * Whether the person of recipient `r`, whose chat is given, is on the suppression list: by that, by the names that are known
+ * of them (`person`, of `contacts`), and by the one that they were given with.
+ */
+export const isSuppressed = (chat_id: Sql): Sql =>
+  isListed(
+    sql`r.workspace_id`,
+    sql`('platform_id', ${chat_id}::text), ('username', lower(r.username)), ('username', lower(person.username)),
+      ('phone', ${listedPhone(sql`person.phone`)}), (split_part(r.contact, ':', 1), split_part(r.contact, ':', 2))`,
+  )
+
+/** The steps of campaign `k`. */
+export const stepsOf: Sql = sql`(
+  select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
+    order by s.position), '[]') from campaign_steps s where s.campaign_id = k.id)`
+
+/** What holds for a whole campaign `k`, read once for each and not for each recipient: a part of `with`, named `about`. */
+export const aboutCampaigns = (campaigns: Sql): Sql => sql`
+  about as materialized (
+    select k.id as campaign_id, ${stepsOf} as steps,
+      exists (select from settings where name = 'dispatch' and value = 'true'::jsonb)
+        and not exists (select from users u where u.id = k.user_id and u.disabled_at is not null)
+        and not exists (
+          select from unnest(case k.kind when 'broadcast' then '{broadcast}' when 'contacts' then '{campaigns,extended}'
+              else '{campaigns}' end::text[]
+            || case when k.branching_enabled then '{branching,read_receipts}' else '{}' end::text[]) as needed (name)
+          where not exists (select from gates where gates.name = needed.name and enabled))
+        and (k.kind = 'broadcast' or (
+          exists (select from allowlists l where l.list = 'campaign_user' and l.id = k.user_id)
+          and exists (select from allowlists l where l.list = 'campaign_workspace' and l.id = k.workspace_id))) as allowed
+    from ${campaigns})`
+
+/**
+ * Needs `r` (recipient), `k` (campaign), `about` (of the campaign), `g.account_id` (who would write), and the rows that
+ * `factTables` and `personTables` join.
+ */
 export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k.workspace_id, k.user_id, g.account_id, k.kind,
   k.status as campaign_status, k.message_text, k.branching_enabled, k.daily_quota_per_account, k.max_followups,
-  k.scheduled_at, (
-    select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
-      order by s.position), '[]') from campaign_steps s where s.campaign_id = k.id) as steps,
+  k.scheduled_at, about.steps, about.allowed,
   r.status, r.step, r.version, r.chat_id::text, r.contact, r.name, r.username, r.last_sent_at, r.next_action_at,
   coalesce(chat.read_by_them_id >= r.last_message_id, false) as read, r.unknown_since,
-  r.step = 0 and not exists (
-    select from messages m where m.account_id = g.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold,
-  exists (
-    select from suppressions s where s.workspace_id = r.workspace_id and (s.kind, s.value) in (
-      ('platform_id', r.chat_id::text), ('username', lower(r.username)), ('username', lower(person.username)),
-      ('phone', regexp_replace(person.phone, '\\D', '', 'g')),
-      (split_part(r.contact, ':', 1), split_part(r.contact, ':', 2)))) as suppressed, -- guard: suppression at the boundary
-  exists (select from settings where name = 'dispatch' and value = 'true'::jsonb)
-    and not exists (select from users u where u.id = k.user_id and u.disabled_at is not null)
-    and not exists (
-      select from unnest(case k.kind when 'broadcast' then '{broadcast}' when 'contacts' then '{campaigns,extended}'
-          else '{campaigns}' end::text[]
-        || case when k.branching_enabled then '{branching,read_receipts}' else '{}' end::text[]) as needed (name)
-      where not exists (select from gates where gates.name = needed.name and enabled))
-    and (k.kind = 'broadcast' or (
-      exists (select from allowlists l where l.list = 'campaign_user' and l.id = k.user_id)
-      and exists (select from allowlists l where l.list = 'campaign_workspace' and l.id = k.workspace_id))) as allowed,
+  r.step = 0 and (
+    -- With a limit it is looked up for each row: without one the planner may choose to read all messages once.
+    select m.id from messages m where m.account_id = g.account_id and m.chat_id = r.chat_id and not m.is_sender
+    limit 1) is null as cold,
+  ${isSuppressed(sql`r.chat_id`)} as suppressed, -- guard: suppression at the boundary
   account.status = 'READY' and ${isLive} as ready, h.flood_until, h.next_campaign_at, account.cold_per_day,
   coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups,
   w.timezone, w.sending_window, t.now`
@@ -80,7 +102,8 @@ export const factTables: Sql = sql`
   join account_hosts h on h.account_id = g.account_id
   join accounts account on account.id = g.account_id
   join workspaces w on w.id = h.workspace_id
-  cross join lateral (select domain_now() as now, (domain_now() at time zone w.timezone)::date as day) t
+  cross join lateral (
+    select (select domain_now()) as now, ((select domain_now()) at time zone w.timezone)::date as day) t
   left join account_days d on d.account_id = g.account_id and d.day = t.day`
 
 export const personTables: Sql = sql`

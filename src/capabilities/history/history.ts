@@ -61,6 +61,13 @@ export function listWanted(db: Db, account_ids: readonly string[]): Promise<Want
     where account_id = any(${account_ids}) and wanted_at is not null order by wanted_at limit 100`)
 }
 
+/** Whether somebody still waits for it: what was listed a moment ago may have been answered since. */
+export async function isWanted(db: Db, { account_id, chat_id }: WantedHistory): Promise<boolean> {
+  const row = await db.maybe(sql`
+    select from chat_sync where account_id = ${account_id} and chat_id = ${chat_id} and wanted_at is not null`)
+  return row !== undefined
+}
+
 /** A page was stored: the store now begins at its oldest message. */
 export async function noteHistory(
   tx: Tx,

@@ -30,7 +30,7 @@ export async function openFlow(app: App, cookie: string | undefined): Promise<Fl
   try {
     const text = app.secrets.open('session', place, Buffer.from(cookie, 'base64url')).toString()
     const flow = shape.parse(JSON.parse(text))
-    if (flow.expires_at <= now().getTime()) return undefined // guard: age of a sign-in
+    if (flow.expires_at <= now().getTime()) return undefined // guard: age of a flow
     return flow
   } catch {
     return undefined

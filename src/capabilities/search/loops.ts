@@ -1,6 +1,7 @@
 /** The background work of search: index what is new, merge segments, index anew what has another format. */
 import { Gauge } from 'prom-client'
 import type { App } from '../../app.ts'
+import { sharedMetric } from '../../lib/metrics.ts'
 import type { Loop } from '../../loop.ts'
 import {
   countPending,
@@ -27,15 +28,18 @@ export function makeLoops(): readonly [index: Loop, merge: Loop, reindex: Loop] 
 
 /** How far the index is behind the messages. */
 function countLag(app: App): void {
-  new Gauge({
-    name: 'parley_search_pending',
-    help: 'Messages that are not in the search index yet. No more than 100,000 are counted.',
-    registers: [app.metrics],
-    async collect() {
-      this.remove()
-      const pending = await countPending(app.db, 100_000).catch(() => undefined)
-      if (pending !== undefined) this.set(pending)
-    },
+  const name = 'parley_search_pending'
+  sharedMetric(app.metrics, name, () => {
+    return new Gauge({
+      name,
+      help: 'Messages that are not in the search index yet. No more than 100,000 are counted.',
+      registers: [app.metrics],
+      async collect() {
+        this.remove()
+        const pending = await countPending(app.db, 100_000).catch(() => undefined)
+        if (pending !== undefined) this.set(pending)
+      },
+    })
   })
 }
 

@@ -55,6 +55,19 @@ export async function listSuppressed(
 }
 
 /**
+ * Whether a person is on the list, by any of these names: rows of a kind and a value in the form that the list has. Each is
+ * looked up by its key, however long the list is.
+ */
+export function isListed(workspace_id: Sql, names: Sql): Sql {
+  return sql`exists (
+    select from (values ${names}) as named (kind, value) join suppressions listed
+      on listed.workspace_id = ${workspace_id} and listed.kind = named.kind and listed.value = named.value)`
+}
+
+/** A phone number in the form that the list has, as `phoneDigits` makes it. */
+export const listedPhone = (phone: Sql): Sql => sql`phone_digits(${phone})`
+
+/**
  * The re-check at the boundary for an operation in a private chat, whose row is `o`. Whoever adds to the list waits for
  * crossings under way, and crossings that come meanwhile ask again: after an entry has committed, nothing crosses to
  * that person.

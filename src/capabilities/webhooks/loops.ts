@@ -3,6 +3,7 @@ import { Counter, Gauge } from 'prom-client'
 import type { App } from '../../app.ts'
 import { sql } from '../../db/sql.ts'
 import { sequenced } from '../../events/sequencer.ts'
+import { sharedMetric } from '../../lib/metrics.ts'
 import type { Loop } from '../../loop.ts'
 import { HttpCaller } from './call.ts'
 import { Deliverer, type Ending } from './deliverer.ts'
@@ -51,24 +52,31 @@ export const loops = (app: App): readonly Loop[] => {
 }
 
 function countAttempts(app: App): (ending: Ending) => void {
-  const counter = new Counter({
-    name: 'parley_webhook_attempts_total',
-    help: 'Attempts to deliver an event, by what came of it.',
-    labelNames: ['outcome'],
-    registers: [app.metrics],
+  const name = 'parley_webhook_attempts_total'
+  const counter = sharedMetric(app.metrics, name, () => {
+    return new Counter({
+      name,
+      help: 'Attempts to deliver an event, by what came of it.',
+      labelNames: ['outcome'],
+      registers: [app.metrics],
+    })
   })
   return (outcome) => counter.inc({ outcome })
 }
 
 function countInactive(app: App): void {
-  new Gauge({
-    name: 'parley_webhooks_inactive',
-    help: 'Endpoints that their failures have made inactive, on the whole instance.',
-    registers: [app.metrics],
-    async collect() {
-      const { count } = await app.db.one<{ count: number }>(sql`
-        select count(*)::int as count from webhooks where disabled_at is not null and not active and deleted_at is null`)
-      this.set(count)
-    },
+  const name = 'parley_webhooks_inactive'
+  sharedMetric(app.metrics, name, () => {
+    return new Gauge({
+      name,
+      help: 'Endpoints that their failures have made inactive, on the whole instance.',
+      registers: [app.metrics],
+      async collect() {
+        const { count } = await app.db.one<{ count: number }>(sql`
+          select count(*)::int as count from webhooks
+          where disabled_at is not null and not active and deleted_at is null`)
+        this.set(count)
+      },
+    })
   })
 }

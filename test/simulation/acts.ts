@@ -1,0 +1,212 @@
+/** What people, the platform and operators do, as a seed decides. */
+import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
+import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
+import { setDispatch, setGates } from '../../src/capabilities/gates/gates.ts'
+import { addSuppression } from '../../src/capabilities/suppressions/suppressions.ts'
+import { sql } from '../../src/db/sql.ts'
+import { behaviours } from '../../src/platform/sandbox/people.ts'
+import { readMessages, writeMessage } from '../../src/platform/sandbox/person-acts.ts'
+import type { Random } from '../faults/random.ts'
+import { insertCampaign, type NewCampaign, type NewStep } from '../harness/campaigns.ts'
+import type { Place } from './place.ts'
+
+const hour = 3_600
+const windows = ['mon-fri 09:00-12:00', 'mon-sun 08:00-20:00', 'tue,thu 14:00-15:30'] as const
+
+export class Acts {
+  readonly #place: Place
+  readonly #random: Random
+  readonly #note: (what: string) => void
+  readonly #accounts: string[] = []
+  readonly #people: number[] = []
+  readonly #campaigns: string[] = []
+  #gateOpen = true
+  #dispatches = true
+
+  constructor(place: Place, random: Random, note: (what: string) => void) {
+    this.#place = place
+    this.#random = random
+    this.#note = (what) => note(`  ${what}`)
+  }
+
+  async makeAccounts(): Promise<void> {
+    const { app, tenant, db } = this.#place
+    const random = this.#random
+    for (let n = 0; n <= 1 + random.whole(2); n++) {
+      const id = `acc_${String(n + 1).padStart(20, '0')}`
+      await createAccount(app, 'system', {
+        id,
+        workspace_id: tenant.workspace_id,
+        platform: 'sandbox',
+        name: 'Sales',
+      })
+      if (random.chance(0.4)) {
+        await db.run(sql`update accounts set cold_per_day = ${1 + random.whole(2)} where id = ${id}`)
+      }
+      this.#accounts.push(id)
+    }
+    const timezone = random.pick(['UTC', 'Europe/Berlin', 'America/New_York'])
+    await db.run(sql`update workspaces set timezone = ${timezone} where id = ${tenant.workspace_id}`)
+    if (random.chance(0.2)) await this.#window(random.pick(windows))
+  }
+
+  async areReady(): Promise<boolean> {
+    const { ready } = await this.#place.db.one<{ ready: boolean }>(sql`
+      select bool_and(a.status = 'READY' and s.phase = 'done') as ready from accounts a
+      left join account_sync s on s.account_id = a.id`)
+    return ready && this.#place.schedule.waiting.length === 0
+  }
+
+  /** Some of them write to an account, so that it has a chat with them. */
+  async makePeople(): Promise<void> {
+    const random = this.#random
+    const { world } = this.#place.sandbox
+    for (let n = 0; n < 3 + random.whole(4); n++) {
+      const behaviour = random.weigh(behaviours.map((one) => [one, one === 'silent' ? 4 : 1] as const))
+      const delay_seconds = Math.round(random.between(1, 30 * hour))
+      const { person_id } = world.addPerson({
+        name: 'Ada',
+        username: `person_${n}`,
+        behaviour,
+        delay_seconds,
+      })
+      this.#people.push(person_id)
+      if (random.chance(0.5)) this.#write(random.pick(this.#accounts), person_id, 'Hello')
+    }
+  }
+
+  #write(account_id: string, person_id: number, text: string): void {
+    writeMessage(this.#place.sandbox.world, { account_id, person_id, text })
+  }
+
+  async makeCampaigns(): Promise<void> {
+    for (let n = 0; n <= this.#random.whole(3); n++) await this.#create()
+  }
+
+  async #create(): Promise<void> {
+    const random = this.#random
+    const { db, tenant, now, newId } = this.#place
+    const kind = random.weigh([['scoped', 5] as const, ['contacts', 4] as const, ['broadcast', 1] as const])
+    const people = this.#people.filter(() => random.chance(0.6))
+    const given: NewCampaign = {
+      ...{ kind, ...this.#sequence(kind), quota: 1 + random.whole(4), newId },
+      ...(kind === 'contacts'
+        ? {
+            pool: this.#accounts,
+            contacts: people.map((person_id) => ({ contact: `platform_id:${person_id}` })),
+          }
+        : { chats: people.map((person_id) => ({ account_id: random.pick(this.#accounts), person_id })) }),
+      ...(random.chance(0.25) && { scheduled_at: new Date(now.getTime() + random.whole(36 * hour) * 1000) }),
+    }
+    this.#note(`create ${kind} for ${people.join(' ')}`)
+    if (people.length > 0) this.#campaigns.push(await insertCampaign(db, tenant, given))
+  }
+
+  #sequence(kind: string): Pick<NewCampaign, 'branching' | 'steps' | 'max_followups'> {
+    const random = this.#random
+    const branching = kind !== 'broadcast' && random.chance(0.3)
+    const branch = () => (branching ? random.pick(['seen', 'unseen'] as const) : ('no_reply' as const))
+    const steps = Array.from({ length: kind === 'broadcast' ? 0 : random.whole(4) }, (): NewStep => {
+      return { branch: branch(), wait_hours: random.pick([0.1, 2, 24]), variants: ['One', 'Two'] }
+    })
+    return { branching, steps, max_followups: random.whole(4) }
+  }
+
+  async one(): Promise<void> {
+    const random = this.#random
+    const act = random.weigh([
+      ['pause', 1],
+      ['resume', 3],
+      ['cancel', 0.4],
+      ['fault', 6],
+      ['write', 1.5],
+      ['read', 2],
+      ['suppress', 0.4],
+      ['gate', this.#gateOpen ? 0.5 : 6],
+      ['dispatch', this.#dispatches ? 0.3 : 6],
+      ['window', 0.5],
+      ['create', 0.5],
+    ] as const)
+    this.#note(act)
+    const account_id = random.pick(this.#accounts)
+    const person_id = random.pick(this.#people)
+    if (act === 'pause' || act === 'resume' || act === 'cancel') return this.#control(act)
+    if (act === 'fault') return this.#fault(account_id)
+    if (act === 'write') return this.#write(account_id, person_id, random.chance(0.2) ? 'stop' : 'Hello')
+    if (act === 'read') return this.#read(account_id, person_id)
+    if (act === 'window') return this.#window(random.chance(0.6) ? random.pick(windows) : null)
+    if (act === 'create') return this.#create()
+    return this.#switch(act, person_id)
+  }
+
+  #read(account_id: string, person_id: number): void {
+    const { world } = this.#place.sandbox
+    if (world.state.accounts.get(account_id)?.boxes.has(person_id))
+      readMessages(world, { account_id, person_id })
+  }
+
+  async #switch(act: 'suppress' | 'gate' | 'dispatch', person_id: number): Promise<void> {
+    const { app, tenant } = this.#place
+    if (act === 'suppress') {
+      const { workspace_id } = tenant
+      await addSuppression(app, 'system', { workspace_id, platform_id: String(person_id) })
+      return
+    }
+    if (act === 'dispatch') {
+      this.#dispatches = !this.#dispatches
+      await setDispatch(app, 'system', this.#dispatches)
+      return
+    }
+    this.#gateOpen = !this.#gateOpen
+    await setGates(app, 'system', { names: ['campaigns'], enabled: this.#gateOpen })
+  }
+
+  #fault(account_id: string): void {
+    const random = this.#random
+    const { world } = this.#place.sandbox
+    const on = random.weigh([
+      ['send', 6],
+      ['updates', 1],
+      ['connect', 0.5],
+      ['history', 0.5],
+    ] as const)
+    const kinds = {
+      send: ['refuse', 'flood_wait', 'unavailable', 'drop_after', 'timeout_before', 'timeout_after'],
+      updates: ['late', 'twice', 'drop_after'],
+      connect: ['unavailable', 'timeout_before'],
+      history: ['unavailable', 'timeout_before'],
+    } as const
+    const fault = random.pick<(typeof kinds)[typeof on][number]>(kinds[on])
+    this.#note(`${on} ${fault}`)
+    const seconds = fault === 'late' ? 120 : 600
+    world.addFault({ on, fault, seconds, times: 1 + random.whole(2), account_id })
+  }
+
+  async #control(control: 'pause' | 'resume' | 'cancel', id?: string): Promise<void> {
+    if (this.#campaigns.length === 0) return
+    const chosen = id ?? this.#random.pick(this.#campaigns)
+    const { db } = this.#place
+    const changed = await db
+      .transaction((tx) => controlCampaign(tx, {}, { id: chosen, control }))
+      .then(
+        (done) => done.changed,
+        () => false,
+      )
+    this.#note(`${control} ${changed}`)
+  }
+
+  async #window(window: string | null): Promise<void> {
+    this.#note(`window ${window}`)
+    const { db, tenant } = this.#place
+    await db.run(sql`update workspaces set sending_window = ${window} where id = ${tenant.workspace_id}`)
+  }
+
+  /** No fault, no gate, no pause is left. */
+  async letGo(): Promise<void> {
+    const { app, sandbox } = this.#place
+    sandbox.world.clearFaults()
+    await setGates(app, 'system', { names: ['campaigns'], enabled: true })
+    await setDispatch(app, 'system', true)
+    for (const id of this.#campaigns) await this.#control('resume', id)
+  }
+}

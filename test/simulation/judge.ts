@@ -1,0 +1,99 @@
+/** All promises of campaigns over the whole of a story. */
+
+import { presentRecipients, requireCampaign } from '../../src/capabilities/campaigns/campaign-pages.ts'
+import { readStanding } from '../../src/capabilities/campaigns/facts.ts'
+import { verifyCampaign } from '../../src/capabilities/campaigns/verify.ts'
+import { type Database, sql } from '../../src/db/sql.ts'
+import { judgeCampaigns } from '../faults/campaign-oracle.ts'
+import { readCampaignEvidence } from '../harness/campaign-evidence.ts'
+import type { Place } from './place.ts'
+
+interface Judged {
+  readonly wrong: readonly string[]
+  /** What holds those who wait. */
+  readonly reasons: readonly string[]
+}
+
+export async function judgeAll(
+  place: Place,
+  { in_flight, over }: { in_flight: readonly string[]; over: boolean },
+): Promise<Judged> {
+  const { journal } = place.sandbox.world.state
+  const found = judgeCampaigns(await readCampaignEvidence(place.db, { journal, in_flight }))
+  const { wrong, reasons } = await judgeReasons(place)
+  const books = over ? await judgeBooks(place.db) : []
+  return { wrong: [...found.map(({ promise, what }) => `${promise}: ${what}`), ...wrong, ...books], reasons }
+}
+
+interface Shown {
+  readonly status: string
+  readonly blocked_by: string | null
+  readonly next_action_at: Date | null
+}
+
+/** Whoever is pending is due, in flight, or held for exactly one reason. */
+async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<Judged> {
+  const settings = await app.settings.refresh()
+  const campaigns = await app.db.rows<{ id: string }>(
+    sql`select id from campaigns where kind <> 'broadcast' order by id`,
+  )
+  const wrong: string[] = []
+  const reasons: string[] = []
+  await app.db.snapshot(async (db) => {
+    const standing = await readStanding(app, db, workspace_id)
+    for (const { id } of campaigns) {
+      const row = await requireCampaign(db, workspace_id, id)
+      const { people } = await presentRecipients(db, settings, { row, standing, after: -1, limit: 1000 })
+      for (const { status, blocked_by, next_action_at } of people as Shown[]) {
+        const pending = status === 'queued' || status === 'waiting'
+        const due = next_action_at !== null && next_action_at <= standing.now
+        if (blocked_by !== null) reasons.push(blocked_by)
+        if (pending && blocked_by === null && !due) wrong.push(`reason: ${status}, neither due nor held`)
+        if (!pending && status !== 'submitting' && blocked_by !== null)
+          wrong.push(`reason: ${status} is held`)
+      }
+    }
+  })
+  return { wrong, reasons }
+}
+
+/** What `verify` says of each campaign. */
+async function judgeBooks(db: Database): Promise<string[]> {
+  const campaigns = await db.rows<{ id: string }>(sql`select id from campaigns order by id`)
+  const wrong: string[] = []
+  for (const { id } of campaigns) {
+    const { checks } = await verifyCampaign(db, id)
+    wrong.push(...checks.filter(({ ok }) => !ok).map(({ name }) => `verify: ${name}`))
+  }
+  return wrong
+}
+
+/** Those that have not come to an end. */
+export async function listOpen(db: Database): Promise<string> {
+  const rows = await db.rows<{ what: string }>(sql`
+    select k.kind || ' ' || k.status || ' ' || coalesce(r.status, '') as what from campaigns k
+    left join campaign_recipients r on r.campaign_id = k.id and r.status in ('queued', 'submitting', 'waiting')
+    where r.id is not null or k.status not in ('completed', 'cancelled') order by 1`)
+  return rows.map(({ what }) => what).join(', ')
+}
+
+/** What became of attempts that are no longer in flight. */
+export function listEndings(db: Database, ids: readonly string[]): Promise<{ what: string }[]> {
+  return db.rows<{ what: string }>(sql`
+    select concat_ws(' ', 'became', state, reason, case when reason = 'never_written' then detail end) as what
+    from operations where id = any(${ids}::uuid[]) order by id`)
+}
+
+export async function readReached(db: Database): Promise<Record<string, number>> {
+  const rows = await db.rows<{ what: string; count: number }>(sql`
+    select 'recipient ' || status as what, count(*)::int as count from campaign_recipients group by 1
+    union all
+    select 'proven later', count(*)::int from operations where campaign_id is not null and reconciled
+    union all
+    select 'taken up again', count(*)::int from operations where campaign_id is not null and attempt_no > 1
+    union all
+    select 'a flood wait', count(*)::int from account_strikes where kind = 'flood_wait'
+    union all
+    select 'opted out', count(*)::int from campaign_recipients where opted_out`)
+  return Object.fromEntries(rows.map(({ what, count }) => [what, count]))
+}

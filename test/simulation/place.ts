@@ -1,0 +1,161 @@
+/** Where a story happens: a database of its own, a sandbox world, workers, and two clocks that only the story moves. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { setAllowed, setGates } from '../../src/capabilities/gates/gates.ts'
+import { createUser } from '../../src/capabilities/users/users.ts'
+import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
+import { makeLogger } from '../../src/cli/log.ts'
+import { type OpenApp, openApp } from '../../src/cli/open.ts'
+import { readConfig } from '../../src/config.ts'
+import { moveClock } from '../../src/db/domain-clock.ts'
+import { sql } from '../../src/db/sql.ts'
+import { operations } from '../../src/operations.ts'
+import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
+import type { Random } from '../faults/random.ts'
+import { type Cluster, template } from '../harness/cluster.ts'
+import { Schedule } from './schedule.ts'
+import type { Disk } from './sim-worker.ts'
+
+export const morning = new Date('2026-11-02T09:00:00Z')
+
+export interface SimTenant {
+  readonly workspace_id: string
+  readonly user_id: string
+}
+
+export class Place {
+  readonly app: OpenApp
+  readonly sandbox: LocalSandbox
+  readonly schedule: Schedule
+  readonly tenant: SimTenant
+  readonly log: string[]
+  readonly #cluster: Cluster
+  readonly #name: string
+  readonly #directory: string
+  /** Domain time. */
+  now = morning
+  #ids = 0
+  #disks = 0
+
+  constructor(parts: {
+    app: OpenApp
+    sandbox: LocalSandbox
+    schedule: Schedule
+    tenant: SimTenant
+    log: string[]
+    cluster: Cluster
+    name: string
+    directory: string
+  }) {
+    this.app = parts.app
+    this.sandbox = parts.sandbox
+    this.schedule = parts.schedule
+    this.tenant = parts.tenant
+    this.log = parts.log
+    this.#cluster = parts.cluster
+    this.#name = parts.name
+    this.#directory = parts.directory
+  }
+
+  get db() {
+    return this.app.db
+  }
+
+  /** Ids in the order in which they are asked for, the same in every run. */
+  newId = (): string => `00000000-0000-7000-8000-${(++this.#ids).toString(16).padStart(12, '0')}`
+
+  newDisk(): Disk {
+    const name = `disk ${++this.#disks}`
+    return { name, directory: join(this.#directory, String(this.#disks)) }
+  }
+
+  /** Real time: leases, timers, deadlines. */
+  async pass(ms: number): Promise<void> {
+    this.schedule.pass(ms)
+    await this.db.run(
+      sql`update simulated_time set at = ${morning}::timestamptz + make_interval(secs => ${this.schedule.now / 1000})`,
+    )
+  }
+
+  /** Domain time, and what people do by then. */
+  async advance(to: Date): Promise<void> {
+    this.now = to
+    await moveClock(this.db, to)
+    await this.sandbox.run(to)
+    await this.schedule.quiet()
+  }
+
+  async close(): Promise<void> {
+    await this.sandbox.close()
+    await this.app.close()
+    await admin(this.#cluster, `drop database if exists ${this.#name} with (force)`)
+    await rm(this.#directory, { recursive: true, force: true })
+  }
+}
+
+/** In memory where there is such a place: the journals are flushed with every message. */
+async function makeDirectory(): Promise<string> {
+  return mkdtemp('/dev/shm/parley-simulation-').catch(() => mkdtemp(join(tmpdir(), 'parley-simulation-')))
+}
+
+export async function openPlace(cluster: Cluster, seed: number, random: Random): Promise<Place> {
+  const name = `simulation_${process.pid}_${seed}`
+  await admin(cluster, `drop database if exists ${name} with (force)`)
+  await admin(cluster, `create database ${name} template ${template}`)
+  // Tables of a few rows: to plan a statement anew costs more than to run it.
+  await admin(cluster, `alter database ${name} set plan_cache_mode = force_generic_plan`)
+  const { host, user, password } = cluster
+  const log: string[] = []
+  const app = await openApp({
+    config: readConfig({
+      DATABASE_URL: `postgres://${user}:${password}@localhost/${name}?host=${encodeURIComponent(host)}`,
+      PARLEY_SECRET: 'a secret for tests that is long enough',
+      PARLEY_CLOCK: 'manual',
+    }),
+    data_dir: '',
+    log: makeLogger('info', { write: (line) => void log.push(line) }),
+    claim: 'service',
+    operations,
+    routes: [],
+  })
+  const failed = (error: unknown) => {
+    throw error
+  }
+  const sandbox = await openLocalSandbox({ data_dir: null, seed, manual_from: morning, failed })
+  await prepareDatabase(app)
+  const tenant = await makeTenant(app)
+  const directory = await makeDirectory()
+  const schedule = new Schedule(random.fork('sources'))
+  return new Place({ app, sandbox, schedule, tenant, log, cluster, name, directory })
+}
+
+/** Both clocks stand at the same moment, and nothing happens to the tables by itself. */
+async function prepareDatabase({ db }: OpenApp): Promise<void> {
+  await db.run(sql`update manual_clock set at = ${morning}::timestamptz`)
+  await db.run(sql`insert into simulated_time (at) values (${morning}::timestamptz)`)
+  await db.pool.query(`do $$ declare t record; begin
+    for t in select oid::regclass as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace
+    loop execute format('alter table %s set (autovacuum_enabled = off)', t.name); end loop; end $$`)
+}
+
+async function makeTenant(app: OpenApp): Promise<SimTenant> {
+  const { id: workspace_id } = await createWorkspace(app, 'system', { name: 'Acme' })
+  const { id: user_id } = await createUser(app, 'system', { email: 'ada@acme.example', workspace_id })
+  await setGates(app, 'system', { names: ['all'], enabled: true })
+  await setGates(app, 'system', { names: ['extended'], enabled: true })
+  await setAllowed(app, 'system', { list: 'campaign_user', id: user_id, allowed: true })
+  await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed: true })
+  return { workspace_id, user_id }
+}
+
+async function admin(cluster: Cluster, statement: string): Promise<void> {
+  const client = new pg.Client({ ...cluster, database: 'postgres' })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
