@@ -29,10 +29,7 @@ beforeAll(async () => {
   service = await openService()
   own = await service.tenant('Own')
   other = await service.tenant('Other')
-  accounts.own = await service.account(own.workspace_id)
-  accounts.other = await service.account(other.workspace_id)
-  await service.chat({ account_id: accounts.own, workspace_id: own.workspace_id })
-  await service.chat({ account_id: accounts.other, workspace_id: other.workspace_id })
+  for (const { workspace_id } of [own, other]) await service.account(workspace_id)
   users.owner = own.user_id
   users.stranger = other.user_id
   for (const [name, role] of [
@@ -107,13 +104,24 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
     any: own.user_id,
   }[subject]
   if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
-  if (route.path.includes('{request_id}'))
-    return requestFor(subject === 'foreign' ? userOf('elsewhere') : user_id)
-  if (!route.path.includes('{key_id}')) return user_id
+  if (!/\{(key|request)_id\}/.test(route.path)) return user_id
+  const known = [own.user_id, other.user_id, ...Object.values(users)]
   // Who does not belong to the workspace has no key in it.
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
-  return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
+  const whose = { workspace_id, user_id: belongs ? user_id : own.user_id }
+  const { id } = await service.key(whose)
+  return route.path.includes('{key_id}') ? id : requestOf({ ...whose, key_id: id })
+}
+
+/** What an agent with this key has asked for. */
+async function requestOf(asked: { workspace_id: string; user_id: string; key_id: string }): Promise<string> {
+  const { id } = await service.app.db.one<{ id: string }>(sql`
+    insert into approvals (id, workspace_id, user_id, key_id, operation, account_id, chat_id, payload, fingerprint, expires_at)
+    select ${newId()}, workspace_id, ${asked.user_id}, ${asked.key_id}, 'send_message', id, 42, '{}', sha256('{}'),
+      domain_now() + interval '30 minutes'
+    from accounts where workspace_id = ${asked.workspace_id} returning id`)
+  return id
 }
 
 /** What an agent with a key of this user wants to write. */
@@ -192,7 +200,8 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
         expect(Object.keys(answer.body).sort()).toEqual(['code', 'error'])
         expect(answer.body.error).toMatch(/^[A-Z].*[.?]$/)
         // What is refused changes nothing. A key that was made to be asked about is one row.
-        const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
+        const made =
+          /\{(key|request)_id\}/.test(route.path) && !['missing', 'malformed'].includes(subject) ? 1 : 0
         expect(await changes()).toEqual({ rows: before.rows + made })
       } else {
         expect(route.response.safeParse(answer.body).error).toBeUndefined()
