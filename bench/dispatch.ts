@@ -212,7 +212,7 @@ async function create(): Promise<void> {
   await withStage({ accounts: 20, people: 1 }, async ({ app, workspace_id, user_id, accounts: ids }) => {
     const size = 5_000
     const campaigns = 100
-    const caller: Caller = { workspace_id, user_id, scopes, via: { kind: 'session' } }
+    const caller: Caller = { workspace_id, user_id, scopes, via: { kind: 'terminal' } }
     await app.db.run(sql`create table bench_recipients (like campaign_recipients)`)
     const times = { create: [] as number[], copy: [] as number[], list: [] as number[] }
     for (let n = 0; n < campaigns; n++) {
