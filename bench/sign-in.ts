@@ -68,17 +68,19 @@ await withInstance(
 
     for (let warm = 0; warm < reads; warm++) await read()
     await signIn(1)
-    globalThis.gc?.()
-    const before = process.memoryUsage.rss()
-    let most = before
+    // The most it takes up while it only reads is what the same with sign-ins is compared with.
+    const most = { idle: 0, meanwhile: 0 }
+    let phase: keyof typeof most = 'idle'
     const watch = setInterval(() => {
-      most = Math.max(most, process.memoryUsage.rss())
+      most[phase] = Math.max(most[phase], process.memoryUsage.rss())
     }, 5)
     const times = { idle: [] as number[], meanwhile: [] as number[] }
     const statuses = new Map<number, number>()
     for (let round = 0; round < rounds; round++) {
-      let left = reads
+      phase = 'idle'
+      let left = round === 0 ? 10 * reads : reads
       times.idle.push(...(await readMany(() => left-- === 0)))
+      phase = 'meanwhile'
       let signing = true
       const all = signIn(signers).then((given) => {
         for (const status of given) statuses.set(status, (statuses.get(status) ?? 0) + 1)
@@ -93,7 +95,7 @@ await withInstance(
     row('GET /chats p95, idle', `${number(idle, 2)} ms`)
     row(`GET /chats p95, meanwhile (${times.meanwhile.length} reads)`, `${number(meanwhile, 2)} ms`)
     verdict('p95 meanwhile over idle', meanwhile / idle, { most: 2 })
-    verdict('MB of memory more', (most - before) / mb, { most: 64 })
+    verdict('MB of memory more', (most.meanwhile - most.idle) / mb, { most: 64 })
     await server.close()
   },
   { env: { PARLEY_RATE_LIMIT: '1000000' } },
