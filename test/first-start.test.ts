@@ -51,6 +51,7 @@ describe('parley start at a terminal', () => {
     const key = keyIn(first.stdout()) ?? 'none'
     const address = /running at (\S+)/.exec(first.stdout())?.[1] ?? 'none'
     const admin = /Admin port +(\S+),/.exec(first.stdout())?.[1] ?? 'none'
+    const link = /\S+\/dashboard\/setup#\w+/.exec(first.stdout())?.[0] ?? 'none'
     const head = [
       '',
       `  Parley is running at ${address}`,
@@ -67,6 +68,10 @@ describe('parley start at a terminal', () => {
       '',
       `    ${key}`,
       '',
+      '  Sign in to the dashboard: behind this link you choose a password. It works once, within 7 days:',
+      '',
+      `    ${link}`,
+      '',
       '  Try it:',
       '',
       `    curl ${address}/api/v1/me -H "Authorization: Bearer ${key}"`,
@@ -76,6 +81,13 @@ describe('parley start at a terminal', () => {
     expect(first.stdout()).toBe(welcome.join('\n'))
     const me = await fetch(`${address}/api/v1/me`, { headers: { authorization: `Bearer ${key}` } })
     expect(me.status).toBe(200)
+    expect(link.startsWith(`${address}/dashboard/setup#`)).toBe(true)
+    const setup = await fetch(`${address}/dashboard/api/setup`, {
+      method: 'POST',
+      headers: { origin: address, 'content-type': 'application/json' },
+      body: JSON.stringify({ token: link.split('#')[1], password: 'correct horse battery' }),
+    })
+    expect(await setup.json()).toMatchObject({ user: { email: 'operator@localhost', operator: true } })
     // From now on a person wants to see what is asked.
     await until('the request is shown', 30_000, () => first.stdout().includes('GET /api/v1/me 200'))
     first.signal('SIGINT')

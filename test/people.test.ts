@@ -1,4 +1,5 @@
 /** What every route for people owes to every kind of caller. A new route is covered the moment it has its line. */
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { ownPrefix, type Role, workspacePrefix } from '../src/contract.ts'
@@ -15,6 +16,7 @@ const listed = [...workspaceRoutes, ...ownRoutes]
 const isOwnRoute = (route: Route) => ownRoutes.includes(route)
 
 let service: Service
+const accounts = { own: '', other: '' }
 let own: Tenant
 let other: Tenant
 /** Whose sessions are used; the second owner and the colleague never ask. */
@@ -27,6 +29,10 @@ beforeAll(async () => {
   service = await openService()
   own = await service.tenant('Own')
   other = await service.tenant('Other')
+  accounts.own = await service.account(own.workspace_id)
+  accounts.other = await service.account(other.workspace_id)
+  await service.chat({ account_id: accounts.own, workspace_id: own.workspace_id })
+  await service.chat({ account_id: accounts.other, workspace_id: other.workspace_id })
   users.owner = own.user_id
   users.stranger = other.user_id
   for (const [name, role] of [
@@ -101,13 +107,31 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
     any: own.user_id,
   }[subject]
   if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
+  if (route.path.includes('{request_id}'))
+    return requestFor(subject === 'foreign' ? userOf('elsewhere') : user_id)
   if (!route.path.includes('{key_id}')) return user_id
-  const known = [own.user_id, other.user_id, ...Object.values(users)]
   // Who does not belong to the workspace has no key in it.
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
-  expect(known).toContain(user_id)
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
   return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
+}
+
+/** What an agent with a key of this user wants to write. */
+async function requestFor(user_id: string): Promise<string> {
+  const there = [other.user_id, userOf('elsewhere')].includes(user_id)
+  const { workspace_id } = there ? other : own
+  const id = newId()
+  await service.app.db.run(sql`
+    with key as (
+      insert into keys (id, workspace_id, user_id, name, prefix, hash, scopes)
+      values (${newId()}, ${workspace_id}, ${user_id}, 'agent', 'svc_live_agent', ${randomBytes(32)}, '{send}')
+      returning id
+    )
+    insert into approvals (id, workspace_id, user_id, key_id, operation, account_id, chat_id, payload, fingerprint, expires_at)
+    select ${id}, ${workspace_id}, ${user_id}, id, 'send_message', ${there ? accounts.other : accounts.own}, 42,
+      '{"text": "hello"}', ${randomBytes(32)}, now() + interval '10 minutes'
+    from key`)
+  return id
 }
 
 /** The colleague cannot sign in yet, so that another one stands in here. */
@@ -126,7 +150,8 @@ async function ask(route: Route, persona: Persona, subject: Subject): Promise<An
   const id = await objectOf(route, subject, persona)
   gatesTouched ||= route.name === 'set_gate'
   const { params = {}, body } = route.example
-  const named = subject === 'any' ? params : { ...params, user_id: id, key_id: id, session_id: id }
+  const named =
+    subject === 'any' ? params : { ...params, user_id: id, key_id: id, session_id: id, request_id: id }
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (subject === 'missing' && (name === 'name' || name === 'list')) return 'nothing'
     return encodeURIComponent((named as Record<string, string>)[name] ?? '')

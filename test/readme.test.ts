@@ -54,6 +54,8 @@ beforeAll(async () => {
   meant.set('http://127.0.0.1:8080', base)
   meant.set('http://127.0.0.1:8081', await service.admin())
   meant.set(/svc_live_\w+/.exec(readme)?.[0] ?? 'none', key)
+  const [, token = ''] = /setup#(\w+)/.exec(service.stdout()) ?? []
+  meant.set(/setup#(\w+)/.exec(readme)?.[1] ?? 'none', token)
 })
 afterAll(async () => {
   await endProcesses()

@@ -5,10 +5,12 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { z } from 'zod'
 import { makeKey } from '../src/access/keys.ts'
+import { makeSetupLink } from '../src/capabilities/users/users.ts'
 import { makeLogger } from '../src/cli/log.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
 import { type Route, route } from '../src/route.ts'
+import { Browser } from './harness/browser.ts'
 import { probes } from './harness/probes.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
@@ -71,6 +73,44 @@ function speak(lines: string): Promise<void> {
     socket.on('close', () => resolve())
   })
 }
+
+describe('secrets of people', () => {
+  test('cookies, passwords and set-up tokens are in no log and in no row, whatever became of them', async () => {
+    const email = `${tenant.workspace_id}@acme.example`
+    const { setup_link } = await makeSetupLink(service.app, 'system', tenant.user_id)
+    const token = setup_link.split('#')[1] ?? ''
+    const passwords = ['canary horse battery', 'canary wrong battery', 'canary new battery']
+    const [password, wrong, changed] = passwords as [string, string, string]
+    const browser = new Browser(service)
+    await browser.post('/setup', { body: { token, password: 'canary' } })
+    expect((await browser.post('/setup', { body: { token, password } })).status).toBe(200)
+    const cookies = [browser.cookie]
+    await browser.post('/sign-in', { body: { email, password: wrong } })
+    await browser.post('/sign-in', { body: { email, password, more: password } })
+    await browser.post('/sign-in', { body: `{"email": "${email}", "password": "${password}` })
+    await browser.post(`/sign-in?password=${encodeURIComponent(password)}`, { body: { email, password } })
+    expect((await browser.post('/sign-in', { body: { email, password } })).status).toBe(200)
+    cookies.push(browser.cookie)
+    await browser.post('/password', { body: { current_password: password, password: changed } })
+    await browser.post('/setup/look', { body: { token } })
+    await browser.get('/dashboard/api/%zz')
+    await browser.get(`/session?sid=${cookies[1]}`)
+    await browser.post('/sign-out', { headers: { origin: 'https://evil.example' } })
+    await browser.post('/sign-out')
+    const tokens = cookies.map((cookie) => cookie?.split('=')[1] ?? 'none')
+    expect(tokens.filter((each) => /^[\w-]{43}$/.test(each))).toHaveLength(2)
+    const rows = await service.app.db.rows(sql`
+      select to_jsonb(s) as row from sessions s union all select to_jsonb(l) from setup_links l
+      union all select to_jsonb(u) from users u union all select to_jsonb(a) from audit a
+      union all select to_jsonb(r) from request_log r`)
+    const found = (await written()) + JSON.stringify(rows)
+    for (const secret of [token, ...passwords, ...passwords.map(encodeURIComponent), ...tokens]) {
+      expect(found.includes(secret), secret).toBe(false)
+    }
+    // The limiter's rows name nobody.
+    expect(JSON.stringify(await service.app.db.rows(sql`select * from request_log`))).not.toContain(email)
+  })
+})
 
 describe('secrets', () => {
   test('are in no log, whichever way they came', async () => {

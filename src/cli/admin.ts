@@ -19,7 +19,6 @@ import {
 } from '../capabilities/gates/gates.ts'
 import { createKey, listKeys, type NewKey, revokeKey } from '../capabilities/keys/keys.ts'
 import { type ClosedAs, closeOperation, listLedger } from '../capabilities/operations/operations.ts'
-import { createUser, listUsers } from '../capabilities/users/users.ts'
 import {
   createWorkspace,
   listWorkspaces,
@@ -27,11 +26,12 @@ import {
   updateWorkspace,
   type WorkspaceFields,
 } from '../capabilities/workspaces/workspaces.ts'
-import { gates, type Role, roles, scopes } from '../contract.ts'
+import { gates, scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
 import { keyNote, Noted } from './output.ts'
 import { platformDefault, platformNames } from './platforms.ts'
+import { addUsers } from './users.ts'
 import { date, list, noun, verb, wholeOrNone, within } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
@@ -66,20 +66,6 @@ function addWorkspaces(workspace: Command): void {
       'when campaigns and broadcasts may write, such as "mon-fri 09:00-18:00", or none',
     )
   verb(workspace, 'list', 'every workspace', (app) => listWorkspaces(app.db))
-}
-
-function addUsers(user: Command): void {
-  verb<{ workspace: string; role: Role; operator?: true }>(
-    user,
-    'create <email>',
-    'make a user, or add one to a further workspace',
-    (app, actor, { workspace, role, operator }, email = '') =>
-      createUser(app, actor, { email, workspace_id: workspace, role, operator }),
-  )
-    .requiredOption('--workspace <id>', workspaceHelp)
-    .addOption(new Option('--role <role>', 'what the user may do there').choices(roles).default('owner'))
-    .option('--operator', 'may change what holds for the whole instance')
-  verb(user, 'list', 'every user', (app) => listUsers(app.db))
 }
 
 function addKeys(key: Command): void {

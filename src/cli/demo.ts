@@ -9,7 +9,7 @@ import { addColumn, type NewColumn } from '../capabilities/columns/columns.ts'
 import { markDemo, readDemo, setAllowed, setGates } from '../capabilities/gates/gates.ts'
 import { createKey } from '../capabilities/keys/keys.ts'
 import { addStages, type NewStage } from '../capabilities/pipeline/pipeline.ts'
-import { createUser } from '../capabilities/users/users.ts'
+import { createUser, makeSetupLink } from '../capabilities/users/users.ts'
 import { createWorkspace, listWorkspaces } from '../capabilities/workspaces/workspaces.ts'
 import { scopes } from '../contract.ts'
 import { exampleAccountId, exampleColumnId } from '../lib/examples.ts'
@@ -17,6 +17,8 @@ import type { DemoPeople } from '../platform/module.ts'
 
 export interface Demo {
   readonly key: string
+  /** Behind it one chooses the operator's password. */
+  readonly setup_link: string
 }
 
 const peopleCount = 40
@@ -122,10 +124,11 @@ export async function makeDemo(
     name: 'demo key',
     scopes,
   })
+  const { setup_link } = await makeSetupLink(app, 'system', user.id)
   await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })
   await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace.id, allowed: true })
   // Last: the API opens once everything behind it is there.
   await setGates(app, 'system', { names: ['all', 'extended'], enabled: true })
   await markDemo(app, 'done')
-  return { key }
+  return { key, setup_link }
 }

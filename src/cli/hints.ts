@@ -5,6 +5,7 @@ import { ApiError } from '../lib/errors.ts'
 const hints: Readonly<Record<string, string>> = {
   workspace: '`parley workspace list` names them.',
   user: '`parley user list` names them.',
+  member: '`parley user list` tells who belongs where.',
   key: '`parley key list --workspace ID` names them.',
   account: '`parley account list --workspace ID` names them.',
   campaign: '`parley campaign list` names them.',

@@ -1,4 +1,5 @@
 /** What a start says to the person in front of it. */
+import type { Demo } from './demo.ts'
 import type { Begun } from './service.ts'
 
 /** A key is told even if the start was told to stop: it is stored as a hash only, and nobody could ever learn it. */
@@ -9,11 +10,11 @@ export function welcome(
   const running = ['', `  Parley is running at ${address}`, `  API reference        ${address}/docs`]
   if (admin_address) running.push(`  Admin port           ${admin_address}, for this machine only`)
   const lines = stopping ? [] : running
-  if (demo) lines.push(...aboutDemo(address, demo.key))
+  if (demo) lines.push(...aboutDemo(address, demo))
   return lines.concat('').join('\n')
 }
 
-function aboutDemo(address: string, key: string): string[] {
+function aboutDemo(address: string, { key, setup_link }: Demo): string[] {
   return [
     '',
     '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
@@ -22,6 +23,10 @@ function aboutDemo(address: string, key: string): string[] {
     '  Its API key has all scopes. It is shown this once:',
     '',
     `    ${key}`,
+    '',
+    '  Sign in to the dashboard: behind this link you choose a password. It works once, within 7 days:',
+    '',
+    `    ${setup_link}`,
     '',
     '  Try it:',
     '',

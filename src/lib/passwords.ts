@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
 import { z } from 'zod'
 import { ApiError } from './errors.ts'
+import { parse } from './parse.ts'
 import { boundedQueue } from './queue.ts'
 import { lengthOf } from './text.ts'
 
@@ -39,6 +40,11 @@ export const givenPassword = z
   .refine((value) => lengthOf(value) <= lengths.max, {
     message: `must have at most ${lengths.max} characters`,
   })
+
+/** The same for a password that comes from elsewhere than a request. */
+export function requireNewPassword(password: string): string {
+  return parse(z.strictObject({ password: newPassword }), { password }).password
+}
 
 export function hashPassword(password: string): Promise<string> {
   return inTurn(() => hash(prepared(password), cost))

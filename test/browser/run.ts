@@ -6,9 +6,10 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 
 const stepMsMax = 300_000
-const journeys = ['oidc.ts']
+const journeys = ['oidc.ts', 'dashboard.ts']
 
 await step('npm ci', ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+await step('types', ['npx', 'tsc', '--project', import.meta.dirname])
 for (const journey of journeys) await step(journey, [process.execPath, join(import.meta.dirname, journey)])
 
 async function step(name: string, [command = '', ...args]: readonly string[]): Promise<void> {

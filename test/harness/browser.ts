@@ -1,8 +1,6 @@
 /** A browser as the dashboard sees it: it keeps its cookie, and says where its requests come from. */
-import { randomUUID } from 'node:crypto'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { beginSession } from '../../src/access/sessions.ts'
-import { sql } from '../../src/db/sql.ts'
+import { signIn } from './person.ts'
 import type { Service } from './service.ts'
 
 export interface Seen {
@@ -34,20 +32,7 @@ export class Browser {
   /** One that somebody has signed in with already. */
   static async signedIn(service: Service, user_id: string): Promise<Browser> {
     const browser = new Browser(service)
-    const subject = randomUUID()
-    const token = await service.app.db.transaction(async (tx) => {
-      await tx.run(sql`
-        insert into identities (issuer, subject, user_id, idp_user_uuid)
-        values ('local', ${subject}, ${user_id}, ${subject})`)
-      const via = {
-        kind: 'visitor',
-        address: '127.0.0.1',
-        user_agent: 'Test',
-        session_token: undefined,
-      } as const
-      return beginSession(tx, { via }, { user_id, issuer: 'local', subject })
-    })
-    browser.cookie = `sid=${token}`
+    browser.cookie = await signIn(service, user_id)
     return browser
   }
 

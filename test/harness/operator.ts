@@ -1,14 +1,17 @@
 /** What an operator types: every command is a process of its own, on the database of a service under test. */
 import { expect } from 'vitest'
-import { runParley } from './process.ts'
+import { spawnParley } from './process.ts'
 import type { Service } from './service.ts'
 import { testSecret } from './worker.ts'
 
 /** A busy machine starts few processes a second. */
 export const patient = { timeout: 180_000 }
 
-export const run = (service: Service, args: readonly string[]) =>
-  runParley(args, { DATABASE_URL: service.database.url, PARLEY_SECRET: testSecret })
+/** `input` is what it reads from standard input. */
+export const run = (service: Service, args: readonly string[], input?: string) => {
+  const env = { DATABASE_URL: service.database.url, PARLEY_SECRET: testSecret }
+  return spawnParley(args, env, undefined, [], input).exit()
+}
 
 /** What the command prints for programs. */
 export async function runJson<T>(service: Service, args: readonly string[]): Promise<T> {

@@ -41,11 +41,13 @@ export function spawnParley(
   env: Readonly<Record<string, string>> = {},
   main = ourMain,
   flags: readonly string[] = [],
+  input?: string,
 ): Parley {
   const child = spawn(process.execPath, [...flags, main, ...args], {
     env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.on('error', () => {}).end(input)
   const written = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     written.stdout += text

@@ -332,6 +332,14 @@ export const mutants: readonly Mutant[] = [
   ),
 
   // The journal.
+  mutant(
+    {
+      file: worker('sync'),
+      still: 'an older page that carries the random id of an unknown outcome proves it',
+    },
+    'guard: asked once',
+    'a page that was answered since it was listed is not asked for again',
+  ),
   mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when the disk has it'),
   mutant(
     journalling,

@@ -213,6 +213,22 @@ export type WebhookWithSecret = { webhook: Webhook; secret: string }
 export type Workspace = { id: string; name: string }
 
 export interface Routes {
+  'GET /approvals': {
+    query?: { state?: 'waiting' | 'history'; cursor?: string; limit?: number }
+    answer: { approvals: (Approval)[]; next_cursor: string | null; has_more: boolean }
+  }
+  'GET /approvals/{request_id}': {
+    params: { request_id: string }
+    answer: { approval: Approval }
+  }
+  'POST /approvals/{request_id}/approve': {
+    params: { request_id: string }
+    answer: { token: string; expires_at: string }
+  }
+  'POST /approvals/{request_id}/deny': {
+    params: { request_id: string }
+    answer: { ok: true; message: string }
+  }
   'GET /sign-in': {
     answer: { local: true; oidc: { label: string } | null }
   }
@@ -255,22 +271,6 @@ export interface Routes {
   'POST /setup/oidc': {
     body: { token: string }
     answer: { location: string }
-  }
-  'GET /approvals': {
-    query?: { state?: 'waiting' | 'history'; cursor?: string; limit?: number }
-    answer: { approvals: (Approval)[]; next_cursor: string | null; has_more: boolean }
-  }
-  'GET /approvals/{request_id}': {
-    params: { request_id: string }
-    answer: { approval: Approval }
-  }
-  'POST /approvals/{request_id}/approve': {
-    params: { request_id: string }
-    answer: { token: string; expires_at: string }
-  }
-  'POST /approvals/{request_id}/deny': {
-    params: { request_id: string }
-    answer: { ok: true; message: string }
   }
   'GET /gates': {
     answer: { gates: ({ name: 'rest' | 'crm' | 'pipeline' | 'analytics' | 'start_chat' | 'campaigns' | 'scoped_routing' | 'campaign_mutation' | 'branching' | 'read_receipts' | 'broadcast' | 'extended' | 'mcp_send' | 'mcp_pipeline' | 'mcp_columns'; enabled: boolean; changed_at: string | null; description: string })[] }

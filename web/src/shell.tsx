@@ -252,7 +252,6 @@ function AccountRow() {
     <div className="flex items-center gap-1">
       <Link
         to="/profile"
-        aria-label={`Profile of ${user.name || user.email}`}
         className="flex min-w-0 flex-1 items-center gap-2.5 rounded-lg p-2 transition-colors hover:bg-hover"
         activeProps={{ className: 'bg-hover' }}
       >
@@ -263,6 +262,7 @@ function AccountRow() {
           {[...(user.name || user.email)][0]}
         </span>
         <span className="min-w-0">
+          <span className="sr-only">Profile of</span>
           <span className="block truncate font-medium">{user.name || user.email}</span>
           {user.name && <span className="block truncate text-xs text-muted">{user.email}</span>}
         </span>

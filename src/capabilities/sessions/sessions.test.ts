@@ -294,7 +294,7 @@ describe('POST /dashboard/api/sessions/{session_id}/revoke', () => {
     for (const other of others) expect((await other.get('/session')).status).toBe(401)
     const { body } = await browser.get('/sessions')
     expect(body.sessions).toMatchObject([
-      { current: true, user_agent: 'Test', identity: { issuer: 'local' } },
+      { current: true, user_agent: 'test', identity: { issuer: 'local' } },
     ])
   })
 })

@@ -126,7 +126,7 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
               <Button
                 kind="quiet"
                 size="small"
-                aria-label={`Take ${label} off the list`}
+                aria-label={`Take off ${label}`}
                 onClick={() => set(id, false)}
               >
                 Take off

@@ -1,0 +1,123 @@
+/** The verbs about users: who may sign in, how they get in, and where they belong. */
+import { type Command, Option } from 'commander'
+import {
+  createUser,
+  endMembership,
+  listUsers,
+  makeSetupLink,
+  setRole,
+  setUserEnabled,
+  updateUser,
+} from '../capabilities/users/users.ts'
+import { type Role, roles } from '../contract.ts'
+import { Refusal } from '../lib/errors.ts'
+import { hashPassword, requireNewPassword } from '../lib/passwords.ts'
+import { workspaceHelp } from './help.ts'
+import { Noted } from './output.ts'
+import { verb } from './verbs.ts'
+
+const linkNote =
+  'Whoever opens the link chooses how this user signs in. It is shown this once and works once, within 7 days.'
+
+export function addUsers(user: Command): void {
+  addCreate(user)
+  verb(user, 'list', 'every user', (app) => listUsers(app.db))
+  verb(
+    user,
+    'link <id>',
+    'make a link behind which the user chooses a password',
+    async (app, actor, _, id = '') => new Noted(await makeSetupLink(app, actor, id), linkNote),
+  )
+  addUpdate(user)
+  verb(user, 'disable <id>', 'sign them out everywhere; their keys stop working', (app, actor, _, id = '') =>
+    setUserEnabled(app, actor, { id, enabled: false }),
+  )
+  verb(user, 'enable <id>', 'let them sign in again; their keys work again', (app, actor, _, id = '') =>
+    setUserEnabled(app, actor, { id, enabled: true }),
+  )
+  verb<{ workspace: string }>(
+    user,
+    'remove <id>',
+    'take them out of a workspace; their keys there are revoked',
+    async (app, actor, { workspace }, id = '') => {
+      await endMembership(app, actor, { workspace_id: workspace, user_id: id })
+      return { user_id: id, workspace_id: workspace, removed: true }
+    },
+  ).requiredOption('--workspace <id>', workspaceHelp)
+}
+
+function addCreate(user: Command): void {
+  verb<{ workspace: string; role: Role; operator?: true; passwordStdin?: true }>(
+    user,
+    'create <email>',
+    'make a user, or add one to a further workspace',
+    async (app, actor, { workspace, role, operator, passwordStdin }, email = '') => {
+      const password_hash = passwordStdin && (await hashPassword(requireNewPassword(await readInput())))
+      const made = await createUser(app, actor, {
+        email,
+        workspace_id: workspace,
+        role,
+        operator,
+        password_hash,
+      })
+      return made.has_password ? made : new Noted(made, '`parley user link ID` makes a link to sign in with.')
+    },
+  )
+    .requiredOption('--workspace <id>', workspaceHelp)
+    .addOption(new Option('--role <role>', 'what the user may do there').choices(roles).default('owner'))
+    .option('--operator', 'may change what holds for the whole instance')
+    .option('--password-stdin', 'read a password of 12 to 256 characters from standard input')
+}
+
+interface Changes {
+  readonly name?: string
+  readonly email?: string
+  readonly timeZone?: string
+  readonly operator?: boolean
+  readonly role?: Role
+  readonly workspace?: string
+}
+
+function addUpdate(user: Command): void {
+  verb<Changes>(
+    user,
+    'update <id>',
+    'change what they are called, how they sign in, or what they may do',
+    async (app, actor, { name, email, timeZone, operator, role, workspace }, id = '') => {
+      if ((role === undefined) !== (workspace === undefined)) {
+        throw new Refusal('A role is one in a workspace: --role and --workspace go together.')
+      }
+      const time_zone = timeZone === 'none' ? null : timeZone
+      const updated = await updateUser(app, actor, { id, name, email, time_zone, operator })
+      if (role === undefined || workspace === undefined) return updated
+      return setRole(app, actor, { workspace_id: workspace, user_id: id, role })
+    },
+  )
+    .option('--name <name>', 'what others call them')
+    .option('--email <address>', 'the address they sign in with from now on')
+    .option('--time-zone <zone>', "such as Europe/Berlin; none for the browser's")
+    .option('--operator', 'may change what holds for the whole instance')
+    .option('--no-operator', 'may no longer')
+    .addOption(new Option('--role <role>', 'what the user may do in --workspace').choices(roles))
+    .option('--workspace <id>', workspaceHelp)
+}
+
+/** More than the longest password that is taken. */
+const inputBytesMax = 4_096
+
+/** One line: what a shell puts behind it is not part of the password. */
+async function readInput(): Promise<string> {
+  if (process.stdin.isTTY) {
+    throw new Refusal(
+      'Hand the password in, so that it is not seen: parley user create … --password-stdin < FILE',
+    )
+  }
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk)
+    if (Buffer.concat(chunks).length > inputBytesMax) throw new Refusal('That is too long for a password.')
+  }
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
+}

@@ -1,0 +1,52 @@
+/** A Chromium to drive: the one of the machine, else the one that an npm package carries for Linux x64. */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliDecompress } from 'node:zlib'
+import { type Browser, chromium } from 'playwright-core'
+
+const names = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome']
+const onMac = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
+const args = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** Undefined where there is none on this machine. `PARLEY_TEST_CHROMIUM=package` leaves the machine's own aside. */
+export async function openBrowser(): Promise<Browser | undefined> {
+  const own = process.env.PARLEY_TEST_CHROMIUM === 'package' ? undefined : findOnMachine()
+  if (own) return chromium.launch({ executablePath: own, args })
+  if (process.platform !== 'linux' || process.arch !== 'x64') return undefined
+  const packaged = await import('@sparticuz/chromium').catch(() => undefined)
+  if (!packaged) return undefined
+  const { default: carried } = packaged
+  const executablePath = await carried.executablePath()
+  const LD_LIBRARY_PATH = await unpackLibraries()
+  const env = { ...(process.env as Record<string, string>), LD_LIBRARY_PATH }
+  return chromium.launch({ executablePath, args: [...carried.args, ...args], env })
+}
+
+function findOnMachine(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  return [onMac, ...folders.flatMap((folder) => names.map((name) => join(folder, name)))].find(existsSync)
+}
+
+/** The libraries that a bare machine lacks are in the package too. */
+async function unpackLibraries(): Promise<string> {
+  const folder = join(tmpdir(), 'parley-test-chromium')
+  const packed = join(import.meta.dirname, 'node_modules', '@sparticuz', 'chromium', 'bin', 'al2023.tar.br')
+  await mkdir(folder, { recursive: true })
+  const archive = join(folder, 'libraries.tar')
+  await writeFile(archive, await promisify(brotliDecompress)(await readFile(packed)))
+  const { status, stderr } = spawnSync('tar', ['-xf', archive, '-C', folder], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`The libraries of Chromium could not be unpacked: ${stderr}`)
+  return join(folder, 'lib')
+}

@@ -1,0 +1,125 @@
+/** The dashboard in a real browser against a real `parley start`: journeys, barriers, hostile texts, frames. */
+import assert from 'node:assert/strict'
+import type { Browser, BrowserContext } from 'playwright-core'
+import {
+  approveOnce,
+  denyOnce,
+  type Hand,
+  keyboard,
+  makeKey,
+  mouse,
+  setUp,
+  signIn,
+} from './approval-journey.ts'
+import { openBrowser } from './browser.ts'
+import { callTool, type Demo, findChat, startDemo } from './demo.ts'
+import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
+import { showHostile } from './hostile-text.ts'
+
+const password = 'a long sentence nobody guesses'
+const actionMsMax = 20_000
+/** What was asked of any other server, and what went wrong in a page. */
+const elsewhere: string[] = []
+const broken: string[] = []
+
+const browser = await openBrowser()
+if (!browser) {
+  process.stdout.write('== skipped: there is no Chromium on this machine, and none that npm carries for it\n')
+} else {
+  const demo = await startDemo()
+  try {
+    await walk(browser, demo)
+  } finally {
+    await browser.close()
+    await demo.close()
+  }
+}
+
+async function walk(browser: Browser, demo: Demo): Promise<void> {
+  const wide = await open(browser, demo, 1280)
+  const key = await step('set-up, a key, an approval, a denial', async () => {
+    const page = await wide.newPage()
+    await setUp(page, demo, password)
+    await page.goto(`${demo.address}/dashboard/`)
+    const key = await makeKey(page, mouse, 'my agent')
+    await approveOnce(page, mouse, demo, key)
+    await denyOnce(page, demo, key)
+    await page.close()
+    return key
+  })
+  await step('the same at 320 px', () => again(browser, demo, { hand: mouse, width: 320, name: 'phone' }))
+  await step('the same by keyboard', () =>
+    again(browser, demo, { hand: keyboard, width: 1280, name: 'keys' }),
+  )
+  const places = await placesOf(wide, demo, key)
+  await step('axe and width on every page', async () => {
+    const out = await open(browser, demo, 1280)
+    const wrong: string[] = []
+    for (const [width, theme] of [
+      [1280, 'light'],
+      [1280, 'dark'],
+      [320, 'dark'],
+      [320, 'light'],
+    ] as const) {
+      const look = { address: demo.address, width, theme }
+      wrong.push(...(await lookAt(out, sightsBefore, look)))
+      wrong.push(...(await lookAt(wide, sightsOf(places.workspace_id, places.request_id), look)))
+    }
+    await out.close()
+    assert.deepEqual(wrong, [])
+  })
+  await step('2,000 hostile texts', async () => {
+    const shown = await showHostile(wide, { ...places, address: demo.address })
+    process.stdout.write(`   shown ${shown} times, 0 scripts\n`)
+  })
+  await step('frames of another site', () => {
+    const paths = sightsOf(places.workspace_id, places.request_id).map(({ path }) => demo.address + path)
+    return frame(browser, wide, paths)
+  })
+  assert.deepEqual(elsewhere, [], 'requests to other servers')
+  assert.deepEqual(broken, [], 'errors in pages')
+}
+
+/** Who sees it: a context is a browser of its own, with its own cookies. */
+async function open(browser: Browser, { address }: Demo, width: number): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: { width, height: 720 }, hasTouch: width < 400 })
+  context.setDefaultTimeout(actionMsMax)
+  context.on('request', (request) => {
+    const { origin, hostname } = new URL(request.url())
+    if (origin !== new URL(address).origin && hostname !== 'localhost') elsewhere.push(request.url())
+  })
+  context.on('weberror', (error) => broken.push(String(error.error())))
+  return context
+}
+
+async function again(
+  browser: Browser,
+  demo: Demo,
+  { hand, width, name }: { hand: Hand; width: number; name: string },
+): Promise<void> {
+  const context = await open(browser, demo, width)
+  const page = await context.newPage()
+  await signIn(page, hand, demo, password)
+  const key = await makeKey(page, hand, name)
+  await approveOnce(page, hand, demo, key)
+  await context.close()
+}
+
+/** The workspace of the demo, and a request that waits. */
+async function placesOf(context: BrowserContext, { address }: Demo, key: string) {
+  const response = await context.request.get(`${address}/dashboard/api/session`)
+  const { workspaces } = (await response.json()) as { workspaces: { id: string }[] }
+  const chat = await findChat(address, key)
+  const { structuredContent } = await callTool(address, key, {
+    name: 'service_send_message',
+    arguments: { account_id: chat.account_id, chat_id: chat.id, text: 'Shall I send the tracking link?' },
+  })
+  return { workspace_id: workspaces[0]?.id ?? '', request_id: String(structuredContent.request_id) }
+}
+
+async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const begunAt = performance.now()
+  const result = await work()
+  process.stdout.write(`== ${((performance.now() - begunAt) / 1_000).toFixed(1)} s: ${name}\n`)
+  return result
+}

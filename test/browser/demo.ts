@@ -1,0 +1,78 @@
+/** A demo of its own to look at, and the agent that asks it for something. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { endProcesses, spawnParley, until } from '../harness/process.ts'
+
+export interface Demo {
+  readonly address: string
+  /** Behind it a password is chosen. */
+  readonly setup_link: string
+  /** Every text that the platform has accepted. */
+  journal(): Promise<string[]>
+  close(): Promise<void>
+}
+
+export async function startDemo(): Promise<Demo> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'parley-browser-'))
+  const parley = spawnParley(['start', '--port', '0', '--data-dir', data_dir])
+  const close = async () => {
+    parley.signal('SIGTERM')
+    await parley.exit().catch(endProcesses)
+    await rm(data_dir, { recursive: true, force: true })
+  }
+  try {
+    const address = await parley.ready()
+    const admin = await parley.admin()
+    const setup_link = await until('the set-up link is printed', 30_000, () => {
+      return /http\S+\/dashboard\/setup#\S+/.exec(parley.stdout())?.[0]
+    })
+    const journal = async () => {
+      const response = await fetch(`${admin}/sandbox/v1/journal`)
+      const { entries } = (await response.json()) as { entries: { text: string }[] }
+      return entries.map(({ text }) => text)
+    }
+    return { address, setup_link, journal, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+export interface Result {
+  readonly isError?: boolean
+  readonly structuredContent: Readonly<Record<string, unknown>>
+}
+
+/** One call of a tool, as an agent makes it. */
+export async function callTool(
+  address: string,
+  key: string,
+  tool: { name: string; arguments: Readonly<Record<string, unknown>> },
+): Promise<Result> {
+  const response = await fetch(`${address}/api/mcp`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: tool }),
+  })
+  const text = await response.text()
+  const message = /^data: (.*)$/m.exec(text)?.[1] ?? text
+  const { result } = JSON.parse(message) as { result?: Result }
+  if (!result) throw new Error(`The tool ${tool.name} answered ${response.status}: ${text}`)
+  return result
+}
+
+/** The first chat that the key can see. */
+export async function findChat(address: string, key: string): Promise<{ id: string; account_id: string }> {
+  const { structuredContent } = await callTool(address, key, {
+    name: 'service_list_chats',
+    arguments: { limit: 1 },
+  })
+  const [chat] = structuredContent.chats as { id: string; account_id: string }[]
+  if (!chat) throw new Error('The demo has no chats.')
+  return chat
+}

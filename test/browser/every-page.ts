@@ -1,0 +1,100 @@
+/** What holds for every page: no barrier that axe knows (WCAG 2.2 AA), no sideways scrolling, no frame of another site. */
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { AxeBuilder } from '@axe-core/playwright'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+
+/** A page, and what is opened on it before it is looked at. */
+interface Sight {
+  readonly path: string
+  readonly heading: string | RegExp
+  readonly open?: string
+}
+
+export function sightsOf(workspace_id: string, request_id: string): Sight[] {
+  const workspace = `/dashboard/w/${workspace_id}`
+  return [
+    { path: '/dashboard/mcp-approvals', heading: 'Approvals' },
+    { path: '/dashboard/mcp-approvals?view=history', heading: 'Approvals' },
+    { path: `/dashboard/mcp-approvals?request=${request_id}`, heading: /wants to send/ },
+    { path: `${workspace}/keys`, heading: 'API keys' },
+    { path: `${workspace}/keys`, heading: 'API keys', open: 'Create key' },
+    { path: `${workspace}/keys`, heading: 'API keys', open: 'Revoke demo key' },
+    { path: `${workspace}/members`, heading: 'Members' },
+    { path: `${workspace}/members`, heading: 'Members', open: 'Add member' },
+    { path: `${workspace}/connect`, heading: 'Connect an agent' },
+    { path: '/dashboard/gates', heading: 'Gates' },
+    { path: '/dashboard/profile', heading: 'Profile' },
+    { path: '/dashboard/nowhere', heading: 'There is no page here' },
+  ]
+}
+
+export const sightsBefore: readonly Sight[] = [
+  { path: '/dashboard/sign-in', heading: 'Sign in' },
+  { path: '/dashboard/setup#nothing', heading: 'This link does not work any more' },
+]
+
+interface Look {
+  readonly address: string
+  readonly width: number
+  readonly theme: 'light' | 'dark'
+}
+
+/** What is wrong with them, all at once. */
+export async function lookAt(
+  context: BrowserContext,
+  sights: readonly Sight[],
+  look: Look,
+): Promise<string[]> {
+  const page = await context.newPage()
+  await page.setViewportSize({ width: look.width, height: 720 })
+  await page.emulateMedia({ colorScheme: look.theme, reducedMotion: 'reduce' })
+  const wrong: string[] = []
+  for (const sight of sights) wrong.push(...(await examine(page, sight, look)))
+  await page.close()
+  return wrong
+}
+
+async function examine(page: Page, { path, heading, open }: Sight, look: Look): Promise<string[]> {
+  const what = `${path} ${open ?? ''} at ${look.width} px, ${look.theme}`
+  await page.goto(look.address + path)
+  await page.getByRole('heading', { name: heading }).first().waitFor()
+  await page.waitForFunction(() => document.querySelector('[aria-busy]') === null)
+  if (open) {
+    await page.getByRole('button', { name: open }).first().click()
+    await page.getByRole('dialog').waitFor()
+  }
+  const { violations } = await new AxeBuilder({ page }).withTags(tags).analyze()
+  const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+  return [...said, ...(over > 0 ? [`${over} px too wide`] : [])].map((each) => `${what}: ${each}`)
+}
+
+/** A page of another site puts each page into a frame: nothing of it is shown. */
+export async function frame(
+  browser: Browser,
+  context: BrowserContext,
+  addresses: readonly string[],
+): Promise<void> {
+  const frames = addresses.map((address) => `<iframe src="${address}"></iframe>`).join('')
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'text/html').end(`<h1>Win a prize</h1>${frames}`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  // Under another name than the dashboard's, as another site would be, and with the person signed in.
+  const hostile = `http://localhost:${(server.address() as AddressInfo).port}/`
+  assert.ok(browser.isConnected())
+  const page = await context.newPage()
+  try {
+    await page.goto(hostile, { waitUntil: 'load' })
+    const inner = page.frames().filter((each) => each !== page.mainFrame())
+    assert.equal(inner.length, addresses.length)
+    for (const each of inner) assert.equal(await each.locator('#app').count(), 0, each.url())
+  } finally {
+    await page.close()
+    server.close()
+  }
+}

@@ -1,0 +1,149 @@
+/** Names and texts that try to become markup or code, 2,000 of them, wherever approvals and keys show them: none runs. */
+import assert from 'node:assert/strict'
+import type { BrowserContext, Page } from 'playwright-core'
+
+const run = 'window.parleyRan=1'
+const codes = [
+  `alert(1)`,
+  run,
+  `eval('${run}')`,
+  `setTimeout('${run}')`,
+  `top.${run}`,
+  `fetch('/x?'+document.cookie)`,
+]
+const events = [
+  'onerror',
+  'onload',
+  'onclick',
+  'onfocus',
+  'onmouseover',
+  'ontoggle',
+  'onanimationstart',
+  'onbegin',
+]
+const elements = [
+  (event: string, code: string) => `<img src=x ${event}="${code}">`,
+  (event: string, code: string) => `<svg ${event}=${code}>`,
+  (event: string, code: string) => `<details open ${event}="${code}">`,
+  (event: string, code: string) => `<input autofocus ${event}="${code}">`,
+  (event: string, code: string) => `<video><source ${event}="${code}"></video>`,
+  (event: string, code: string) => `<math><mtext><img src=x ${event}=${code}></mtext></math>`,
+]
+const plain = [
+  (code: string) => `<script>${code}</script>`,
+  (code: string) => `<iframe srcdoc="<script>parent.${code}</script>"></iframe>`,
+  (code: string) => `<a href="javascript:${code}">x</a>`,
+  (code: string) => `<object data="javascript:${code}"></object>`,
+  (code: string) => `<base href="//evil.example/"><script src="x.js">${code}</script>`,
+  (code: string) => `{{constructor.constructor('${code}')()}}`,
+  (code: string) => `\${${code}}`,
+  (code: string) => `javascript:${code}`,
+  (code: string) => `data:text/html,<script>${code}</script>`,
+]
+/** What might make somebody's own escaping forget where it is. */
+const wrappings = [
+  (inner: string) => inner,
+  (inner: string) => `">${inner}`,
+  (inner: string) => `'-->${inner}`,
+  (inner: string) => `</textarea></title></style>${inner}`,
+  (inner: string) => inner.replaceAll('<', '&lt;'),
+  (inner: string) => inner.replaceAll('<', '\u003c\u0000').replaceAll('\u0000', ''),
+  (inner: string) => `\u202e${inner}\u2028`,
+]
+
+export const payloads: readonly string[] = wrappings
+  .flatMap((wrap) => [
+    ...codes.flatMap((code) => plain.map((make) => wrap(make(code)))),
+    ...codes.flatMap((code) => events.flatMap((event) => elements.map((make) => wrap(make(event, code))))),
+  ])
+  .slice(0, 2_000)
+
+type Json = Record<string, unknown>
+
+/** The service's own answer with the payloads in the place of every text that others have written. */
+export async function showHostile(
+  context: BrowserContext,
+  { address, workspace_id, request_id }: { address: string; workspace_id: string; request_id: string },
+): Promise<number> {
+  assert.equal(payloads.length, 2_000)
+  const page = await context.newPage()
+  await page.addInitScript(watch)
+  const keys = `/w/${workspace_id}/keys`
+  await answerWith(page, `**/dashboard/api${keys}`, ({ keys: [key] }: { keys: Json[] }) => ({
+    keys: payloads.map((name, at) => ({ ...key, id: String(at), name, user: { id: '1', email: name } })),
+  }))
+  await answerWith(page, '**/dashboard/api/approvals?**', ({ approvals: [one] }: { approvals: Json[] }) => ({
+    approvals: payloads.map((text, at) => hostileRequest({ ...one, id: String(at) }, text)),
+    next_cursor: null,
+    has_more: false,
+  }))
+  let shown = 0
+  const paths = [keys, '/mcp-approvals', '/mcp-approvals?view=history']
+  for (const path of paths) {
+    await page.goto(`${address}/dashboard${path}`)
+    await page.waitForFunction(
+      (count) => document.querySelectorAll('main li, main tbody tr').length >= count,
+      2_000,
+    )
+    shown += await requireHarmless(page, path)
+  }
+  for (const text of payloads.filter((_, at) => at % 100 === 0)) {
+    const path = `/mcp-approvals?request=${request_id}`
+    await page.unrouteAll()
+    await answerWith(
+      page,
+      `**/dashboard/api/approvals/${request_id}`,
+      ({ approval }: { approval?: Json }) => ({
+        approval: hostileRequest({ ...approval }, text),
+      }),
+    )
+    await page.goto(`${address}/dashboard${path}`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await requireHarmless(page, path)
+  }
+  await page.close()
+  return shown
+}
+
+function hostileRequest(one: Json, text: string): Json {
+  const named = (value: unknown) => ({ ...(value as Json), name: text })
+  return {
+    ...one,
+    client_name: text,
+    field: text,
+    from: [text],
+    to: [text],
+    payload: { text, [text.slice(0, 60)]: text },
+    key: named(one.key),
+    chat: named(one.chat),
+    account: named(one.account),
+    workspace: named(one.workspace),
+  }
+}
+
+async function answerWith(page: Page, url: string, change: (answer: never) => Json): Promise<void> {
+  await page.route(url, async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: change((await response.json()) as never) })
+  })
+}
+
+/** Runs in the page, before anything else: a script that the policy stopped has still become a script. */
+function watch(): void {
+  const seen: string[] = []
+  Object.assign(window, { parleySeen: seen, alert: () => seen.push('alert') })
+  document.addEventListener('securitypolicyviolation', (event) => seen.push(event.violatedDirective))
+}
+
+async function requireHarmless(page: Page, path: string): Promise<number> {
+  const found = await page.evaluate(() => ({
+    ran: 'parleyRan' in window,
+    seen: (window as unknown as { parleySeen: string[] }).parleySeen,
+    made: document.querySelectorAll(
+      '#app :is(script, iframe, object, video, math, base, details, [onerror], [onload], [href^="javascript:"])',
+    ).length,
+    shown: document.querySelectorAll('main li, main tbody tr').length,
+  }))
+  assert.deepEqual({ ...found, shown: 0 }, { ran: false, seen: [], made: 0, shown: 0 }, path)
+  return found.shown
+}
