@@ -638,6 +638,12 @@ export const mutants: readonly Mutant[] = [
     'a reply ends the sequence, is told once, and counts',
     'Promise.resolve([]),',
   ),
+  mutant(
+    { file: 'src/capabilities/campaigns/pick.test.ts' },
+    'guard: the first contact is taken first',
+    'an account takes the first contact that is left, also where an account before it has something else to do',
+    'const row = head',
+  ),
   // Webhooks.
   mutant(
     { file: webhooks('webhooks') },

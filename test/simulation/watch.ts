@@ -22,8 +22,8 @@ export class Watch {
   #called: string[] = []
   /** Who has heard how a send went. */
   readonly #answered = new Map<string, string>()
-  /** The attempts whose end is in a journal, by disk. */
-  readonly #concluded = new Map<string, Set<string>>()
+  /** In whose journal the end of an attempt is. */
+  readonly #concluded = new Map<string, SimWorker>()
 
   constructor(place: Place, alive: () => readonly SimWorker[]) {
     this.#place = place
@@ -33,8 +33,7 @@ export class Watch {
   readonly witness: WorkerPlace['witness'] = {
     called: (random_id) => void this.#called.push(random_id),
     answered: (owner, random_id) => this.#hear(owner, random_id),
-    concluded: (disk, token) =>
-      void this.#concluded.set(disk, (this.#concluded.get(disk) ?? new Set()).add(token)),
+    concluded: (worker, token) => void this.#concluded.set(token, worker),
   }
 
   #hear(owner: string, random_id: string): void {
@@ -73,13 +72,12 @@ export class Watch {
     }
   }
 
-  /** P2: what a journal tells is in the ledger once it was replayed, whoever wrote it. */
+  /** P2: what the journal of a dead worker tells is in the ledger once it was replayed. Who lives may still be at it. */
   requireReplayed({ disk }: SimWorker): void {
-    const alive = new Set(this.#alive().map(({ name }) => name))
-    for (const { token, random_id } of this.#flying.values()) {
-      const writer = this.#answered.get(random_id)
-      if (writer !== undefined && alive.has(writer)) continue
-      if (this.#concluded.get(disk.name)?.has(token)) this.break('P2: a replayed outcome is not recorded')
+    for (const { token } of this.#flying.values()) {
+      const writer = this.#concluded.get(token)
+      if (writer === undefined || writer.disk !== disk || this.#alive().includes(writer)) continue
+      this.break('P2: a replayed outcome is not recorded')
     }
   }
 
