@@ -137,7 +137,7 @@ export async function noteReads(
     update campaign_recipients r set reads =
       array(select coalesce(r.reads[n], l.at) from generate_series(1, l.steps) as n)
     from read l, campaigns k where r.id = l.id and k.id = r.campaign_id
-      and r.reads[l.steps] is null and l.steps > 0 -- guard: read up to a message
+      and r.reads[l.steps] is null and l.steps > 0
     returning r.id, r.step, r.last_sent_at, k.max_followups, ${stepsOf} as steps,
       k.branching_enabled and r.status = 'waiting' and r.reads[r.step] is not null as branches`)
   for (const row of rows.filter(({ branches }) => branches)) {
