@@ -29,6 +29,8 @@ const rounds = 3
 const count = accounts * each
 const concurrency = 50
 const jobsAtOnce = 100
+/** Backends tell what they have read when they have been idle for ten seconds. */
+const idleMs = 11_000
 
 const parts = { rate, waiting, memory, create }
 const { values } = parseArgs({ options: { part: { type: 'string', default: 'all' } } })
@@ -130,9 +132,6 @@ async function openPeer({ app }: Stage) {
   }
   return { work, close: () => pool.end() }
 }
-
-/** Backends tell what they have read when they have been idle for ten seconds. */
-const idleMs = 11_000
 
 async function waiting(): Promise<void> {
   await withStage({ accounts, people: each }, async (stage) => {

@@ -85,7 +85,7 @@ export function listHeads(
         where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
           and bh.observed_at is not null and (bh.flood_until is null or bh.flood_until <= t.now)
           -- Whoever has no first message left to give today leaves them to the others.
-          and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day) -- guard: no allowance hides nobody
+          and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day)
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
     join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
     join about on about.campaign_id = k.id
