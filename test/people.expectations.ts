@@ -51,11 +51,6 @@ const everybody = (answer: string) =>
   Object.fromEntries(personas.map((persona) => [persona, answer])) as Record<Persona, string>
 /** Whoever is signed in, whatever they are and wherever. */
 const users = (answer: string) => ({ ...everybody(answer), ...nobodyElse })
-/** What an agent asks its own user, and who has left is asked no longer. */
-const ofOneself = {
-  objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
-  answers: { ...users('200, 404, 404, 404, 404, 404'), operator: '404', former: '404' },
-} as const
 const fromAdmin = { ...members, member: '403 missing_role' }
 const fromOwner = { ...fromAdmin, admin: '403 missing_role' }
 
@@ -73,10 +68,6 @@ const ofTheKeysUser: Pick<Line, 'objects' | 'answers'> = {
 }
 
 export const lines: Readonly<Record<string, Line>> = {
-  list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
-  get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
-  approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },
-  deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofOneself },
   get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
   sign_in: {
     method: 'POST',

@@ -1,5 +1,4 @@
 /** What every route for people owes to every kind of caller. A new route is covered the moment it has its line. */
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { ownPrefix, type Role, workspacePrefix } from '../src/contract.ts'
@@ -16,7 +15,6 @@ const listed = [...workspaceRoutes, ...ownRoutes]
 const isOwnRoute = (route: Route) => ownRoutes.includes(route)
 
 let service: Service
-const accounts = { own: '', other: '' }
 let own: Tenant
 let other: Tenant
 /** Whose sessions are used; the second owner and the colleague never ask. */
@@ -108,6 +106,7 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
   const known = [own.user_id, other.user_id, ...Object.values(users)]
   // Who does not belong to the workspace has no key in it.
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
+  expect(known).toContain(user_id)
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
   const whose = { workspace_id, user_id: belongs ? user_id : own.user_id }
   const { id } = await service.key(whose)
@@ -121,24 +120,6 @@ async function requestOf(asked: { workspace_id: string; user_id: string; key_id:
     select ${newId()}, workspace_id, ${asked.user_id}, ${asked.key_id}, 'send_message', id, 42, '{}', sha256('{}'),
       domain_now() + interval '30 minutes'
     from accounts where workspace_id = ${asked.workspace_id} returning id`)
-  return id
-}
-
-/** What an agent with a key of this user wants to write. */
-async function requestFor(user_id: string): Promise<string> {
-  const there = [other.user_id, userOf('elsewhere')].includes(user_id)
-  const { workspace_id } = there ? other : own
-  const id = newId()
-  await service.app.db.run(sql`
-    with key as (
-      insert into keys (id, workspace_id, user_id, name, prefix, hash, scopes)
-      values (${newId()}, ${workspace_id}, ${user_id}, 'agent', 'svc_live_agent', ${randomBytes(32)}, '{send}')
-      returning id
-    )
-    insert into approvals (id, workspace_id, user_id, key_id, operation, account_id, chat_id, payload, fingerprint, expires_at)
-    select ${id}, ${workspace_id}, ${user_id}, id, 'send_message', ${there ? accounts.other : accounts.own}, 42,
-      '{"text": "hello"}', ${randomBytes(32)}, now() + interval '10 minutes'
-    from key`)
   return id
 }
 
