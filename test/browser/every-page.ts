@@ -71,7 +71,7 @@ async function examine(page: Page, { path, heading, open }: Sight, look: Look): 
   }
   const { violations } = look.fits
     ? { violations: [] }
-    : await new AxeBuilder({ page }).withTags(tags).analyze()
+    : await new AxeBuilder({ page }).withTags(tags).setLegacyMode().analyze()
   const said = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
   const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
   return [...said, ...(over > 0 ? [`${over} px too wide`] : [])].map((each) => `${what}: ${each}`)

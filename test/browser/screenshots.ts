@@ -7,7 +7,7 @@ import { callTool, findChat, startDemo } from './demo.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'docs', 'screenshots')
 const text =
-  'Hello Mei,\n\nthank you for your patience. Your order left this morning and should be with you on Thursday. Shall I send the tracking link?'
+  'thank you for your patience. Your order left this morning and should be with you on Thursday. Shall I send the tracking link?'
 
 const browser = await openBrowser()
 if (!browser) throw new Error('There is no Chromium on this machine.')
@@ -25,7 +25,11 @@ try {
   await page.screenshot({ path: join(folder, 'keys.png') })
   const { structuredContent } = await callTool(demo.address, key, {
     name: 'service_send_message',
-    arguments: { account_id: chat.account_id, chat_id: chat.id, text },
+    arguments: {
+      account_id: chat.account_id,
+      chat_id: chat.id,
+      text: `Hello ${chat.name.split(' ')[0]},\n\n${text}`,
+    },
   })
   await page.goto(String(structuredContent.approval_url))
   await page.getByRole('button', { name: 'Approve' }).waitFor()
