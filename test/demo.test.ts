@@ -189,9 +189,9 @@ describe('parley start on an empty data directory', () => {
     })
   })
 
-  test('200 prints the key once, and no link that leads nowhere: another start prints neither, and goes on', async () => {
+  test('200 prints the key and the set-up link once: another start prints neither, and goes on', async () => {
     const printed = service.stdout()
-    expect(printed).not.toContain('/dashboard')
+    expect(printed).toMatch(new RegExp(`${base}/dashboard/setup#\\w{20,}`))
     expect(printed).toContain(`curl ${base}/api/v1/me -H "Authorization: Bearer ${key}"`)
     service.signal('SIGTERM')
     expect(await service.exit()).toMatchObject({ code: 0 })
@@ -199,7 +199,7 @@ describe('parley start on an empty data directory', () => {
     base = await again.ready()
     const { accounts } = await untilReady(base, key)
     expect(accounts).toHaveLength(2)
-    expect(again.stdout() + again.stderr()).not.toMatch(/svc_live_|setup\?token/)
+    expect(again.stdout() + again.stderr()).not.toMatch(/svc_live_|dashboard\/setup/)
     expect(await inspect(data_dir, countRows)).toMatchObject({ workspaces: 1, accounts: 2, keys: 1 })
     again.signal('SIGTERM')
     expect(await again.exit()).toMatchObject({ code: 0 })
@@ -218,7 +218,7 @@ describe('starts that are nobody’s demo', () => {
     const service = spawnParley(['start', '--no-demo', '--port', '0', '--data-dir', data_dir])
     await expectClosed(await service.ready())
     expect(await inspect(data_dir, countRows)).toEqual(nothing)
-    expect(service.stdout()).not.toMatch(/svc_live_|setup\?token/)
+    expect(service.stdout()).not.toMatch(/svc_live_|dashboard\/setup/)
     service.signal('SIGTERM')
     expect(await service.exit()).toMatchObject({ code: 0 })
   })
@@ -250,7 +250,7 @@ describe('starts that are nobody’s demo', () => {
     const service = spawnParley(args, env)
     await expectClosed(await service.ready())
     expect(await withDatabase({ connectionString: database.url }, countRows)).toEqual(nothing)
-    expect(service.stdout()).not.toMatch(/svc_live_|setup\?token/)
+    expect(service.stdout()).not.toMatch(/svc_live_|dashboard\/setup/)
     service.signal('SIGTERM')
     expect(await service.exit()).toMatchObject({ code: 0 })
     await database.drop()

@@ -54,6 +54,7 @@ export async function callTool(
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,
+      'user-agent': 'claude-code/2.1',
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
     },
@@ -66,13 +67,19 @@ export async function callTool(
   return result
 }
 
+interface Chat {
+  readonly id: string
+  readonly account_id: string
+  readonly name: string
+}
+
 /** The first chat that the key can see. */
-export async function findChat(address: string, key: string): Promise<{ id: string; account_id: string }> {
+export async function findChat(address: string, key: string): Promise<Chat> {
   const { structuredContent } = await callTool(address, key, {
     name: 'service_list_chats',
     arguments: { limit: 1 },
   })
-  const [chat] = structuredContent.chats as { id: string; account_id: string }[]
+  const [chat] = structuredContent.chats as Chat[]
   if (!chat) throw new Error('The demo has no chats.')
   return chat
 }

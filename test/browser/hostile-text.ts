@@ -58,6 +58,9 @@ export const payloads: readonly string[] = wrappings
   ])
   .slice(0, 2_000)
 
+/** How long 2,000 rows may take on a busy machine. */
+const showMsMax = 60_000
+
 type Json = Record<string, unknown>
 
 /** The service's own answer with the payloads in the place of every text that others have written. */
@@ -69,10 +72,10 @@ export async function showHostile(
   const page = await context.newPage()
   await page.addInitScript(watch)
   const keys = `/w/${workspace_id}/keys`
-  await answerWith(page, `**/dashboard/api${keys}`, ({ keys: [key] }: { keys: Json[] }) => ({
+  await answerWith(page, `/dashboard/api${keys}`, ({ keys: [key] }: { keys: Json[] }) => ({
     keys: payloads.map((name, at) => ({ ...key, id: String(at), name, user: { id: '1', email: name } })),
   }))
-  await answerWith(page, '**/dashboard/api/approvals?**', ({ approvals: [one] }: { approvals: Json[] }) => ({
+  await answerWith(page, '/dashboard/api/approvals', ({ approvals: [one] }: { approvals: Json[] }) => ({
     approvals: payloads.map((text, at) => hostileRequest({ ...one, id: String(at) }, text)),
     next_cursor: null,
     has_more: false,
@@ -83,20 +86,17 @@ export async function showHostile(
     await page.goto(`${address}/dashboard${path}`)
     await page.waitForFunction(
       (count) => document.querySelectorAll('main li, main tbody tr').length >= count,
-      2_000,
+      payloads.length,
+      { timeout: showMsMax },
     )
     shown += await requireHarmless(page, path)
   }
   for (const text of payloads.filter((_, at) => at % 100 === 0)) {
     const path = `/mcp-approvals?request=${request_id}`
     await page.unrouteAll()
-    await answerWith(
-      page,
-      `**/dashboard/api/approvals/${request_id}`,
-      ({ approval }: { approval?: Json }) => ({
-        approval: hostileRequest({ ...approval }, text),
-      }),
-    )
+    await answerWith(page, `/dashboard/api/approvals/${request_id}`, ({ approval }: { approval?: Json }) => ({
+      approval: hostileRequest({ ...approval }, text),
+    }))
     await page.goto(`${address}/dashboard${path}`)
     await page.getByRole('heading', { level: 1 }).waitFor()
     await requireHarmless(page, path)
@@ -121,8 +121,9 @@ function hostileRequest(one: Json, text: string): Json {
   }
 }
 
-async function answerWith(page: Page, url: string, change: (answer: never) => Json): Promise<void> {
-  await page.route(url, async (route) => {
+async function answerWith(page: Page, path: string, change: (answer: never) => Json): Promise<void> {
+  const isIt = ({ pathname }: URL) => pathname === path
+  await page.route(isIt, async (route) => {
     const response = await route.fetch()
     await route.fulfill({ response, json: change((await response.json()) as never) })
   })

@@ -1,5 +1,5 @@
 /** Times as people say them, with the exact one behind: in the time zone of the profile. */
-import { createContext, useContext, useEffect, useState } from 'react'
+import { createContext, useContext, useSyncExternalStore } from 'react'
 
 /** Null: the browser's own. */
 export const TimeZone = createContext<string | null>(null)
@@ -21,18 +21,50 @@ export function relative(at: Date, now: Date): string {
   return seconds > 0 ? 'in less than a minute' : 'just now'
 }
 
-export function useNow(everyMs: number): Date {
-  const [now, setNow] = useState(() => new Date())
-  useEffect(() => {
-    const timer = setInterval(() => setNow(new Date()), everyMs)
-    return () => clearInterval(timer)
-  }, [everyMs])
-  return now
+/** One clock for all that tell the time: a long list would otherwise have a timer for each of its rows. */
+class Ticker {
+  readonly #everyMs: number
+  readonly #listeners = new Set<() => void>()
+  #timer: ReturnType<typeof setInterval> | undefined
+  #now = new Date()
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs
+  }
+
+  subscribe = (listener: () => void) => {
+    this.#listeners.add(listener)
+    this.#timer ??= setInterval(this.#tick, this.#everyMs)
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size > 0) return
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    }
+  }
+
+  now = () => {
+    // While nobody listened it stood still.
+    if (this.#timer === undefined && Date.now() - this.#now.getTime() > this.#everyMs) this.#now = new Date()
+    return this.#now
+  }
+
+  #tick = () => {
+    this.#now = new Date()
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+const slow = new Ticker(30_000)
+const fast = new Ticker(500)
+
+function useNow(ticker: Ticker): Date {
+  return useSyncExternalStore(ticker.subscribe, ticker.now)
 }
 
 export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
   const timeZone = useContext(TimeZone) ?? undefined
-  const now = useNow(30_000)
+  const now = useNow(slow)
   const date = new Date(at)
   const full = new Intl.DateTimeFormat('en-GB', {
     dateStyle: 'medium',
@@ -48,7 +80,7 @@ export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
 
 /** Minutes and seconds that are left. It is read out by minutes only, or a screen reader would never be quiet. */
 export function Countdown({ until, label }: { until: string; label: string }) {
-  const now = useNow(500)
+  const now = useNow(fast)
   const left = Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1_000))
   const minutes = Math.floor(left / 60)
   return (
