@@ -9,6 +9,7 @@ const helpers = [
   'fill.ts',
   'harness.ts',
   'data.ts',
+  'dispatch-stage.ts',
   'load.ts',
   'progress.ts',
   'rows.ts',

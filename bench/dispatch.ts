@@ -1,21 +1,26 @@
 /**
- * Messages of a campaign per second, from the recipient that is due to its stored outcome and echo, against graphile-worker
- * running as many jobs of one insert each, on the same database in the same run. Medians of alternating rounds after one
- * that warms up. 100 accounts without a gap between messages, a platform that answers at once, the journal on.
+ * Messages of campaigns, from the recipient that is due to its stored outcome and echo. A platform that answers at once, the
+ * journal on, no gap between messages. `--part rate` (and so on) runs one part.
+ *
+ * rate: messages per second of 100 accounts, against graphile-worker running as many jobs of one insert each, on the same
+ * database in the same run: medians of alternating rounds after one that warms up. CPU is told as well, because on a busy
+ * machine fifty connections get a larger share of it than five.
+ * waiting: what a message costs the database with 1,000,000 others that wait, half of them paused, over 10,000.
+ * memory: growth of the process over 100,000 messages; the platform is another process.
+ * create, list: creating a campaign of 5,000 contacts over a bare COPY of the rows, and a page of 100 such campaigns.
  */
+import { parseArgs } from 'node:util'
 import { Logger, type RunnerOptions, run } from 'graphile-worker'
 import pg from 'pg'
-import { messagesDue } from '../src/capabilities/campaigns/campaigns.ts'
-import { setAllowed, setGates } from '../src/capabilities/gates/gates.ts'
-import { createUser } from '../src/capabilities/users/users.ts'
+import { campaignBody } from '../src/capabilities/campaigns/campaign-body.ts'
+import { listCampaigns } from '../src/capabilities/campaigns/campaign-pages.ts'
+import { checkRequest, createCampaign } from '../src/capabilities/campaigns/create.ts'
+import { type Caller, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
-import { loops } from '../src/loops.ts'
-import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
-import { assembleWorker, runWorker } from '../src/worker/worker.ts'
-import { fsyncMs, makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
-
-type Pool = NonNullable<RunnerOptions['pgPool']>
+import { type Stage, until, withStage } from './dispatch-stage.ts'
+import { fsyncMs, number, quantile, row, verdict } from './harness.ts'
+import { cpuOf } from './load.ts'
 
 const accounts = 100
 /** Of each account in a round; the rounds of a day stay below the largest quota there is. */
@@ -24,139 +29,229 @@ const rounds = 3
 const count = accounts * each
 const concurrency = 50
 const jobsAtOnce = 100
-const waitMsMax = 300_000
+/** Backends tell what they have read when they have been idle for ten seconds. */
+const idleMs = 11_000
 
-await withInstance(
-  async (app, data_dir) => {
-    const { workspace_id, ids } = await makeAccounts(app, accounts)
-    const user = await createUser(app, 'system', { email: 'campaigns@example.org', workspace_id })
-    await setGates(app, 'system', { names: ['all'], enabled: true })
-    await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })
-    await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed: true })
-    const sandbox = await openLocalSandbox({ data_dir: null, failed: console.error })
-    const people = Array.from(
-      { length: each },
-      (_, n) => sandbox.world.addPerson({ name: `Ada ${n}` }).person_id,
-    )
-    const platforms = new Map([['sandbox' as const, sandbox.platform]])
-    const worker = runWorker(app, await assembleWorker(app, { platforms, directory: data_dir, loops }))
-    await until(async () => {
-      const { ready } = await app.db.one<{ ready: number }>(
-        sql`select count(*)::int as ready from accounts where status = 'READY'`,
-      )
-      return ready === accounts
-    })
-    await app.db.run(sql`
-      insert into chats (account_id, chat_id, workspace_id, kind, name)
-      select a.id, p.id, a.workspace_id, 'private', 'Ada' from accounts a, unnest(${people}::bigint[]) as p (id)`)
+const parts = { rate, waiting, memory, create }
+const { values } = parseArgs({ options: { part: { type: 'string', default: 'all' } } })
+const wanted = values.part === 'list' ? 'create' : values.part
+if (wanted !== 'all' && !Object.hasOwn(parts, wanted)) {
+  throw new Error(`There is no part ${wanted}: rate, waiting, memory, create, list.`)
+}
+for (const [name, work] of Object.entries(parts)) if (wanted === 'all' || wanted === name) await work()
 
-    /** Created paused, so that only the sending is measured. */
-    async function dispatch(): Promise<number> {
-      const id = newId()
-      await app.db.transaction(async (tx) => {
-        await tx.run(sql`
-          insert into campaigns (id, workspace_id, user_id, kind, status, pause_reason, message_text,
-            daily_quota_per_account, sequence)
-          values (${id}, ${workspace_id}, ${user.id}, 'scoped', 'paused', 'requested', 'A message.', 200, true)`)
-        await tx.run(sql`
-          insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, position,
-            next_action_at)
-          select gen_random_uuid(), ${id}, ${workspace_id}, a.id, p.id, a.id || ':' || p.id, row_number() over (),
-            domain_now()
-          from unnest(${ids}::text[]) as a (id), unnest(${people}::bigint[]) as p (id)`)
-      })
-      const streams = () =>
-        [...sandbox.world.state.accounts.values()].reduce((sum, { stream }) => sum + stream.length, 0)
-      const startedAt = performance.now()
-      await app.db.run(sql`update campaigns set status = 'queued', pause_reason = null where id = ${id}`)
-      app.wake.signal(messagesDue)
-      await until(async () => {
-        const { done, stored } = await app.db.one<{ done: number; stored: number }>(sql`
-          select (select sum(completed)::int from campaign_accounts where campaign_id = ${id}) as done,
-            (select sum(position::bigint)::int from account_hosts) as stored`)
-        return done === count && stored === streams()
-      })
-      return count / ((performance.now() - startedAt) / 1000)
-    }
-
-    // The pool keeps its password where a spread does not find it.
-    const { options } = app.db.pool
-    const pool = new pg.Pool({
-      ...options,
-      password: options.password,
-      max: concurrency + 5,
-      statement_timeout: 0,
-    })
-    pool.on('error', () => {})
-    pool.on('connect', (client) => client.on('error', () => {}))
-    await pool.query('create table bench_jobs (n integer)')
-    const running: RunnerOptions = {
-      pgPool: pool as unknown as Pool,
-      concurrency,
-      noHandleSignals: true,
-      // It would tell of every job.
-      logger: new Logger(() => () => {}),
-      taskList: {
-        insert: (payload, { withPgClient }) =>
-          withPgClient(async (client) => {
-            await client.query('insert into bench_jobs values ($1)', [(payload as { n: number }).n])
-          }),
-      },
-    }
-    async function jobs(): Promise<number> {
-      await pool.query('truncate bench_jobs')
-      // The first run makes its tables.
-      await (await run(running)).stop()
-      for (let n = 0; n < count; n += jobsAtOnce) {
-        await pool.query(
-          "select graphile_worker.add_job('insert', json_build_object('n', n)) from generate_series($1::int, $2::int) as n",
-          [n + 1, Math.min(n + jobsAtOnce, count)],
-        )
-      }
-      const startedAt = performance.now()
-      const going = await run(running)
-      await until(async () => {
-        const { rows } = await pool.query(
-          'select (select count(*)::int from bench_jobs) as done, (select count(*)::int from graphile_worker.jobs) as left',
-        )
-        return rows[0].done === count && rows[0].left === 0
-      })
-      const rate = count / ((performance.now() - startedAt) / 1000)
-      await going.stop()
-      return rate
-    }
-
-    const rates = { dispatch: [] as number[], jobs: [] as number[] }
+async function rate(): Promise<void> {
+  await withStage({ accounts, people: each }, async (stage) => {
+    const peer = await openPeer(stage)
+    const rates = { messages: [] as number[], jobs: [] as number[] }
+    const cpu = { messages: [] as number[], jobs: [] as number[] }
     // The first round warms up connections, plans and code; it is not counted.
-    await jobs()
-    await dispatch()
-    const before = process.memoryUsage.rss()
-    for (let round = 0; round < rounds; round++) {
-      rates.jobs.push(await jobs())
-      rates.dispatch.push(await dispatch())
+    for (let round = 0; round <= rounds; round++) {
+      const jobs = await measured(stage, peer.work)
+      const messages = await measured(stage, () => stage.send())
+      if (round === 0) continue
+      rates.jobs.push(count / jobs.seconds)
+      rates.messages.push(count / messages.seconds)
+      cpu.jobs.push(jobs.ms / count)
+      cpu.messages.push(messages.ms / count)
     }
-    row('fsync, median', `${number(fsyncMs(data_dir), 2)} ms`)
+    await peer.close()
+    row('fsync, median', `${number(fsyncMs(stage.data_dir), 2)} ms`)
     row(
       `graphile-worker, ${concurrency} at once, one insert a job`,
       `${number(quantile(rates.jobs, 0.5))} /s`,
     )
-    row('messages of campaigns, 100 accounts', `${number(quantile(rates.dispatch, 0.5))} /s`)
-    row('memory growth over the rounds', `${number((process.memoryUsage.rss() - before) / 1024 / 1024)} MB`)
-    const accepted = sandbox.world.state.journal.length
-    row('accepted by the platform', number(accepted))
-    if (accepted !== count * (rounds + 1)) process.exitCode = 1
-    verdict('messages over jobs', quantile(rates.dispatch, 0.5) / quantile(rates.jobs, 0.5), { least: 0.7 })
-    await pool.end()
-    await worker.stop()
-    await sandbox.close()
-  },
-  { env: { PARLEY_PACING_SECONDS: '0' } },
-)
+    row('messages of campaigns, 100 accounts', `${number(quantile(rates.messages, 0.5))} /s`)
+    row('CPU of a job, Node and PostgreSQL', `${number(quantile(cpu.jobs, 0.5), 2)} ms`)
+    row('CPU of a message, Node and PostgreSQL', `${number(quantile(cpu.messages, 0.5), 2)} ms`)
+    row('accepted by the platform', number(stage.accepted()))
+    if (stage.accepted() !== count * (rounds + 1)) process.exitCode = 1
+    const ratio = quantile(rates.messages, 0.5) / quantile(rates.jobs, 0.5)
+    verdict('messages over jobs', ratio, { least: 0.7 })
+  })
+}
 
-async function until(is: () => Promise<boolean>): Promise<void> {
-  const startedAt = performance.now()
-  while (!(await is())) {
-    if (performance.now() - startedAt > waitMsMax) throw new Error('It did not get done.')
-    await new Promise((done) => setTimeout(done, 20))
+/** The CPU also counts what is not in the seconds, such as making the rows. */
+async function measured(
+  { data_dir }: Stage,
+  work: () => Promise<number>,
+): Promise<{ seconds: number; ms: number }> {
+  let seconds = 0
+  const own = process.cpuUsage()
+  const server = await cpuOf({ processes: [], data_dir }, async () => {
+    seconds = await work()
+  })
+  const { user, system } = process.cpuUsage(own)
+  return { seconds, ms: server + (user + system) / 1000 }
+}
+
+/** As many jobs of one insert each; answers the seconds until all are done. */
+async function openPeer({ app }: Stage) {
+  type Pool = NonNullable<RunnerOptions['pgPool']>
+  // The pool keeps its password where a spread does not find it.
+  const { options } = app.db.pool
+  const { password } = options
+  const pool = new pg.Pool({ ...options, password, max: concurrency + 5, statement_timeout: 0 })
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  await pool.query('create table bench_jobs (n integer)')
+  const running: RunnerOptions = {
+    pgPool: pool as unknown as Pool,
+    concurrency,
+    noHandleSignals: true,
+    // It would tell of every job.
+    logger: new Logger(() => () => {}),
+    taskList: {
+      insert: (payload, { withPgClient }) =>
+        withPgClient(async (client) => {
+          await client.query('insert into bench_jobs values ($1)', [(payload as { n: number }).n])
+        }),
+    },
   }
+  async function work(): Promise<number> {
+    await pool.query('truncate bench_jobs')
+    // The first run makes its tables.
+    await (await run(running)).stop()
+    for (let n = 0; n < count; n += jobsAtOnce) {
+      await pool.query(
+        "select graphile_worker.add_job('insert', json_build_object('n', n)) from generate_series($1::int, $2::int) as n",
+        [n + 1, Math.min(n + jobsAtOnce, count)],
+      )
+    }
+    const startedAt = performance.now()
+    const going = await run(running)
+    await until(async () => {
+      const { rows } = await pool.query(
+        'select (select count(*)::int from bench_jobs) as done, (select count(*)::int from graphile_worker.jobs) as left',
+      )
+      return rows[0].done === count && rows[0].left === 0
+    })
+    const seconds = (performance.now() - startedAt) / 1000
+    await going.stop()
+    return seconds
+  }
+  return { work, close: () => pool.end() }
+}
+
+async function waiting(): Promise<void> {
+  await withStage({ accounts, people: each }, async (stage) => {
+    const few = 10_000
+    const many = 1_000_000
+    await addWaiting(stage, few)
+    await stage.send()
+    const before = await costOf(stage)
+    await addWaiting(stage, many - few)
+    await stage.send()
+    const after = await costOf(stage)
+    row('buffers of a message, 10,000 waiting', number(before.buffers))
+    row('buffers of a message, 1,000,000 waiting', number(after.buffers))
+    row('CPU of a message, 10,000 waiting', `${number(before.ms, 2)} ms`)
+    row('CPU of a message, 1,000,000 waiting', `${number(after.ms, 2)} ms`)
+    verdict('buffers, 1,000,000 over 10,000 waiting', after.buffers / before.buffers, { most: 1.2 })
+    verdict('CPU, 1,000,000 over 10,000 waiting', after.ms / before.ms, { most: 1.2 })
+  })
+}
+
+async function costOf(stage: Stage): Promise<{ buffers: number; ms: number }> {
+  const read = async () => {
+    await new Promise((done) => setTimeout(done, idleMs))
+    const { blocks } = await stage.app.db.one<{ blocks: string }>(sql`
+      select (blks_hit + blks_read)::text as blocks from pg_stat_database where datname = current_database()`)
+    return Number(blocks)
+  }
+  const before = await read()
+  const { ms } = await measured(stage, () => stage.send())
+  return { buffers: ((await read()) - before) / count, ms: ms / count }
+}
+
+/** They have had their first message, and wait a week for the next; every second campaign is paused. */
+async function addWaiting({ app, workspace_id, user_id, accounts: ids }: Stage, more: number): Promise<void> {
+  const size = 5_000
+  for (let made = 0; made < more; made += size) {
+    const paused = (made / size) % 2 === 1
+    const id = newId()
+    await app.db.run(sql`
+      insert into campaigns (id, workspace_id, user_id, kind, status, pause_reason, message_text,
+        daily_quota_per_account, max_followups, sequence)
+      values (${id}, ${workspace_id}, ${user_id}, 'scoped', ${paused ? 'paused' : 'sending'},
+        ${paused ? 'requested' : null}, 'A message.', 200, 1, true)`)
+    await app.db.run(sql`
+      insert into campaign_steps (campaign_id, workspace_id, branch, position, wait_hours, variants)
+      values (${id}, ${workspace_id}, 'no_reply', 1, 168, '{Again.}')`)
+    await app.db.run(sql`
+      insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, position, status, step,
+        last_sent_at, last_message_id, next_action_at)
+      select gen_random_uuid(), ${id}, ${workspace_id}, a.id, 1000000 + n, a.id || ':' || n, n, 'waiting', 1, domain_now(),
+        n, domain_now() + interval '7 days'
+      from generate_series(1, ${size}::int) as n
+      join unnest(${ids}::text[]) with ordinality as a (id, place) on a.place = n % ${ids.length}::int + 1`)
+  }
+  await app.db.run(sql`analyze campaign_recipients, campaign_accounts, campaigns`)
+}
+
+async function memory(): Promise<void> {
+  await withStage({ accounts, people: each, apart: true }, async ({ send }) => {
+    const messages = 100_000
+    // Until everything that is kept for a while is full.
+    for (let n = 0; n < 5; n++) await send('broadcast')
+    const before = residentBytes()
+    for (let n = 0; n < messages; n += count) await send('broadcast')
+    const grown = (residentBytes() - before) / 1024 / 1024
+    verdict('memory growth over 100,000 messages, MB', grown, { most: 64 })
+  })
+}
+
+/** What is garbage is not growth: with `--expose-gc` it is collected first. */
+function residentBytes(): number {
+  globalThis.gc?.()
+  return process.memoryUsage.rss()
+}
+
+async function create(): Promise<void> {
+  await withStage({ accounts: 20, people: 1 }, async ({ app, workspace_id, user_id, accounts: ids }) => {
+    const size = 5_000
+    const campaigns = 100
+    const caller: Caller = { workspace_id, user_id, scopes, via: { kind: 'terminal' } }
+    await app.db.run(sql`create table bench_recipients (like campaign_recipients)`)
+    const times = { create: [] as number[], copy: [] as number[], list: [] as number[] }
+    for (let n = 0; n < campaigns; n++) {
+      const contacts = Array.from({ length: size }, (_, at) => ({
+        identifier: `+49170${n * size + at + 1_000_000}`,
+      }))
+      const body = campaignBody.parse({
+        message_text: 'A message.',
+        scheduled_at: new Date(Date.now() + 86_400_000).toISOString(),
+        contacts,
+        account_pool: ids,
+      })
+      const startedAt = performance.now()
+      const request = await checkRequest(app, caller, { body })
+      const { id } = await app.db.transaction((tx) =>
+        createCampaign(app, tx, caller, { request, key: undefined }),
+      )
+      times.create.push(performance.now() - startedAt)
+      if (n < 10) times.copy.push(await copyRows(app.db.pool, id))
+    }
+    for (let n = 0; n < 20; n++) {
+      const startedAt = performance.now()
+      await listCampaigns(app, caller, { limit: 100, paging: { after: undefined, next: () => '' } })
+      times.list.push(performance.now() - startedAt)
+    }
+    row('creating 5,000 contacts', `${number(quantile(times.create, 0.5))} ms`)
+    row('a bare COPY of the same rows', `${number(quantile(times.copy, 0.5))} ms`)
+    row('creating over the bare COPY', number(quantile(times.create, 0.5) / quantile(times.copy, 0.5), 1))
+    row('a page of 100 campaigns of 5,000', `${number(quantile(times.list, 0.5), 1)} ms`)
+  })
+}
+
+/** Through a file of the server, because only the writing counts. */
+async function copyRows(pool: pg.Pool, campaign_id: string): Promise<number> {
+  const directory = (await pool.query('show data_directory')).rows[0].data_directory
+  const file = `${directory}/bench-recipients.copy`
+  await pool.query(
+    `copy (select * from campaign_recipients where campaign_id = '${campaign_id}') to '${file}'`,
+  )
+  const startedAt = performance.now()
+  await pool.query(`copy bench_recipients from '${file}'`)
+  return performance.now() - startedAt
 }

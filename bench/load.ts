@@ -126,9 +126,17 @@ export function rssOf({ child }: Running): number {
  * `count` requests by several clients at once; returns how long each took. The clients read no more of an answer than
  * they must: what they take of the machine is taken from what is measured.
  */
-export async function load(url: string, key: string, count: number): Promise<number[]> {
+export async function load(
+  url: string,
+  key: string,
+  count: number,
+  { method = 'GET', headers = {}, body = '' }: Question = {},
+): Promise<number[]> {
   const { hostname, port, host, pathname, search } = new URL(url)
-  const question = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n\r\n`
+  const length = body && { 'content-length': String(Buffer.byteLength(body)) }
+  const lines = Object.entries({ host, authorization: `Bearer ${key}`, ...headers, ...length })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const question = `${method} ${pathname}${search} HTTP/1.1\r\n${head}\r\n${body}`
   const times: number[] = []
   let left = count
   await Promise.all(
@@ -147,12 +155,20 @@ export async function load(url: string, key: string, count: number): Promise<num
   return times
 }
 
-const endOfHead = '\r\n\r\n'
+interface Question {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
 
-/** Waits for as many bytes as the answer says it has. */
+const endOfHead = '\r\n\r\n'
+const endOfChunks = Buffer.from('\r\n0\r\n\r\n')
+
+/** Waits for as many bytes as the answer says it has, or for its last chunk where it does not say. */
 function readAnswer(socket: Socket, url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let awaited: number | undefined
+    let tail = Buffer.alloc(0)
     const settle = (error?: Error) => {
       socket.off('data', take).off('close', lose)
       if (error) reject(error)
@@ -164,8 +180,11 @@ function readAnswer(socket: Socket, url: string): Promise<void> {
         const end = chunk.indexOf(endOfHead) + endOfHead.length
         const head = chunk.toString('latin1', 0, end)
         if (!head.startsWith('HTTP/1.1 200 ')) return settle(new Error(`${url} answered ${head}`))
-        awaited = end + Number(/content-length: (\d+)/i.exec(head)?.[1])
+        awaited = end + Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY)
       }
+      // The end may come in a packet of its own.
+      tail = Buffer.concat([tail, chunk.subarray(-endOfChunks.length)]).subarray(-endOfChunks.length)
+      if (awaited === Number.POSITIVE_INFINITY && tail.equals(endOfChunks)) return settle()
       awaited -= chunk.length
       if (awaited <= 0) settle()
     }

@@ -159,6 +159,7 @@ const nobody: PlatformModule = {
       name: 'theirs',
       paceMs: 0,
       ownCountUpTo: '-1000000000000',
+      gapJitter: 0,
       connect: async () => ({ kind: 'not_written', reason: 'Nobody is there.' }),
       close: async () => {},
     },

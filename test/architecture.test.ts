@@ -10,7 +10,7 @@ const floors: readonly (readonly string[])[] = [
   ['main.ts'],
   ['cli'],
   ['http', 'worker'],
-  ['mcp', 'dashboard'],
+  ['mcp'],
   ['routes.ts', 'people.ts', 'operations.ts', 'loops.ts', 'openapi.ts', 'browser-types.ts'],
   ['openapi-texts.ts', 'route-errors.ts'],
   ['capabilities'],

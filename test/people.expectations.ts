@@ -51,23 +51,19 @@ const everybody = (answer: string) =>
   Object.fromEntries(personas.map((persona) => [persona, answer])) as Record<Persona, string>
 /** Whoever is signed in, whatever they are and wherever. */
 const users = (answer: string) => ({ ...everybody(answer), ...nobodyElse })
+/** What an agent asks its own user, and who has left is asked no longer. */
+const ofOneself = {
+  objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
+  answers: { ...users('200, 404, 404, 404, 404, 404'), operator: '404', former: '404' },
+} as const
 const fromAdmin = { ...members, member: '403 missing_role' }
 const fromOwner = { ...fromAdmin, admin: '403 missing_role' }
 
-/** What an agent asked for is for the user of its key, and for nobody else whatever their role. */
-const ofTheKeysUser: Pick<Line, 'objects' | 'answers'> = {
-  objects: ['own', 'colleague', 'owner', 'foreign', 'missing', 'malformed'],
-  answers: {
-    ...users('404'),
-    member: '200, 404, 404, 404, 404, 404',
-    admin: '200, 404, 404, 404, 404, 404',
-    owner: '200, 404, 404, 404, 404, 404',
-    // What is foreign to the others is this user's own.
-    stranger: '404, 404, 404, 200, 404, 404',
-  },
-}
-
 export const lines: Readonly<Record<string, Line>> = {
+  list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
+  get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofOneself },
+  approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofOneself },
+  deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofOneself },
   get_sign_in: { method: 'GET', path: '/sign-in', objects: ['any'], answers: everybody('200') },
   sign_in: {
     method: 'POST',
@@ -101,10 +97,6 @@ export const lines: Readonly<Record<string, Line>> = {
     objects: ['any'],
     answers: everybody('404'),
   },
-  list_approvals: { method: 'GET', path: '/approvals', objects: ['any'], answers: users('200') },
-  get_approval: { method: 'GET', path: '/approvals/{request_id}', ...ofTheKeysUser },
-  approve_request: { method: 'POST', path: '/approvals/{request_id}/approve', ...ofTheKeysUser },
-  deny_request: { method: 'POST', path: '/approvals/{request_id}/deny', ...ofTheKeysUser },
   list_keys: {
     method: 'GET',
     path: '/keys',

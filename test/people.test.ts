@@ -1,4 +1,5 @@
 /** What every route for people owes to every kind of caller. A new route is covered the moment it has its line. */
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { ownPrefix, type Role, workspacePrefix } from '../src/contract.ts'
@@ -15,6 +16,7 @@ const listed = [...workspaceRoutes, ...ownRoutes]
 const isOwnRoute = (route: Route) => ownRoutes.includes(route)
 
 let service: Service
+const accounts = { own: '', other: '' }
 let own: Tenant
 let other: Tenant
 /** Whose sessions are used; the second owner and the colleague never ask. */
@@ -27,7 +29,10 @@ beforeAll(async () => {
   service = await openService()
   own = await service.tenant('Own')
   other = await service.tenant('Other')
-  for (const { workspace_id } of [own, other]) await service.account(workspace_id)
+  accounts.own = await service.account(own.workspace_id)
+  accounts.other = await service.account(other.workspace_id)
+  await service.chat({ account_id: accounts.own, workspace_id: own.workspace_id })
+  await service.chat({ account_id: accounts.other, workspace_id: other.workspace_id })
   users.owner = own.user_id
   users.stranger = other.user_id
   for (const [name, role] of [
@@ -102,24 +107,30 @@ async function objectOf(route: Route, subject: Subject, persona: Persona): Promi
     any: own.user_id,
   }[subject]
   if (route.path.includes('{session_id}')) return sessionOf(subject, persona)
-  if (!/\{(key|request)_id\}/.test(route.path)) return user_id
-  const known = [own.user_id, other.user_id, ...Object.values(users)]
+  if (route.path.includes('{request_id}'))
+    return requestFor(subject === 'foreign' ? userOf('elsewhere') : user_id)
+  if (!route.path.includes('{key_id}')) return user_id
   // Who does not belong to the workspace has no key in it.
   const belongs = !['operator', 'stranger', 'former'].includes(persona) || subject !== 'own'
-  expect(known).toContain(user_id)
   const workspace_id = subject === 'foreign' ? other.workspace_id : own.workspace_id
-  const whose = { workspace_id, user_id: belongs ? user_id : own.user_id }
-  const { id } = await service.key(whose)
-  return route.path.includes('{key_id}') ? id : requestOf({ ...whose, key_id: id })
+  return (await service.key({ workspace_id, user_id: belongs ? user_id : own.user_id })).id
 }
 
-/** What an agent with this key has asked for. */
-async function requestOf(asked: { workspace_id: string; user_id: string; key_id: string }): Promise<string> {
-  const { id } = await service.app.db.one<{ id: string }>(sql`
+/** What an agent with a key of this user wants to write. */
+async function requestFor(user_id: string): Promise<string> {
+  const there = [other.user_id, userOf('elsewhere')].includes(user_id)
+  const { workspace_id } = there ? other : own
+  const id = newId()
+  await service.app.db.run(sql`
+    with key as (
+      insert into keys (id, workspace_id, user_id, name, prefix, hash, scopes)
+      values (${newId()}, ${workspace_id}, ${user_id}, 'agent', 'svc_live_agent', ${randomBytes(32)}, '{send}')
+      returning id
+    )
     insert into approvals (id, workspace_id, user_id, key_id, operation, account_id, chat_id, payload, fingerprint, expires_at)
-    select ${newId()}, workspace_id, ${asked.user_id}, ${asked.key_id}, 'send_message', id, 42, '{}', sha256('{}'),
-      domain_now() + interval '30 minutes'
-    from accounts where workspace_id = ${asked.workspace_id} returning id`)
+    select ${id}, ${workspace_id}, ${user_id}, id, 'send_message', ${there ? accounts.other : accounts.own}, 42,
+      '{"text": "hello"}', ${randomBytes(32)}, now() + interval '10 minutes'
+    from key`)
   return id
 }
 
@@ -181,8 +192,7 @@ describe.each(listed.map((route) => [`${route.method} ${route.path}`, route] as 
         expect(Object.keys(answer.body).sort()).toEqual(['code', 'error'])
         expect(answer.body.error).toMatch(/^[A-Z].*[.?]$/)
         // What is refused changes nothing. A key that was made to be asked about is one row.
-        const made =
-          /\{(key|request)_id\}/.test(route.path) && !['missing', 'malformed'].includes(subject) ? 1 : 0
+        const made = route.path.includes('{key_id}') && !['missing', 'malformed'].includes(subject) ? 1 : 0
         expect(await changes()).toEqual({ rows: before.rows + made })
       } else {
         expect(route.response.safeParse(answer.body).error).toBeUndefined()

@@ -71,7 +71,10 @@ function toRequest({ raw }: FastifyRequest, reply: FastifyReply): Request {
     return typeof value === 'string' ? [[name, value]] : []
   })
   const gone = new AbortController()
-  reply.raw.once('close', () => gone.abort())
+  // After a whole answer there is nothing to stop, and stopping costs as much as a small call.
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort()
+  })
   return new Request(`http://localhost${mcpPath}`, { method: 'POST', headers, signal: gone.signal })
 }
 
@@ -85,8 +88,9 @@ function note(app: App, request: FastifyRequest, { tool, operation_id, code, err
 async function answer(
   app: App,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  { status, headers, body }: Response,
+  response: Response,
 ): Promise<FastifyReply> {
+  const { status, headers, body } = response
   if (status >= 500) app.log.error({ request_id: request.id }, 'the MCP endpoint failed unexpectedly')
   reply.code(status)
   if (body === null) return reply.send()
@@ -98,5 +102,6 @@ async function answer(
       .header('x-accel-buffering', 'no')
       .send(Readable.fromWeb(body as ReadableStream))
   }
-  return reply.type(type).send(await new Response(body).text())
+  // As bytes, because a text would be decoded and encoded once more.
+  return reply.type(type).send(Buffer.from(await response.arrayBuffer()))
 }

@@ -50,7 +50,7 @@ export async function callTool(
     const operation_id = headers?.['X-Operation-Id']
     const refusal = status < 400 ? undefined : (body as { readonly code?: string })
     exchange.tell({ tool: tool.name, operation_id, code: refusal?.code })
-    if (!refusal) return resultOf(cutToFit(textOf(body)))
+    if (!refusal) return resultOf(textOf(body))
     const wait = headers?.['Retry-After']
     return refusalOf({ ...refusal, operation_id, retry_after: wait === undefined ? undefined : Number(wait) })
   } catch (thrown) {
@@ -74,7 +74,7 @@ async function read(app: App, tool: Tool, { caller }: Exchange, given: Arguments
       channel: 'mcp',
     })
     const text = textOf(reply.body)
-    if (limit <= 1 || fits(text)) return { ...reply, body: new Json(text) }
+    if (limit <= 1 || fits(text)) return { ...reply, body: new Json(limit <= 1 ? cutToFit(text) : text) }
     limit >>= 1
     asked = { ...given, limit }
   }

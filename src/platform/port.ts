@@ -16,6 +16,11 @@ export interface Platform {
    * All other chats of an account share one count, and a deletion may name the messages alone.
    */
   readonly ownCountUpTo: string
+  /**
+   * The gap between an account's campaign messages is longer by up to this share of it, at random: a real platform notices
+   * who writes by the second. 0: exactly the gap, so that what happens can be foretold.
+   */
+  readonly gapJitter: number
   /** Opens the account's one session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
   /** Releases what the adapter itself holds. Whoever opened sessions closes them before this. */

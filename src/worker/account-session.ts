@@ -220,8 +220,8 @@ class DrivenSession implements AccountSession {
 
   driven(): Driven | undefined {
     if (this.#stopping.signal.aborted || !this.#syncing) return undefined
-    const { held, session } = this.#syncing
-    return { held, session, awaits: (work) => this.#await(work) }
+    const { held, session, platform } = this.#syncing
+    return { held, session, awaits: (work) => this.#await(work), gapJitter: platform.gapJitter }
   }
 
   #await(work: Promise<unknown>): void {

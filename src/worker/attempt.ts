@@ -31,6 +31,8 @@ export interface Driven {
   readonly session: Session
   /** The session stays open for this, at least for a while, when the account goes to another process. */
   readonly awaits: (work: Promise<unknown>) => void
+  /** Its platform's. */
+  readonly gapJitter: number
 }
 
 /** What an attempt passes through. */

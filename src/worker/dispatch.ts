@@ -3,7 +3,7 @@ import type { App } from '../app.ts'
 import {
   chooseDue,
   type Due,
-  type FactsRow,
+  type Head,
   listHeads,
   messagesDue,
 } from '../capabilities/campaigns/campaigns.ts'
@@ -78,7 +78,7 @@ export class Dispatch {
     }
   }
 
-  #listHeads(account_ids: readonly string[]): Promise<FactsRow[]> {
+  #listHeads(account_ids: readonly string[]): Promise<Head[]> {
     const avoid = this.#listAvoided()
     return this.#app.db.transaction(async (tx) => {
       const [, heads] = await Promise.all([tx.run(planOnce), listHeads(tx, { account_ids, avoid })])

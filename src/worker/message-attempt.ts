@@ -38,7 +38,7 @@ export async function attemptMessage(
   if (found === 'done' || found === 'avoid') return found
   // Before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now()
-  const crossed = await ways.messages.cross({ wanted: { row, found }, held })
+  const crossed = await ways.messages.cross({ wanted: { row, found, gapMs: gapMsOf(app, account) }, held })
   const { token, status } = crossed
   if (status === 'lost') {
     await takeBack(app, ways, row, crossed)
@@ -62,6 +62,14 @@ export async function attemptMessage(
     await submitCrossed(app, ways, operation, { token, startedAt, held, submit })
   }
   return 'done'
+}
+
+/** How long the account then waits, at least. */
+export function gapMsOf(
+  { config, sources }: Pick<App, 'config' | 'sources'>,
+  { gapJitter }: Pick<Driven, 'gapJitter'>,
+): number {
+  return Math.round(config.pacing_seconds * 1_000 * (1 + gapJitter * sources.random()))
 }
 
 /** Who a contact is, within the account's limits. What fails here has cost a look-up and nothing else. */

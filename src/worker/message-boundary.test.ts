@@ -19,7 +19,7 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Session } from '../platform/port.ts'
 import { openJournal } from './journal.ts'
-import { attemptMessage, type MessageWays } from './message-attempt.ts'
+import { attemptMessage, gapMsOf, type MessageWays } from './message-attempt.ts'
 import { MessageBoundary } from './message-boundary.ts'
 import { Recorder } from './recording.ts'
 import { replayLoop } from './recovery.ts'
@@ -198,6 +198,28 @@ describe('a message', () => {
   })
 })
 
+describe('the gap to the next message of the account', () => {
+  const config = { ...({} as App['config']), pacing_seconds: 15 }
+  const sources = { ...({} as App['sources']), random: () => 0.5 }
+
+  test('is longer by chance on a platform that wants it so, and exact on the others', () => {
+    expect(gapMsOf({ config, sources }, { gapJitter: 0.4 })).toBe(18_000)
+    expect(gapMsOf({ config, sources }, { gapJitter: 0 })).toBe(15_000)
+  })
+
+  test('is kept from the crossing on', async () => {
+    const { held } = await picked()
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const [due] = chooseDue(rows.app, heads)
+    if (!due) throw new Error('Nothing is due.')
+    await (await boundary()).cross({ wanted: { row: due.row, found: null, gapMs: 18_000 }, held })
+    const { seconds } = await rows.db.one<{ seconds: number }>(sql`
+      select extract(epoch from h.next_campaign_at - o.crossed_at)::float8 as seconds from account_hosts h
+      join operations o on o.account_id = h.account_id where h.account_id = ${held.account_id}`)
+    expect(Math.round(seconds)).toBe(18)
+  })
+})
+
 describe('a message whose crossing gives no answer', () => {
   /** The database commits, and its answer does not arrive. */
   function losing(): App {
@@ -221,7 +243,9 @@ describe('a message whose crossing gives no answer', () => {
     const recorder = new Recorder(rows.app, { count: () => {} })
     const journal = await openJournal(directory, newId())
     const ways = { messages, recorder, journal } as unknown as MessageWays
-    expect(await attemptMessage(rows.app, ways, due, { held, session, awaits: () => {} })).toBe('done')
+    expect(await attemptMessage(rows.app, ways, due, { held, session, awaits: () => {}, gapJitter: 0 })).toBe(
+      'done',
+    )
     expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
     expect(await rows.row((await operation(one)).id)).toMatchObject({
       state: 'released',
@@ -247,7 +271,9 @@ describe('a message whose crossing gives no answer', () => {
     stopped.stop()
     const journal = await openJournal(directory, newId())
     const ways = { messages, recorder: stopped, journal } as unknown as MessageWays
-    await expect(attemptMessage(away, ways, due, { held, session, awaits: () => {} })).rejects.toThrow()
+    await expect(
+      attemptMessage(away, ways, due, { held, session, awaits: () => {}, gapJitter: 0 }),
+    ).rejects.toThrow()
     await journal.close()
     const { id } = await operation(one)
     expect(await rows.row(id)).toMatchObject({ state: 'submitting' })
@@ -270,7 +296,7 @@ describe('a message that the platform has shown before', () => {
       insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
       values (${held.account_id}, ${person_id}, 7, ${held.workspace_id}, 'sent before', true, now(),
         ${identityOf(rows.app, due.row).random_id}::bigint)`)
-    const answer = await (await boundary()).cross({ wanted: { row: due.row, found: null }, held })
+    const answer = await (await boundary()).cross({ wanted: { row: due.row, found: null, gapMs: 0 }, held })
     expect(answer).toMatchObject({ status: 'crossed', proof: { message_id: '7' } })
   })
 })
@@ -358,7 +384,7 @@ describe('a batch of a hundred', () => {
     const held = new Map(all.map((one) => [one.held.account_id, one.held]))
     const answers = await Promise.all(
       chooseDue(rows.app, heads).map(({ row }) =>
-        messages.cross({ wanted: { row, found: null }, held: held.get(row.account_id) as Held }),
+        messages.cross({ wanted: { row, found: null, gapMs: 0 }, held: held.get(row.account_id) as Held }),
       ),
     )
     await rows.db.run(sql`drop trigger poison on operations`)

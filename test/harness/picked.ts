@@ -52,7 +52,8 @@ export class PickedRows {
     const [due] = chooseDue(this.rows.app, own)
     if (!due) throw new Error('Nothing is due.')
     const messages = await this.boundary()
-    return async () => (await messages.cross({ wanted: { row: due.row, found: null }, held })).status
+    return async () =>
+      (await messages.cross({ wanted: { row: due.row, found: null, gapMs: 15_000 }, held })).status
   }
 
   stateOf({ held, campaign_id }: Picked): Promise<Standing> {

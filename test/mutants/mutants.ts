@@ -332,6 +332,14 @@ export const mutants: readonly Mutant[] = [
   ),
 
   // The journal.
+  mutant(
+    {
+      file: worker('sync'),
+      still: 'an older page that carries the random id of an unknown outcome proves it',
+    },
+    'guard: asked once',
+    'a page that was answered since it was listed is not asked for again',
+  ),
   mutant(journalling, 'guard: journal is flushed', 'an intent resolves only when the disk has it'),
   mutant(
     journalling,
@@ -629,6 +637,12 @@ export const mutants: readonly Mutant[] = [
     'guard: a reply ends what waits',
     'a reply ends the sequence, is told once, and counts',
     'Promise.resolve([]),',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/pick.test.ts' },
+    'guard: the first contact is taken first',
+    'an account takes the first contact that is left, also where an account before it has something else to do',
+    'const row = head',
   ),
   // Webhooks.
   mutant(

@@ -17,8 +17,8 @@ export interface WorkerPlace {
   readonly schedule: Schedule
   readonly world: World
   readonly witness: Witness & {
-    /** How an attempt ended is in the journal of this disk. */
-    concluded(disk: string, token: string): void
+    /** How an attempt ended is in the journal of a worker. */
+    concluded(worker: SimWorker, token: string): void
   }
   readonly lost: LostAnswers
   newId(): string
@@ -90,7 +90,7 @@ export class SimWorker {
       conclude: async (entry) => {
         await schedule.park(this.name, 'journal', `outcome ${entry.outcome.kind}`)
         await journal.conclude(entry)
-        witness.concluded(this.disk.name, entry.token)
+        witness.concluded(this, entry.token)
       },
       isWritable: async () => !this.fullDisk,
       isFailing: () => this.fullDisk,

@@ -8,12 +8,12 @@ import type { Loop } from '../../src/loop.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
 import type { Cluster } from '../harness/cluster.ts'
 import { Acts } from './acts.ts'
-import { type Flying, look, wrongCrossings, wrongIn, wrongSubmission } from './checks.ts'
-import { judgeAll, listEndings, listOpen, readReached } from './judge.ts'
+import { listOpen } from './judge.ts'
 import type { LostAnswers } from './parked.ts'
 import { openPlace, type Place } from './place.ts'
 import type { Waiting } from './schedule.ts'
 import { type Disk, SimWorker, type WorkerPlace } from './sim-worker.ts'
+import { Broken, Watch } from './watch.ts'
 
 export interface Told {
   readonly seed: number
@@ -27,8 +27,6 @@ export interface Told {
   readonly reached: Readonly<Record<string, number>>
   readonly log: readonly string[]
 }
-
-class Broken extends Error {}
 
 const disturbedSteps = 220
 const roundsMax = 400
@@ -49,47 +47,27 @@ class Story {
   readonly #random: Random
   readonly #acts: Acts
   readonly #workerPlace: WorkerPlace
-  readonly #trace: string[] = []
-  readonly #reached: Record<string, number> = {}
+  readonly #watch: Watch
   readonly #lost: LostAnswers = new Map()
   /** Disks without a worker. */
   readonly #disks: Disk[] = []
   #workers: SimWorker[] = []
   #wanted = 2
   #started = 0
-  #steps = 0
-  #flying = new Map<string, Flying>()
-  /** Sends that workers have begun in this step. */
-  #called: string[] = []
-  /** Who has heard how a send went. */
-  readonly #answered = new Map<string, string>()
-  /** The attempts whose end is in a journal, by disk. */
-  readonly #concluded = new Map<string, Set<string>>()
-  #together = false
 
   constructor(place: Place, random: Random) {
     this.#place = place
     this.#random = random
-    this.#acts = new Acts(place, random.fork('acts'), (what) => this.#note(what))
+    this.#watch = new Watch(place, () => this.#workers)
+    this.#acts = new Acts(place, random.fork('acts'), (what) => this.#watch.note(what))
     this.#workerPlace = {
       base: place.app,
       schedule: place.schedule,
       world: place.sandbox.world,
       lost: this.#lost,
       newId: place.newId,
-      witness: {
-        called: (random_id) => void this.#called.push(random_id),
-        answered: (owner, random_id) => this.#hear(owner, random_id),
-        concluded: (disk, token) =>
-          void this.#concluded.set(disk, (this.#concluded.get(disk) ?? new Set()).add(token)),
-      },
+      witness: this.#watch.witness,
     }
-  }
-
-  #hear(owner: string, random_id: string): void {
-    this.#answered.set(random_id, owner)
-    const flies = [...this.#flying.values()].some((one) => one.random_id === random_id)
-    if (!flies && !this.#together) this.#reach('a late answer')
   }
 
   async tell(): Promise<Omit<Told, 'seed' | 'log'>> {
@@ -102,14 +80,11 @@ class Story {
       if (!(error instanceof Broken)) throw error
       broken = error.message
     }
-    const reached = {
-      ...this.#reached,
-      ...(await readReached(this.#place.db)),
-      ...reachedIn(this.#place.log),
-    }
+    const reached = await this.#watch.reached()
     for (const worker of this.#workers) await worker.crash(() => false)
     const sent = this.#place.sandbox.world.state.journal.length
-    return { steps: this.#steps, sent, trace: this.#trace, broken, reached }
+    const { steps, trace } = this.#watch
+    return { steps, sent, trace, broken, reached }
   }
 
   async #begin(): Promise<void> {
@@ -117,9 +92,9 @@ class Story {
     await this.#acts.makeAccounts()
     for (let n = 0; n < this.#wanted; n++) await this.#start()
     await this.#calmly('accounts are ready', () => this.#acts.areReady())
-    await this.#step('people write', () => this.#acts.makePeople())
+    await this.#watch.step('people write', () => this.#acts.makePeople())
     await this.#calmly('they are heard', async () => this.#place.schedule.waiting.length === 0)
-    await this.#step('campaigns', () => this.#acts.makeCampaigns())
+    await this.#watch.step('campaigns', () => this.#acts.makeCampaigns())
   }
 
   async #disturbedStep(): Promise<void> {
@@ -142,7 +117,7 @@ class Story {
     if (what === 'loop') return this.#loop(random.pick(this.#workers))
     if (what === 'real') return this.#pass()
     if (what === 'domain') return this.#advance()
-    if (what === 'act') return this.#step('act', () => this.#acts.one())
+    if (what === 'act') return this.#watch.step('act', () => this.#acts.one())
     if (what === 'crash') return this.#crash(random.pick(this.#workers))
     if (what === 'crash in the middle') return this.#crash(random.pick(middle))
     if (what === 'start') return this.#start()
@@ -158,7 +133,7 @@ class Story {
   }
 
   #go(one: Waiting): Promise<void> {
-    return this.#step(`${one.owner} ${one.kind} ${one.what}`, () => this.#place.schedule.choose(one))
+    return this.#watch.step(`${one.owner} ${one.kind} ${one.what}`, () => this.#place.schedule.choose(one))
   }
 
   #loop(worker: SimWorker): Promise<void> {
@@ -177,26 +152,16 @@ class Story {
 
   async #takeStep(worker: SimWorker, loop: Loop, together: boolean): Promise<void> {
     const losing = this.#lost.has(worker.name)
-    this.#together = together
-    await this.#step(`${worker.name} loop ${loop.name}${together ? ' together' : ''}`, () =>
+    this.#watch.together = together
+    await this.#watch.step(`${worker.name} loop ${loop.name}${together ? ' together' : ''}`, () =>
       worker.step(loop, together),
     )
-    this.#together = false
-    if (loop.name === 'journals' && together && !losing) this.#requireReplayed(worker)
-  }
-
-  /** P2: what a journal tells is in the ledger once it was replayed, whoever wrote it. */
-  #requireReplayed({ disk }: SimWorker): void {
-    const alive = new Set(this.#workers.map(({ name }) => name))
-    for (const { token, random_id } of this.#flying.values()) {
-      const writer = this.#answered.get(random_id)
-      if (writer !== undefined && alive.has(writer)) continue
-      if (this.#concluded.get(disk.name)?.has(token)) this.#break('P2: a replayed outcome is not recorded')
-    }
+    this.#watch.together = false
+    if (loop.name === 'journals' && together && !losing) this.#watch.requireReplayed(worker)
   }
 
   async #pass(ms = this.#random.weigh(passes)): Promise<void> {
-    await this.#step(`real time ${ms} ms`, () => this.#place.pass(ms))
+    await this.#watch.step(`real time ${ms} ms`, () => this.#place.pass(ms))
   }
 
   async #advance(): Promise<void> {
@@ -208,7 +173,7 @@ class Story {
     const minutes = how === 'days' ? 60 * 24 * this.#random.between(1, 3) : this.#random.between(0.1, 300)
     const due = how === 'due' ? await this.#nextDue() : undefined
     const to = due ?? new Date(this.#place.now.getTime() + Math.round(minutes * 60_000))
-    await this.#step(`domain time ${to.toISOString()}`, () => this.#place.advance(to))
+    await this.#watch.step(`domain time ${to.toISOString()}`, () => this.#place.advance(to))
   }
 
   async #nextDue(): Promise<Date | undefined> {
@@ -224,7 +189,7 @@ class Story {
   async #start(): Promise<void> {
     const disk = this.#disks.shift() ?? this.#place.newDisk()
     const name = `worker ${++this.#started}`
-    await this.#step(`${name} starts on ${disk.name}`, async () => {
+    await this.#watch.step(`${name} starts on ${disk.name}`, async () => {
       const worker = await SimWorker.start(this.#workerPlace, name, disk)
       if (worker) this.#workers.push(worker)
     })
@@ -233,8 +198,8 @@ class Story {
   async #crash(worker: SimWorker): Promise<void> {
     const random = this.#random
     const keeps = random.chance(0.7)
-    this.#noteCrash(worker)
-    await this.#step(
+    this.#watch.noteCrash(worker)
+    await this.#watch.step(
       `${worker.name} crashes, ${worker.disk.name} ${keeps ? 'stays' : 'is lost'}`,
       async () => {
         await worker.crash(() => random.chance(0.5))
@@ -243,25 +208,14 @@ class Story {
         else await worker.loseDisk()
       },
     )
-    await this.#judge()
-  }
-
-  /** In the middle of what. */
-  #noteCrash({ name }: SimWorker): void {
-    const own = this.#place.schedule.waiting.filter(({ owner }) => owner === name)
-    const has = (kind: string, what: string) =>
-      own.some((one) => one.kind === kind && one.what.startsWith(what))
-    if (has('journal', 'intent')) this.#reach('crash between crossing and journal')
-    if (has('request', 'send')) this.#reach('crash between journal and call')
-    if (has('answer', 'send')) this.#reach('crash with the answer unheard')
-    if (has('journal', 'outcome')) this.#reach('crash before the outcome is in the journal')
+    await this.#watch.judge()
   }
 
   #trouble(what: 'lose' | 'disk'): Promise<void> {
     const random = this.#random
     const worker = this.#workers.length > 0 ? random.pick(this.#workers) : undefined
     const how = random.pick(['after', 'before'] as const)
-    return this.#step(`${worker?.name} ${what} ${how}`, async () => {
+    return this.#watch.step(`${worker?.name} ${what} ${how}`, async () => {
       if (worker && what === 'lose') this.#lost.set(worker.name, how)
       else if (worker) worker.fullDisk = !worker.fullDisk
     })
@@ -269,13 +223,13 @@ class Story {
 
   /** Nothing holds any more and nothing goes wrong: everybody comes to an end. */
   async #end(): Promise<void> {
-    await this.#judge()
+    await this.#watch.judge()
     this.#lost.clear()
     for (const worker of this.#workers) worker.fullDisk = false
-    await this.#step('everything is let go', () => this.#acts.letGo())
+    await this.#watch.step('everything is let go', () => this.#acts.letGo())
     while (this.#workers.length < 2) await this.#start()
     await this.#calmly('everybody is final', async () => (await listOpen(this.#place.db)) === '')
-    await this.#judge(true)
+    await this.#watch.judge(true)
   }
 
   /** Whatever waits goes on in its order, until it is so. Time moves only when nothing else does. */
@@ -299,82 +253,16 @@ class Story {
       if (idle % 3 === 1) await this.#advanceCalmly()
       else if (idle > 0) await this.#pass(idle % 3 === 2 ? 6_000 : 1_000)
     }
-    this.#break(`P7: not so after ${roundsMax} rounds: ${what}: ${await listOpen(this.#place.db)}`)
+    this.#watch.break(`P7: not so after ${roundsMax} rounds: ${what}: ${await listOpen(this.#place.db)}`)
   }
 
   async #advanceCalmly(): Promise<void> {
     const to = await this.#nextDue()
-    if (to) await this.#step(`domain time ${to.toISOString()}`, () => this.#place.advance(to))
+    if (to) await this.#watch.step(`domain time ${to.toISOString()}`, () => this.#place.advance(to))
   }
 
   #state(): string {
-    return `${this.#place.sandbox.world.state.journal.length} ${this.#seen}`
-  }
-
-  #seen = ''
-
-  async #step(what: string, work: () => Promise<unknown>): Promise<void> {
-    this.#note(`${++this.#steps} ${what}`)
-    this.#called = []
-    await work()
-    const { db } = this.#place
-    const seen = await look(db)
-    this.#seen = seen.statuses ?? ''
-    this.#note(`  ${this.#seen}; ${this.#place.sandbox.world.state.journal.length} accepted`)
-    const flying = new Map(seen.flying.map((one) => [one.id, one]))
-    const crossed = seen.flying.filter(({ id, no }) => this.#flying.get(id)?.no !== no)
-    const left = [...this.#flying.keys()].filter((id) => !flying.has(id))
-    if (left.length > 0) for (const { what } of await listEndings(db, left)) this.#reach(what)
-    this.#flying = flying
-    const wrong = [
-      ...wrongIn(seen),
-      ...(await wrongCrossings(
-        db,
-        crossed.map(({ id }) => id),
-      )),
-      ...this.#unrecorded(),
-    ]
-    if (!this.#together) for (const one of this.#called) wrong.push(...(await wrongSubmission(db, one)))
-    if (wrong[0] !== undefined) this.#break(wrong[0])
-  }
-
-  /** P2: once its worker has heard the answer and has nothing left to do, the ledger knows it. */
-  *#unrecorded(): Generator<string> {
-    const { schedule } = this.#place
-    for (const { random_id } of this.#flying.values()) {
-      const owner = this.#answered.get(random_id)
-      if (owner === undefined || !this.#workers.some(({ name }) => name === owner)) continue
-      const busy = schedule.waiting.some((one) => one.owner === owner && one.kind !== 'updates')
-      if (!busy && !schedule.isSleeping(owner)) yield 'P2: an answer that was heard is not recorded'
-    }
-  }
-
-  async #judge(over = false): Promise<void> {
-    const { wrong, reasons } = await judgeAll(this.#place, { in_flight: [...this.#flying.keys()], over })
-    for (const reason of reasons) this.#reach(`held by ${reason}`)
-    if (wrong[0] !== undefined) this.#break(wrong[0])
-  }
-
-  #break(what: string): never {
-    this.#note(`  BROKEN ${what}`)
-    throw new Broken(`in step ${this.#steps}: ${what}`)
-  }
-
-  #reach(what: string): void {
-    this.#reached[what] = (this.#reached[what] ?? 0) + 1
-  }
-
-  #note(line: string): void {
-    this.#trace.push(line)
-  }
-}
-
-/** States that leave no row behind, by what the workers say in their log. */
-function reachedIn(log: readonly string[]): Record<string, number> {
-  const count = (text: string) => log.filter((line) => line.includes(text)).length
-  return {
-    'told by a journal': count('a journal told how an operation ended'),
-    'a lost COMMIT': count('the boundary gave no answer for a message'),
+    return `${this.#place.sandbox.world.state.journal.length} ${this.#watch.seen}`
   }
 }
 

@@ -26,7 +26,7 @@ export {
 } from './operator.ts'
 export { adoptOutcomes } from './outcomes.ts'
 export { findFault, needsName, parseTemplate, textMax } from './personalize.ts'
-export { chooseDue, type Due, listHeads } from './pick.ts'
+export { chooseDue, type Due, type Head, listHeads } from './pick.ts'
 export type { FactsRow } from './recipient-facts.ts'
 export type { Found } from './recipients.ts'
 export { noteReads, noteReplies } from './replies.ts'

@@ -93,16 +93,19 @@ export async function seedCampaign(
 /** Somebody who waits for a message of another campaign would hear from two. */
 export async function findOverlap(db: Db, workspace_id: string, found: readonly Found[]): Promise<string[]> {
   const chats = found.filter(({ chat_id }) => chat_id !== null)
+  // Each is looked up by its key: a plan that was made while few waited would read them all, once for each that is asked for.
   const { overlaps } = await db.one<{ overlaps: boolean }>(sql`
     select exists (
       select from unnest(${found.map(({ contact }) => contact)}::text[]) as g (contact)
-      join campaign_recipients r on r.workspace_id = ${workspace_id} and r.contact = g.contact
-        and r.status in ('queued', 'submitting', 'waiting'))
+      cross join lateral (
+        select 1 from campaign_recipients r where r.workspace_id = ${workspace_id} and r.contact = g.contact
+          and r.status in ('queued', 'submitting', 'waiting') limit 1) r)
     or exists (
       select from unnest(${chats.map(({ account_id }) => account_id)}::text[],
         ${chats.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)
-      join campaign_recipients r on r.account_id = g.account_id and r.chat_id = g.chat_id
-        and r.status in ('queued', 'submitting', 'waiting')) as overlaps`)
+      cross join lateral (
+        select 1 from campaign_recipients r where r.account_id = g.account_id and r.chat_id = g.chat_id
+          and r.status in ('queued', 'submitting', 'waiting') limit 1) r) as overlaps`)
   return overlaps ? ['already_in_campaign'] : []
 }
 

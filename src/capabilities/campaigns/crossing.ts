@@ -13,6 +13,8 @@ import { aboutCampaigns, type FactsRow, factColumns, factTables, personTables } 
 export interface Wanted {
   readonly row: FactsRow
   readonly found: Person | null
+  /** From this message to the account's next. */
+  readonly gapMs: number
   /** The new operation's, unless an earlier attempt of the same message has one. */
   readonly id: string
   readonly token: string
@@ -131,7 +133,7 @@ function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): N
     step_no: row.step,
     quota_day: row.kind === 'broadcast' ? null : day.day,
     cold,
-    next_campaign_at: new Date(day.now.getTime() + app.config.pacing_seconds * 1_000),
+    next_campaign_at: new Date(day.now.getTime() + wanted.gapMs),
     proof: message_id === null ? null : { message_id, at: (sent_at ?? day.now).toISOString() },
   }
 }

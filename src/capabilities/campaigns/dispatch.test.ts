@@ -266,6 +266,29 @@ describe('what holds', () => {
 })
 
 describe('branches', () => {
+  test('that was read, and the one after it not: only that one shows so', async () => {
+    const account_id = await place.account()
+    const [person_id = 0] = await place.people(account_id, 1)
+    const steps = [{ wait_hours: 1 }, { wait_hours: 100 }]
+    const id = await place.campaign({ chats: [{ account_id, person_id }], steps })
+    await place.advance(2 * hour)
+    const sent = await place.db.rows<{ message_id: number }>(sql`
+      select (reply_body ->> 'message_id')::int as message_id from operations where campaign_id = ${id} order by step_no`)
+    expect(sent).toHaveLength(2)
+    const reads = async () => {
+      const { read } = await place.db.one<{ read: boolean[] }>(sql`
+        select array[reads[1] is not null, reads[2] is not null] as read from campaign_recipients where campaign_id = ${id}`)
+      return read
+    }
+    const up_to_message_id = sent[0]?.message_id ?? 0
+    readMessages(place.work.sandbox.world, { account_id, person_id, up_to_message_id })
+    await place.advance(60)
+    expect(await reads()).toEqual([true, false])
+    readMessages(place.work.sandbox.world, { account_id, person_id })
+    await place.advance(60)
+    expect(await reads()).toEqual([true, true])
+  })
+
   test('the track is the one that fits when the step is due', async () => {
     const chats = await chatsWith(2)
     const steps = [

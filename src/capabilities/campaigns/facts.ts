@@ -85,7 +85,9 @@ export function pickFromPool(
     const account = accounts.get(id)
     return account?.ready ? [account] : []
   })
-  const able = ready.filter(({ cold_per_day, used_cold }) => cold_per_day === null || used_cold < cold_per_day)
+  const able = ready.filter(
+    ({ cold_per_day, used_cold }) => cold_per_day === null || used_cold < cold_per_day,
+  )
   return (able.length > 0 ? able : ready).reduce<PlannedAccount | null>(
     (best, one) => (best === null || one.used < best.used ? one : best),
     null,

@@ -121,7 +121,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
         case when chat.read_by_them_id >= (o.reply_body ->> 'message_id')::bigint then chat.read_by_them_at end
           as read_at,
         o.payload ->> 'branch' as branch, (o.payload ->> 'variant')::int as variant,
-        ${isSuppressed(sql`o.chat_id`)} as suppressed -- guard: whoever asked to stop meanwhile is not followed up
+        ${isSuppressed(sql`o.chat_id`)} as suppressed
       from operations o join campaign_recipients r on r.id = o.recipient_id join campaigns k on k.id = r.campaign_id
       left join chats chat on chat.account_id = o.account_id and chat.chat_id = o.chat_id
       left join contacts person on person.account_id = o.account_id and person.provider_id = o.chat_id

@@ -11,6 +11,11 @@ import {
   personTables,
 } from './recipient-facts.ts'
 
+export interface Head extends FactsRow {
+  /** A contact that no account has taken yet. */
+  readonly untaken: boolean
+}
+
 export interface Due {
   readonly row: FactsRow
   readonly plan: Extract<Decision, { do: 'send' | 'look_up' | 'end' }>
@@ -24,13 +29,13 @@ export interface Due {
 export function listHeads(
   db: Db,
   { account_ids, avoid }: { account_ids: readonly string[]; avoid: readonly string[] },
-): Promise<FactsRow[]> {
+): Promise<Head[]> {
   const running = sql`campaigns k where k.status in ('queued', 'sending') and k.id in (
     select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.has_open
     union select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.pool)`
-  return db.rows<FactsRow>(sql`
+  return db.rows<Head>(sql`
     with ${aboutCampaigns(running)}
-    select ${factColumns}
+    select ${factColumns}, r.account_id is null as untaken
     from unnest(${account_ids}::text[]) as g (account_id)
     ${factTables}
     cross join lateral (
@@ -80,7 +85,7 @@ export function listHeads(
         where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
           and bh.observed_at is not null and (bh.flood_until is null or bh.flood_until <= t.now)
           -- Whoever has no first message left to give today leaves them to the others.
-          and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day) -- guard: no allowance hides nobody
+          and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day)
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
     join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
     join about on about.campaign_id = k.id
@@ -91,11 +96,18 @@ export function listHeads(
 }
 
 /** Of the heads of each account, the first that something can be done about now. */
-export function chooseDue(app: App, heads: readonly FactsRow[]): Due[] {
+export function chooseDue(app: App, heads: readonly Head[]): Due[] {
   const taken = new Set<string>()
   const chosen: Due[] = []
+  const untaken = Map.groupBy(
+    heads.filter((row) => row.untaken),
+    ({ campaign_id }) => campaign_id,
+  )
   for (const own of Map.groupBy(heads, ({ account_id }) => account_id).values()) {
-    for (const row of own) {
+    for (const head of own) {
+      // Another account that looked at an earlier contact may have had something else to do first.
+      const left = head.untaken && untaken.get(head.campaign_id)?.find((row) => !taken.has(row.recipient_id))
+      const row = left ? takenBy(head, left) : head // guard: the first contact is taken first
       if (taken.has(row.recipient_id)) continue
       const decided = decide(app, row)
       if (decided.do === 'wait' || decided.do === 'nothing') continue
@@ -105,6 +117,13 @@ export function chooseDue(app: App, heads: readonly FactsRow[]): Due[] {
     }
   }
   return chosen
+}
+
+/** A contact with the account of another row. Without a chat nothing else in it is the account's. */
+function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
+  const { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups } = by
+  const own = { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups }
+  return { ...contact, ...own }
 }
 
 export type Decision =

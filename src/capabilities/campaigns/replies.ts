@@ -8,6 +8,7 @@ import type { Message } from '../../platform/port.ts'
 import { isOptOut } from '../suppressions/suppressions.ts'
 import { countOutcomes, countReply } from './counts.ts'
 import { dueAt, type PlannedCampaign, type Step } from './plan.ts'
+import { stepsOf } from './recipient-facts.ts'
 
 /** How long after a campaign's last message an answer still counts as one to it. */
 const replyDays = 30
@@ -109,7 +110,10 @@ interface Waiting {
   readonly steps: readonly Step[]
 }
 
-/** Our messages were read. Where the track depends on it, the next message is planned anew. */
+/**
+ * Our messages were read, up to one of them: it need not be the last. Where the track depends on the last, and that was read,
+ * the next message is planned anew.
+ */
 export async function noteReads(
   tx: Tx,
   { account_id }: AccountKey,
@@ -122,14 +126,20 @@ export async function noteReads(
         ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
         ${marks.map(({ at }) => at)}::timestamptz[]) as m (chat_id, id, at) group by 1),
     locked as materialized (
-      select r.id, m.at from marks m join campaign_recipients r on r.account_id = ${account_id} and r.chat_id = m.chat_id
-      where r.last_message_id <= m.id and r.step > 0 and r.reads[r.step] is null order by r.id for update of r)
+      select r.id, r.step, r.last_message_id, m.id as up_to, m.at
+      from marks m join campaign_recipients r on r.account_id = ${account_id} and r.chat_id = m.chat_id
+      where r.step > 0 and r.reads[r.step] is null order by r.id for update of r),
+    read as materialized (
+      select l.id, l.at, max(case when l.last_message_id <= l.up_to then l.step else o.step_no + 1 end) as steps
+      from locked l left join operations o on o.recipient_id = l.id and o.step_no < l.step
+        and coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text)::bigint <= l.up_to
+      group by 1, 2)
     update campaign_recipients r set reads =
-      array(select coalesce(r.reads[n], l.at) from generate_series(1, r.step) as n)
-    from locked l, campaigns k where r.id = l.id and k.id = r.campaign_id
-    returning r.id, r.step, r.last_sent_at, k.max_followups, k.branching_enabled and r.status = 'waiting' as branches, (
-      select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
-        order by s.position), '[]') from campaign_steps s where s.campaign_id = k.id) as steps`)
+      array(select coalesce(r.reads[n], l.at) from generate_series(1, l.steps) as n)
+    from read l, campaigns k where r.id = l.id and k.id = r.campaign_id
+      and r.reads[l.steps] is null and l.steps > 0
+    returning r.id, r.step, r.last_sent_at, k.max_followups, ${stepsOf} as steps,
+      k.branching_enabled and r.status = 'waiting' and r.reads[r.step] is not null as branches`)
   for (const row of rows.filter(({ branches }) => branches)) {
     await tx.run(sql`
       update campaign_recipients set next_action_at = ${dueWhenRead(row)?.toISOString()}::timestamptz

@@ -354,7 +354,7 @@ describe('GET /dashboard/oidc/callback', () => {
     const state = new URL(location).searchParams.get('state') ?? ''
     const query = new URLSearchParams({ code, state, iss: provider.issuer })
     const flow = { state, nonce: 'n', verifier: 'v'.repeat(43), return_to: '/dashboard/', setup_token: null }
-    const late = sealFlow(service.app, { ...flow, expires_at: Date.now() - 1 })
+    const late = sealFlow(service.app, { ...flow, expires_at: Date.now() - 10_000 })
     const elsewhere = service.app.secrets
       .seal('session', 'elsewhere', Buffer.from('{}'))
       .toString('base64url')

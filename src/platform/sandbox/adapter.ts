@@ -22,6 +22,7 @@ export function sandboxPlatform(link: Link): Platform {
     name: 'sandbox',
     paceMs: 0,
     ownCountUpTo: channelsFrom,
+    gapJitter: 0,
     connect: (account, listener) => connect(link, account, listener),
     close: () => Promise.resolve(),
   }

@@ -1,0 +1,37 @@
+/** Who takes which contact, of what several accounts of one pool look at in the same moment. */
+import { expect, test } from 'vitest'
+import type { App } from '../../app.ts'
+import { chooseDue, type Head } from './pick.ts'
+
+const now = new Date('2026-11-02T09:00:00Z')
+const app = { config: { start_chat_day: 100 } } as App
+
+function row(given: Partial<Head>): Head {
+  return {
+    ...{ recipient_id: 'contact 1', campaign_id: 'pool', workspace_id: 'w', user_id: 'u', account_id: 'a' },
+    ...{ untaken: true, kind: 'contacts', campaign_status: 'sending', message_text: 'Hello', steps: [] },
+    ...{ branching_enabled: false, daily_quota_per_account: 9, max_followups: 5, scheduled_at: null },
+    ...{ allowed: true, status: 'queued', step: 0, version: 1, chat_id: null, contact: 'username:ada' },
+    ...{ name: null, username: null, last_sent_at: null, next_action_at: now, read: false, cold: true },
+    ...{ unknown_since: null, suppressed: false, ready: true, flood_until: null, next_campaign_at: null },
+    ...{ cold_per_day: null, used: 0, used_cold: 0, lookups: 0, timezone: 'UTC', sending_window: null, now },
+    ...given,
+  }
+}
+
+test('an account takes the first contact that is left, also where an account before it has something else to do', () => {
+  const other = row({ account_id: 'a', recipient_id: 'other', campaign_id: 'other', untaken: false })
+  const heads = [
+    other,
+    row({ account_id: 'a', recipient_id: 'contact 1' }),
+    row({ account_id: 'b', recipient_id: 'contact 2', used: 3 }),
+    row({ account_id: 'c', recipient_id: 'contact 3' }),
+  ]
+  expect(
+    chooseDue(app, heads).map((due) => [due.row.account_id, due.row.recipient_id, due.row.used]),
+  ).toEqual([
+    ['a', 'other', 0],
+    ['b', 'contact 1', 3],
+    ['c', 'contact 2', 0],
+  ])
+})

@@ -1,0 +1,127 @@
+/** Watches a story: one statement after every step, all promises when it is asked, and which states were reached. */
+import { type Flying, look, wrongCrossings, wrongIn, wrongSubmission } from './checks.ts'
+import { judgeAll, listEndings, readReached } from './judge.ts'
+import type { Place } from './place.ts'
+import type { SimWorker, WorkerPlace } from './sim-worker.ts'
+
+/** A promise was broken. */
+export class Broken extends Error {}
+
+export class Watch {
+  readonly trace: string[] = []
+  steps = 0
+  /** How many recipients there are by status, as of the last step. */
+  seen = ''
+  /** The step that is under way has its statements together: what is called in it is over when it is. */
+  together = false
+  readonly #place: Place
+  readonly #alive: () => readonly SimWorker[]
+  readonly #reached: Record<string, number> = {}
+  #flying = new Map<string, Flying>()
+  /** Sends that workers have begun in this step. */
+  #called: string[] = []
+  /** Who has heard how a send went. */
+  readonly #answered = new Map<string, string>()
+  /** In whose journal the end of an attempt is. */
+  readonly #concluded = new Map<string, SimWorker>()
+
+  constructor(place: Place, alive: () => readonly SimWorker[]) {
+    this.#place = place
+    this.#alive = alive
+  }
+
+  readonly witness: WorkerPlace['witness'] = {
+    called: (random_id) => void this.#called.push(random_id),
+    answered: (owner, random_id) => this.#hear(owner, random_id),
+    concluded: (worker, token) => void this.#concluded.set(token, worker),
+  }
+
+  #hear(owner: string, random_id: string): void {
+    this.#answered.set(random_id, owner)
+    const flies = [...this.#flying.values()].some((one) => one.random_id === random_id)
+    if (!flies && !this.together) this.reach('a late answer')
+  }
+
+  async step(what: string, work: () => Promise<unknown>): Promise<void> {
+    this.note(`${++this.steps} ${what}`)
+    this.#called = []
+    await work()
+    const { db } = this.#place
+    const seen = await look(db)
+    this.seen = seen.statuses ?? ''
+    this.note(`  ${this.seen}; ${this.#place.sandbox.world.state.journal.length} accepted`)
+    const flying = new Map(seen.flying.map((one) => [one.id, one]))
+    const crossed = seen.flying.filter(({ id, no }) => this.#flying.get(id)?.no !== no)
+    const left = [...this.#flying.keys()].filter((id) => !flying.has(id))
+    if (left.length > 0) for (const { what } of await listEndings(db, left)) this.reach(what)
+    this.#flying = flying
+    const ids = crossed.map(({ id }) => id)
+    const wrong = [...wrongIn(seen), ...(await wrongCrossings(db, ids)), ...this.#unrecorded()]
+    if (!this.together) for (const one of this.#called) wrong.push(...(await wrongSubmission(db, one)))
+    if (wrong[0] !== undefined) this.break(wrong[0])
+  }
+
+  /** P2: once its worker has heard the answer and has nothing left to do, the ledger knows it. */
+  *#unrecorded(): Generator<string> {
+    const { schedule } = this.#place
+    for (const { random_id } of this.#flying.values()) {
+      const owner = this.#answered.get(random_id)
+      if (owner === undefined || !this.#alive().some(({ name }) => name === owner)) continue
+      const busy = schedule.waiting.some((one) => one.owner === owner && one.kind !== 'updates')
+      if (!busy && !schedule.isSleeping(owner)) yield 'P2: an answer that was heard is not recorded'
+    }
+  }
+
+  /** P2: what the journal of a dead worker tells is in the ledger once it was replayed. Who lives may still be at it. */
+  requireReplayed({ disk }: SimWorker): void {
+    for (const { token } of this.#flying.values()) {
+      const writer = this.#concluded.get(token)
+      if (writer === undefined || writer.disk !== disk || this.#alive().includes(writer)) continue
+      this.break('P2: a replayed outcome is not recorded')
+    }
+  }
+
+  /** `over`: everybody is final, and the books of every campaign must agree. */
+  async judge(over = false): Promise<void> {
+    const { wrong, reasons } = await judgeAll(this.#place, { in_flight: [...this.#flying.keys()], over })
+    for (const reason of reasons) this.reach(`held by ${reason}`)
+    if (wrong[0] !== undefined) this.break(wrong[0])
+  }
+
+  /** In the middle of what a worker is about to crash. */
+  noteCrash({ name }: SimWorker): void {
+    const own = this.#place.schedule.waiting.filter(({ owner }) => owner === name)
+    const has = (kind: string, what: string) =>
+      own.some((one) => one.kind === kind && one.what.startsWith(what))
+    if (has('journal', 'intent')) this.reach('crash between crossing and journal')
+    if (has('request', 'send')) this.reach('crash between journal and call')
+    if (has('answer', 'send')) this.reach('crash with the answer unheard')
+    if (has('journal', 'outcome')) this.reach('crash before the outcome is in the journal')
+  }
+
+  break(what: string): never {
+    this.note(`  BROKEN ${what}`)
+    throw new Broken(`in step ${this.steps}: ${what}`)
+  }
+
+  reach(what: string): void {
+    this.#reached[what] = (this.#reached[what] ?? 0) + 1
+  }
+
+  note(line: string): void {
+    this.trace.push(line)
+  }
+
+  async reached(): Promise<Record<string, number>> {
+    return { ...this.#reached, ...(await readReached(this.#place.db)), ...reachedIn(this.#place.log) }
+  }
+}
+
+/** States that leave no row behind, by what the workers say in their log. */
+function reachedIn(log: readonly string[]): Record<string, number> {
+  const count = (text: string) => log.filter((line) => line.includes(text)).length
+  return {
+    'told by a journal': count('a journal told how an operation ended'),
+    'a lost COMMIT': count('the boundary gave no answer for a message'),
+  }
+}
