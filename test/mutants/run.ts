@@ -3,7 +3,7 @@
  * it must fail with it and pass without.
  *
  *   npm run test:mutants                          all of them
- *   npm run test:mutants -- --third 2             a third of them, as CI does with the day of the year
+ *   npm run test:mutants -- --part 2/6            a sixth of them, as CI does with the day of the year
  *   npm run test:mutants -- --only 'guard: live'  those of one marker; may be given several times
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.
@@ -22,14 +22,17 @@ const runMsMax = 180_000
 const atOnce = Math.max(2, availableParallelism())
 
 const { values } = parseArgs({
-  options: { third: { type: 'string' }, only: { type: 'string', multiple: true } },
+  options: { part: { type: 'string' }, only: { type: 'string', multiple: true } },
 })
 
 function chosen(): readonly Mutant[] {
-  const { third, only } = values
+  const { part, only } = values
   if (only !== undefined)
     return mutants.filter(({ patches }) => patches.some(({ marker }) => only.includes(marker)))
-  return third === undefined ? mutants : mutants.filter((_, n) => n % 3 === Number(third) % 3)
+  if (part === undefined) return mutants
+  const [at = 0, parts = 0] = part.split('/').map(Number)
+  if (!(parts >= 1) || !(at >= 0)) throw new Error(`--part ${part} is not like 2/6.`)
+  return mutants.filter((_, n) => n % parts === at % parts)
 }
 
 interface Run {

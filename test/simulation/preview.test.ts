@@ -7,7 +7,7 @@ import { sql } from '../../src/db/sql.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
 import { type CampaignPlace, openCampaigns } from '../harness/campaigns.ts'
 
-const { PREVIEW_SEED: only, PREVIEW_SEEDS: count = '100' } = process.env
+const { PREVIEW_SEED: only, PREVIEW_SEEDS: count = '8' } = process.env
 const seeds = only === undefined ? Array.from({ length: Number(count) }, (_, n) => n + 1) : [Number(only)]
 /** Accounts of earlier seeds stay connected, so now and then everything begins anew. */
 const seedsEach = 10
