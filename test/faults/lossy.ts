@@ -30,6 +30,11 @@ export class NextCut {
     this.#cut = { at, fate }
   }
 
+  /** Whether what was set has come. */
+  get done(): boolean {
+    return this.#cut === undefined
+  }
+
   readonly decide = (commit: Commit): Fate => {
     if (!this.#cut || !commit[this.#cut.at]) return 'pass'
     const { fate } = this.#cut

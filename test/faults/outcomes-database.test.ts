@@ -56,7 +56,7 @@ describe('a connection is cut at a COMMIT', () => {
     const before = await scene.accepted(wanted)
     cut.set(at, fate)
     const first = await scene.ask(wanted)
-    expect(cut).toBeUndefined()
+    expect(cut.done).toBe(true)
     const row = await scene.settled(wanted, expected.row)
     const repeat = await scene.ask(wanted)
     const accepted = (await scene.accepted(wanted)) - before
