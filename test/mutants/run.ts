@@ -3,7 +3,7 @@
  * it must fail with it and pass without.
  *
  *   npm run test:mutants                          all of them
- *   npm run test:mutants -- --part 2/6            a sixth of them, as CI does with the day of the year
+ *   npm run test:mutants -- --part 2/10           a tenth of them, as CI does with the day of the year
  *   npm run test:mutants -- --only 'guard: live'  those of one marker; may be given several times
  *
  * Exit 1: one was missed, or a named test does not pass as shipped.
@@ -31,7 +31,7 @@ function chosen(): readonly Mutant[] {
     return mutants.filter(({ patches }) => patches.some(({ marker }) => only.includes(marker)))
   if (part === undefined) return mutants
   const [at = 0, parts = 0] = part.split('/').map(Number)
-  if (!(parts >= 1) || !(at >= 0)) throw new Error(`--part ${part} is not like 2/6.`)
+  if (!(parts >= 1) || !(at >= 0)) throw new Error(`--part ${part} is not like 2/10.`)
   return mutants.filter((_, n) => n % parts === at % parts)
 }
 
