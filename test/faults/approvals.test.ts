@@ -11,8 +11,7 @@ import type { Wanted } from './clients.ts'
 import { openPlant, type Plant } from './plant.ts'
 import { dieAt, Scene } from './scene.ts'
 
-/** How often it is killed there. */
-/** The more the better; CI has minutes for these. */
+/** How often it is killed there: 20 show it well, and CI has less time. */
 const rounds = Number(process.env.TEST_APPROVAL_KILLS ?? 8)
 
 let plant: Plant
