@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser } from '../../../test/harness/browser.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import { requireSession } from '../../access/sessions.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { sha256 } from '../../lib/secrets.ts'
-import { makeSetupLink, setUserEnabled } from '../users/users.ts'
+import { createUser, makeSetupLink, setUserEnabled } from '../users/users.ts'
+import { changePassword, prepareChange } from './sessions.ts'
 
 let service: Service
 let tenant: Tenant
@@ -150,6 +152,22 @@ describe('POST /dashboard/api/sign-in', () => {
     const answer = await browser.post('/sign-in', { body: { ...body, email: address.toUpperCase() } })
     expect(answer).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(800)
+  })
+
+  test('429 also for an address with letters that the database takes for others', async () => {
+    const { workspace_id } = await service.tenant('Spelled')
+    const address = 'spelled.with.i@acme.example'
+    await createUser(service.app, 'system', { email: address, workspace_id, role: 'member' })
+    const browser = new Browser(service)
+    const body = { email: address, password: 'wrong horse battery' }
+    for (let attempt = 0; attempt < 10; attempt++) {
+      expect((await browser.post('/sign-in', { body })).status).toBe(401)
+    }
+    // In small letters it is i for the database, and i with a dot above for JavaScript.
+    const [same] = await db().rows(sql`select lower('\u0130') = 'i' as same`)
+    expect(same).toEqual({ same: true })
+    const spelled = { ...body, email: address.replace('i', '\u0130') }
+    expect((await browser.post('/sign-in', { body: spelled })).status).toBe(429)
   })
 
   test('429 after 100 attempts in an hour for one address of e-mail, wherever they come from', async () => {
@@ -322,6 +340,30 @@ describe('POST /dashboard/api/password', () => {
     expect((await signIn(password)).status).toBe(401)
     expect((await signIn(change.password)).status).toBe(200)
     expect((await new Browser(service).post('/setup/look', { body: { token: link } })).status).toBe(404)
+  })
+
+  test('401 where the session has ended, or the password is another, since it was let in', async () => {
+    const { user_id } = await service.tenant('Overtaken')
+    const browser = new Browser(service)
+    await browser.post('/setup', { body: { token: await linkFor(user_id), password } })
+    const { user } = await requireSession(service.app, {
+      token: browser.cookie?.split('=')[1],
+      workspace_id: undefined,
+    })
+    const change = { current_password: password, password: 'horse of a thief' }
+    const prepared = await prepareChange(service.app, user, change)
+    const finish = () => service.app.db.transaction((tx) => changePassword(service.app, tx, user, prepared))
+    const stored = () => db().one(sql`select password_hash from users where id = ${user_id}`)
+    const before = await stored()
+    await db().run(sql`update sessions set revoked_at = now() where id = ${user.via.id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'not_signed_in' })
+    await db().run(sql`update sessions set revoked_at = null where id = ${user.via.id}`)
+    await db().run(sql`update users set password_hash = 'another' where id = ${user_id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'not_signed_in' })
+    expect(await stored()).toEqual({ password_hash: 'another' })
+    await db().run(sql`update users set password_hash = ${prepared.before} where id = ${user_id}`)
+    await finish()
+    expect(await stored()).not.toEqual(before)
   })
 
   test('200 without one where there is none', async () => {
