@@ -121,6 +121,16 @@ const people: readonly Mutant[] = [
     'POST /dashboard/api/password 401 where the session has ended, or the password is another, since it was let in',
   ),
   mutant(
+    { file: 'src/capabilities/sessions/sessions.test.ts' },
+    'guard: no hash for a link that is not good',
+    'POST /dashboard/api/setup a link that is not good costs nobody a hash',
+  ),
+  mutant(
+    { file: 'src/capabilities/sessions/sessions.test.ts' },
+    'guard: what was compared still holds',
+    'POST /dashboard/api/sign-in 401 where the password is another, or the user disabled, since it was compared',
+  ),
+  mutant(
     members,
     'guard: roles are for owners',
     'POST /members 403 where an admin gives a role above member',

@@ -6,7 +6,8 @@ import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { sha256 } from '../../lib/secrets.ts'
 import { createUser, makeSetupLink, setUserEnabled } from '../users/users.ts'
-import { changePassword, prepareChange } from './sessions.ts'
+import { changePassword, prepareChange, prepareSetup } from './sessions.ts'
+import { requirePassword, signIn } from './sign-in.ts'
 
 let service: Service
 let tenant: Tenant
@@ -71,6 +72,12 @@ describe('POST /dashboard/api/setup', () => {
       expect((await browser.post('/setup/look', { body: { token: given } })).status).toBe(404)
       expect((await browser.post('/setup', { body: { token: given, password } })).status).toBe(404)
     }
+  })
+
+  test('a link that is not good costs nobody a hash', async () => {
+    await expect(prepareSetup(service.app, { token: 'x', password })).rejects.toMatchObject({
+      code: 'not_found',
+    })
   })
 
   test('200 for one of ten who follow it at the same time', async () => {
@@ -152,6 +159,22 @@ describe('POST /dashboard/api/sign-in', () => {
     const answer = await browser.post('/sign-in', { body: { ...body, email: address.toUpperCase() } })
     expect(answer).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(800)
+  })
+
+  test('401 where the password is another, or the user disabled, since it was compared', async () => {
+    const { user_id, workspace_id } = await service.tenant('Compared')
+    await new Browser(service).post('/setup', { body: { token: await linkFor(user_id), password } })
+    const via = { kind: 'visitor', address: '127.0.0.1', user_agent: '', session_token: undefined } as const
+    const given = { email: `${workspace_id}@acme.example`, password }
+    const proven = await requirePassword(service.app, { via }, given)
+    const finish = () => service.app.db.transaction((tx) => signIn(service.app, tx, { via }, proven))
+    await db().run(sql`update users set password_hash = 'another' where id = ${user_id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'sign_in_refused' })
+    await db().run(sql`
+      update users set password_hash = ${proven.password_hash}, disabled_at = now() where id = ${user_id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'sign_in_refused' })
+    await db().run(sql`update users set disabled_at = null where id = ${user_id}`)
+    expect(await finish()).toMatch(/^[\w-]{43}$/)
   })
 
   test('429 also for an address with letters that the database takes for others', async () => {

@@ -116,7 +116,7 @@ export async function prepareSetup(
   app: App,
   { token, password }: { token: string; password: string },
 ): Promise<string> {
-  await requireSetupLink(app.db, token)
+  await requireSetupLink(app.db, token) // guard: no hash for a link that is not good
   return hashPassword(password)
 }
 

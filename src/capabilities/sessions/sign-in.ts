@@ -63,7 +63,7 @@ export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: Proven)
   const still = await tx.maybe(sql`
     select 1 from users
     where id = ${user_id} and password_hash = ${password_hash} and disabled_at is null for share`)
-  if (!still) throw new ApiError('sign_in_refused')
+  if (!still) throw new ApiError('sign_in_refused') // guard: what was compared still holds
   const token = await beginSession(tx, visitor, { user_id, issuer: localIssuer, subject })
   app.log.info({ user_id, address: visitor.via.address }, 'signed in')
   return token
