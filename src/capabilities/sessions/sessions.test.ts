@@ -257,6 +257,12 @@ describe('a session', () => {
     const browser = await signedIn(user.user_id)
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: false })
     expect((await browser.get('/session')).status).toBe(401)
+    const revoke = (at: Date | null) =>
+      db().run(sql`update sessions set revoked_at = ${at} where user_id = ${user.user_id}`)
+    // Also one that began at the very moment, and that nobody has ended.
+    await revoke(null)
+    expect((await browser.get('/session')).status).toBe(401)
+    await revoke(new Date())
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: true })
     expect((await browser.get('/session')).status).toBe(401)
     expect((await service.get('/me', { key: user.key })).status).toBe(200)
