@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openEmbedded } from '../src/db/embedded.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { type Database, sql } from '../src/db/sql.ts'
+import { newId } from '../src/lib/ids.ts'
+import { sha256 } from '../src/lib/secrets.ts'
 import { patchEnv } from './faults/patch.ts'
 import { copyDatabase } from './harness/database.ts'
 import { endProcesses, type Parley, runParley, serversOf, spawnParley, until } from './harness/process.ts'
@@ -67,7 +69,8 @@ const readInstance = (db: Database) =>
 async function readAll(db: Database): Promise<Record<string, readonly string[]>> {
   const tables = await db.rows<{ name: string }>(sql`
     select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
-      and relname not in ('workers', 'request_log', 'schema_migrations', 'instance', 'settings', 'audit')`)
+      and relname not in ('workers', 'request_log', 'schema_migrations', 'instance', 'settings', 'audit',
+        'setup_links')`)
   const found: Record<string, readonly string[]> = {}
   for (const { name } of tables) {
     const { rows } = await db.pool.query(`select t::text as row from "${name}" t order by 1`)
@@ -188,6 +191,10 @@ describe('parley backup and restore', () => {
     expect(is).toMatchObject({ id: was.id, dispatch: false })
     expect(was.dispatch).toBe(true)
     expect(is.generation).not.toBe(was.generation)
+    // The link of the first start may have been used since the backup was made.
+    const links = (db: Database) => db.rows(sql`select used_at is null as open from setup_links`)
+    expect(await inspect(source, links)).toEqual([{ open: true }])
+    expect(await inspect(target, links)).toEqual([{ open: false }])
     expect((await actionsOf(target)).slice(-2)).toEqual(['dispatch.off', 'restore.done'])
     expect(await json('audit', 'verify', '--data-dir', target)).toMatchObject({ ok: true })
   })
@@ -225,12 +232,22 @@ describe('parley restore --mark', () => {
     const db = openDatabase({ connectionString: database.url }, { pool_size: 2 })
     try {
       const was = await readInstance(db)
+      const user_id = newId()
+      await db.run(sql`insert into users (id, email) values (${user_id}, 'ana@acme.example')`)
+      await db.run(sql`
+        insert into identities (issuer, subject, user_id, idp_user_uuid)
+        values ('local', ${user_id}, ${user_id}, ${user_id})`)
+      await db.run(sql`
+        insert into sessions (id, token_hash, user_id, issuer, subject, expires_at)
+        values (${newId()}, ${sha256('session')}, ${user_id}, 'local', ${user_id}, now() + interval '1 hour')`)
       const { code, stdout, stderr } = await runParley(['restore', '--mark'], env)
       expect([code, stderr]).toEqual([0, ''])
       expect(stdout).toContain('parley dispatch on')
       const is = await readInstance(db)
       expect([was.dispatch, is.dispatch, is.id]).toEqual([true, false, was.id])
       expect(is.generation).not.toBe(was.generation)
+      // It may have ended since the backup was made.
+      expect(await db.rows(sql`select revoked_at is null as alive from sessions`)).toEqual([{ alive: false }])
       expect(await db.rows(sql`select action from audit order by seq`)).toEqual([
         { action: 'dispatch.off' },
         { action: 'restore.marked' },

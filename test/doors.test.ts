@@ -408,6 +408,8 @@ describe('over a network', () => {
       const refused = await outside.post('/sign-in', { body })
       expect(refused).toMatchObject({ status: 403, body: { code: 'origin_refused' } })
       expect(refused.body.error).toContain('HTTPS')
+      const looked = await outside.post('/setup/look', { body: { token: 'x' } })
+      expect(looked).toMatchObject({ status: 403, body: { code: 'origin_refused' } })
       outside.cookie = browser.cookie
       expect((await outside.get('/session')).status).toBe(401)
       expect((await outside.get('/sign-in')).status).toBe(200)

@@ -21,6 +21,8 @@ interface SessionRow extends Identity {
   readonly id: string
   readonly user_id: string
   readonly operator: boolean
+  /** As the database spells it: a path may have capital letters, and limits are counted by what is written here. */
+  readonly workspace_id: string | null
   readonly role: Role | null
   /** Its last request is noted to the minute, so that most requests write nothing. */
   readonly unnoted: boolean
@@ -45,8 +47,8 @@ export async function requireSession(
   return {
     user: { user_id, via: { ...via, role: null } },
     member:
-      workspace_id !== undefined && role
-        ? { workspace_id, user_id, scopes, via: { ...via, role } }
+      row.workspace_id && role
+        ? { workspace_id: row.workspace_id, user_id, scopes, via: { ...via, role } }
         : undefined,
   }
 }
@@ -58,7 +60,7 @@ function findSession(
 ): Promise<SessionRow | undefined> {
   const wanted = workspace_id !== undefined && isUuid(workspace_id) ? workspace_id : null
   return db.maybe<SessionRow>(sql`
-    select s.id, s.user_id, u.operator, i.issuer, i.subject, i.idp_user_uuid, m.role,
+    select s.id, s.user_id, u.operator, i.issuer, i.subject, i.idp_user_uuid, m.workspace_id, m.role,
       s.last_seen_at <= domain_now() - interval '1 minute' as unnoted
     from sessions s join users u on u.id = s.user_id
       join identities i on i.issuer = s.issuer and i.subject = s.subject and i.user_id = s.user_id
@@ -124,6 +126,11 @@ export function endOtherSessions(
   return tx.run(sql`
     update sessions s set revoked_at = domain_now()
     where s.user_id = ${user_id} and s.id is distinct from ${except}::uuid and ${alive}`)
+}
+
+/** Of everybody, on the whole instance. */
+export async function endEverySession(tx: Tx): Promise<void> {
+  await tx.run(sql`update sessions set revoked_at = domain_now() where revoked_at is null`)
 }
 
 /** Rows that nobody can use any more are kept for a while, so that somebody who wonders can look. */

@@ -2,9 +2,11 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { renewGeneration } from '../access/ledger/restore-counter.ts'
+import { endEverySession } from '../access/sessions.ts'
 import type { App } from '../app.ts'
 import { type Actor, type Recorder, record } from '../capabilities/audit/audit.ts'
 import { switchDispatch } from '../capabilities/gates/gates.ts'
+import { endEverySetupLink } from '../capabilities/users/users.ts'
 import { readConfig } from '../config.ts'
 import { type BackupFacts, writeBackup } from '../db/backup.ts'
 import {
@@ -180,6 +182,9 @@ async function leaveGeneration(
   { action, detail }: { action: string; detail: Readonly<Record<string, unknown>> },
 ): Promise<void> {
   const { id, generation } = await renewGeneration(tx)
+  // Sessions that were ended and links that were used since the backup was made would be good again.
+  await endEverySession(tx)
+  await endEverySetupLink(tx)
   await switchDispatch(app, tx, actor, false)
   await record(app, tx, actor, {
     action,

@@ -79,7 +79,8 @@ function makeEnter(app: App): Enter {
     requireOwnOrigin(app.config, request, route)
     const token = sessionTokenOf(request)
     if (route?.asked_by === 'visitor') {
-      if (route.effect !== 'read') requirePrivate(request)
+      // Also where nothing is changed: the token of a set-up link is as good as a password.
+      if (route.method !== 'GET') requirePrivate(request)
       return visitorOf(request)
     }
     const { user, member, window } = await admitUser(app, { token, workspace_id })

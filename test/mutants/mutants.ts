@@ -102,6 +102,36 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     members,
+    'guard: links from before a further workspace',
+    'a set-up link that somebody keeps does not lead into a workspace that its user is added to later',
+  ),
+  mutant(
+    members,
+    'guard: links from before an operator',
+    'a set-up link that somebody keeps does not make an operator of whoever has it',
+  ),
+  mutant(
+    members,
+    'guard: links from before an owner',
+    'a set-up link that somebody keeps does not make an owner of whoever has it',
+  ),
+  mutant(
+    { file: 'src/capabilities/sessions/sessions.test.ts' },
+    'guard: a session that has ended',
+    'POST /dashboard/api/password 401 where the session has ended, or the password is another, since it was let in',
+  ),
+  mutant(
+    { file: 'src/capabilities/sessions/sessions.test.ts' },
+    'guard: no hash for a link that is not good',
+    'POST /dashboard/api/setup a link that is not good costs nobody a hash',
+  ),
+  mutant(
+    { file: 'src/capabilities/sessions/sessions.test.ts' },
+    'guard: what was compared still holds',
+    'POST /dashboard/api/sign-in 401 where the password is another, or the user disabled, since it was compared',
+  ),
+  mutant(
+    members,
     'guard: roles are for owners',
     'POST /members 403 where an admin gives a role above member',
   ),

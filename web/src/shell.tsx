@@ -159,12 +159,14 @@ function SideBar() {
                 icon={KeyRound}
                 label="API keys"
               />
-              <Entry
-                to="/w/$workspace_id/members"
-                params={{ workspace_id: workspace.id }}
-                icon={Users}
-                label="Members"
-              />
+              {workspace.role !== 'member' && (
+                <Entry
+                  to="/w/$workspace_id/members"
+                  params={{ workspace_id: workspace.id }}
+                  icon={Users}
+                  label="Members"
+                />
+              )}
               <Entry
                 to="/w/$workspace_id/connect"
                 params={{ workspace_id: workspace.id }}

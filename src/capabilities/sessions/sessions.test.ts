@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser } from '../../../test/harness/browser.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
+import { requireSession } from '../../access/sessions.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { sha256 } from '../../lib/secrets.ts'
-import { makeSetupLink, setUserEnabled } from '../users/users.ts'
+import { createUser, makeSetupLink, setUserEnabled } from '../users/users.ts'
+import { changePassword, prepareChange, prepareSetup } from './sessions.ts'
+import { requirePassword, signIn } from './sign-in.ts'
 
 let service: Service
 let tenant: Tenant
@@ -69,6 +72,12 @@ describe('POST /dashboard/api/setup', () => {
       expect((await browser.post('/setup/look', { body: { token: given } })).status).toBe(404)
       expect((await browser.post('/setup', { body: { token: given, password } })).status).toBe(404)
     }
+  })
+
+  test('a link that is not good costs nobody a hash', async () => {
+    await expect(prepareSetup(service.app, { token: 'x', password })).rejects.toMatchObject({
+      code: 'not_found',
+    })
   })
 
   test('200 for one of ten who follow it at the same time', async () => {
@@ -152,6 +161,38 @@ describe('POST /dashboard/api/sign-in', () => {
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(800)
   })
 
+  test('401 where the password is another, or the user disabled, since it was compared', async () => {
+    const { user_id, workspace_id } = await service.tenant('Compared')
+    await new Browser(service).post('/setup', { body: { token: await linkFor(user_id), password } })
+    const via = { kind: 'visitor', address: '127.0.0.1', user_agent: '', session_token: undefined } as const
+    const given = { email: `${workspace_id}@acme.example`, password }
+    const proven = await requirePassword(service.app, { via }, given)
+    const finish = () => service.app.db.transaction((tx) => signIn(service.app, tx, { via }, proven))
+    await db().run(sql`update users set password_hash = 'another' where id = ${user_id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'sign_in_refused' })
+    await db().run(sql`
+      update users set password_hash = ${proven.password_hash}, disabled_at = now() where id = ${user_id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'sign_in_refused' })
+    await db().run(sql`update users set disabled_at = null where id = ${user_id}`)
+    expect(await finish()).toMatch(/^[\w-]{43}$/)
+  })
+
+  test('429 also for an address with letters that the database takes for others', async () => {
+    const { workspace_id } = await service.tenant('Spelled')
+    const address = 'spelled.with.i@acme.example'
+    await createUser(service.app, 'system', { email: address, workspace_id, role: 'member' })
+    const browser = new Browser(service)
+    const body = { email: address, password: 'wrong horse battery' }
+    for (let attempt = 0; attempt < 10; attempt++) {
+      expect((await browser.post('/sign-in', { body })).status).toBe(401)
+    }
+    // In small letters it is i for the database, and i with a dot above for JavaScript.
+    const [same] = await db().rows(sql`select lower('\u0130') = 'i' as same`)
+    expect(same).toEqual({ same: true })
+    const spelled = { ...body, email: address.replace('i', '\u0130') }
+    expect((await browser.post('/sign-in', { body: spelled })).status).toBe(429)
+  })
+
   test('429 after 100 attempts in an hour for one address of e-mail, wherever they come from', async () => {
     const hash = sha256('many@acme.example').toString('base64url')
     const rule = { limit: 100, seconds: 3600 }
@@ -216,6 +257,12 @@ describe('a session', () => {
     const browser = await signedIn(user.user_id)
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: false })
     expect((await browser.get('/session')).status).toBe(401)
+    const revoke = (at: Date | null) =>
+      db().run(sql`update sessions set revoked_at = ${at} where user_id = ${user.user_id}`)
+    // Also one that began at the very moment, and that nobody has ended.
+    await revoke(null)
+    expect((await browser.get('/session')).status).toBe(401)
+    await revoke(new Date())
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: true })
     expect((await browser.get('/session')).status).toBe(401)
     expect((await service.get('/me', { key: user.key })).status).toBe(200)
@@ -322,6 +369,30 @@ describe('POST /dashboard/api/password', () => {
     expect((await signIn(password)).status).toBe(401)
     expect((await signIn(change.password)).status).toBe(200)
     expect((await new Browser(service).post('/setup/look', { body: { token: link } })).status).toBe(404)
+  })
+
+  test('401 where the session has ended, or the password is another, since it was let in', async () => {
+    const { user_id } = await service.tenant('Overtaken')
+    const browser = new Browser(service)
+    await browser.post('/setup', { body: { token: await linkFor(user_id), password } })
+    const { user } = await requireSession(service.app, {
+      token: browser.cookie?.split('=')[1],
+      workspace_id: undefined,
+    })
+    const change = { current_password: password, password: 'horse of a thief' }
+    const prepared = await prepareChange(service.app, user, change)
+    const finish = () => service.app.db.transaction((tx) => changePassword(service.app, tx, user, prepared))
+    const stored = () => db().one(sql`select password_hash from users where id = ${user_id}`)
+    const before = await stored()
+    await db().run(sql`update sessions set revoked_at = now() where id = ${user.via.id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'not_signed_in' })
+    await db().run(sql`update sessions set revoked_at = null where id = ${user.via.id}`)
+    await db().run(sql`update users set password_hash = 'another' where id = ${user_id}`)
+    await expect(finish()).rejects.toMatchObject({ code: 'not_signed_in' })
+    expect(await stored()).toEqual({ password_hash: 'another' })
+    await db().run(sql`update users set password_hash = ${prepared.before} where id = ${user_id}`)
+    await finish()
+    expect(await stored()).not.toEqual(before)
   })
 
   test('200 without one where there is none', async () => {

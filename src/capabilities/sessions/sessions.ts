@@ -72,8 +72,14 @@ interface Change {
   readonly password: string
 }
 
+interface Prepared {
+  /** As they are stored; there may have been none before. */
+  readonly before: string | null
+  readonly password_hash: string
+}
+
 /** The new password as it is stored, once the present one, where there is one, was given. */
-export async function prepareChange(app: App, { user_id }: UserCaller, change: Change): Promise<string> {
+export async function prepareChange(app: App, { user_id }: UserCaller, change: Change): Promise<Prepared> {
   const { password_hash } = await app.db.one<{ password_hash: string | null }>(
     sql`select password_hash from users where id = ${user_id}`,
   )
@@ -83,16 +89,24 @@ export async function prepareChange(app: App, { user_id }: UserCaller, change: C
       throw new ApiError('sign_in_refused', { detail: 'The current password is wrong.' })
     }
   }
-  return hashPassword(change.password)
+  return { before: password_hash, password_hash: await hashPassword(change.password) }
 }
 
-/** Whoever knew the old one is signed out everywhere. */
+/**
+ * Whoever knew the old one is signed out everywhere. That may have happened to this session while passwords were compared:
+ * then it must not undo it.
+ */
 export async function changePassword(
   app: App,
   tx: Tx,
   { user_id, via }: UserCaller,
-  password_hash: string,
+  { before, password_hash }: Prepared,
 ): Promise<void> {
+  const still = await tx.maybe(sql`
+    select 1 from users where id = ${user_id} and password_hash is not distinct from ${before}
+      and exists (select from sessions where id = ${via.id} and revoked_at is null) -- guard: a session that has ended
+    for update`)
+  if (!still) throw new ApiError('not_signed_in')
   await setPassword(app, tx, `user:${user_id}`, { user_id, password_hash })
   await endOtherSessions(tx, { user_id, except: via.id })
 }
@@ -102,7 +116,7 @@ export async function prepareSetup(
   app: App,
   { token, password }: { token: string; password: string },
 ): Promise<string> {
-  await requireSetupLink(app.db, token)
+  await requireSetupLink(app.db, token) // guard: no hash for a link that is not good
   return hashPassword(password)
 }
 

@@ -29,14 +29,16 @@ export interface Proven {
  * nothing about who is here.
  */
 export async function requirePassword(app: App, { via }: Visitor, given: Given): Promise<Proven> {
+  // In small letters as the database writes them, or one address spelled in many ways would have many attempts.
+  const { address, user } = await app.db.one<{ address: string; user: Proven | null }>(sql`
+    select lower(${given.email}) as address, (
+      select json_build_object('user_id', u.id, 'password_hash', u.password_hash, 'subject', i.subject)
+      from users u join identities i on i.user_id = u.id and i.issuer = ${localIssuer}
+      where lower(u.email) = lower(${given.email}) and u.disabled_at is null) as user`)
   // The limiter's store needs to know nobody's address.
-  const email = sha256(given.email.toLowerCase()).toString('base64url')
+  const email = sha256(address).toString('base64url')
   await countAttempt(app, `sign-in:${email}:${via.address}`, fromOneAddress)
   await countAttempt(app, `sign-in:${email}`, forOneEmail)
-  const user = await app.db.maybe<Proven>(sql`
-    select u.id as user_id, u.password_hash, i.subject
-    from users u join identities i on i.user_id = u.id and i.issuer = ${localIssuer}
-    where lower(u.email) = lower(${given.email}) and u.disabled_at is null`)
   const right = await isPassword(given.password, user?.password_hash)
   if (!user || !right) throw new ApiError('sign_in_refused')
   return user
@@ -61,7 +63,7 @@ export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: Proven)
   const still = await tx.maybe(sql`
     select 1 from users
     where id = ${user_id} and password_hash = ${password_hash} and disabled_at is null for share`)
-  if (!still) throw new ApiError('sign_in_refused')
+  if (!still) throw new ApiError('sign_in_refused') // guard: what was compared still holds
   const token = await beginSession(tx, visitor, { user_id, issuer: localIssuer, subject })
   app.log.info({ user_id, address: visitor.via.address }, 'signed in')
   return token

@@ -63,12 +63,22 @@ async function insertIdentity(app: App, tx: Tx, user_id: string, proven: Proven)
     values (${issuer}, ${subject}, ${user_id}, ${idp_user_uuid}) on conflict do nothing`)
   if (inserted === 0) return false
   // As with a password: links that could add another way to sign in are good no longer.
-  await tx.run(sql`
-    update setup_links set used_at = domain_now() where user_id = ${user_id} and used_at is null`)
+  await endSetupLinks(tx, user_id)
   await record(app, tx, `user:${user_id}`, {
     action: 'user.identity_linked',
     target: user_id,
     detail: { issuer, by: invited === undefined ? 'email' : 'setup_link' },
   })
   return true
+}
+
+/** The links of a user are good no longer: they would be another way to sign in, or lead further than whoever made them may go. */
+export async function endSetupLinks(tx: Tx, user_id: string): Promise<void> {
+  await tx.run(sql`
+    update setup_links set used_at = domain_now() where user_id = ${user_id} and used_at is null`)
+}
+
+/** Of everybody, on the whole instance. */
+export async function endEverySetupLink(tx: Tx): Promise<void> {
+  await tx.run(sql`update setup_links set used_at = domain_now() where used_at is null`)
 }

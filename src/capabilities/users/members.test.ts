@@ -5,7 +5,7 @@ import type { Role } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { endMembership, setRole } from './members.ts'
-import { createUser } from './users.ts'
+import { createUser, requireSetupLink, updateUser } from './users.ts'
 
 let service: Service
 let tenant: Tenant
@@ -120,6 +120,48 @@ describe('POST /members', () => {
     const answer = await askDashboard(service, 'POST', at('/members', busy), { cookie, body })
     expect(answer).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    // It is the same workspace, however its id is written.
+    const capitals = at('/members', { ...busy, workspace_id: busy.workspace_id.toUpperCase() })
+    expect((await askDashboard(service, 'POST', capitals, { cookie, body })).status).toBe(429)
+  })
+})
+
+describe('a set-up link that somebody keeps', () => {
+  const tokenOf = (link: unknown) => String(link).split('#')[1] ?? ''
+  const invite = async (email: string): Promise<{ user_id: string; token: string }> => {
+    const body = { email, role: 'member' }
+    const answer = await askDashboard(service, 'POST', at('/members'), { cookie: owner, body })
+    const { member, setup_link } = answer.body as { member: { user_id: string }; setup_link: string }
+    return { user_id: member.user_id, token: tokenOf(setup_link) }
+  }
+  const follow = (token: string) => requireSetupLink(service.app.db, token)
+
+  test('does not lead into a workspace that its user is added to later', async () => {
+    const email = 'awaited@elsewhere.example'
+    const { token } = await invite(email)
+    await follow(token)
+    const { workspace_id } = await service.tenant('Later')
+    await createUser(service.app, 'system', { email, workspace_id })
+    await expect(follow(token)).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('does not make an operator of whoever has it', async () => {
+    const { user_id, token } = await invite('operator-to-be@acme.example')
+    await updateUser(service.app, 'system', { id: user_id, name: 'Still the same' })
+    await follow(token)
+    await updateUser(service.app, 'system', { id: user_id, operator: true })
+    await expect(follow(token)).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('does not make an owner of whoever has it', async () => {
+    const { user_id, token } = await invite('owner-to-be@acme.example')
+    const path = at(`/members/${user_id}`)
+    const give = (role: string) =>
+      askDashboard(service, 'PATCH', path, { cookie: owner, body: { role } }).then(({ status }) => status)
+    expect(await give('admin')).toBe(200)
+    await follow(token)
+    expect(await give('owner')).toBe(200)
+    await expect(follow(token)).rejects.toMatchObject({ code: 'not_found' })
   })
 })
 

@@ -6,6 +6,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'
 import { type Actor, record } from '../audit/audit.ts'
+import { endSetupLinks } from './identities.ts'
 
 export interface Member {
   readonly user_id: string
@@ -60,6 +61,8 @@ export async function setRole(
     await tx.run(sql`
       update memberships set role = ${role}
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id}`)
+    // An admin may have made one, and admins do not become owners.
+    if (role === 'owner') await endSetupLinks(tx, key.user_id) // guard: links from before an owner
     await record(app, tx, actor, {
       action: 'member.role_changed',
       target: key.user_id,

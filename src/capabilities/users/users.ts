@@ -11,8 +11,9 @@ import { sha256 } from '../../lib/secrets.ts'
 import { isWellFormed, quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { isTimezone, requireWorkspace } from '../workspaces/workspaces.ts'
+import { endSetupLinks } from './identities.ts'
 
-export { linkIdentity } from './identities.ts'
+export { endEverySetupLink, linkIdentity } from './identities.ts'
 export { endMembership, listMembers, setRole } from './members.ts'
 
 export interface User {
@@ -55,6 +56,8 @@ export async function createUser(app: App, actor: Actor, fields: NewUser): Promi
     if (joined === 0) {
       throw new ApiError('conflict', { detail: `${email} is a member of this workspace already.` })
     }
+    // Whoever was given a link before may not go where it would lead from now on.
+    await endSetupLinks(tx, user.id) // guard: links from before a further workspace
     await record(app, tx, actor, {
       action: 'user.created',
       target: user.id,
@@ -176,8 +179,7 @@ export async function setPassword(
   { user_id, password_hash }: { user_id: string; password_hash: string },
 ): Promise<Identity> {
   await tx.run(sql`update users set password_hash = ${password_hash} where id = ${user_id}`)
-  await tx.run(sql`
-    update setup_links set used_at = domain_now() where user_id = ${user_id} and used_at is null`)
+  await endSetupLinks(tx, user_id)
   await record(app, tx, actor, { action: 'user.password_set', target: user_id })
   const subject = randomUUID()
   await tx.run(sql`
@@ -220,6 +222,7 @@ export async function updateUser(
       .catch((error) => {
         throw isDuplicate(error, 'users') ? emailTaken(email ?? '') : error
       })
+    if (operator) await endSetupLinks(tx, id) // guard: links from before an operator
     const changed = Object.entries({ email, name, time_zone, operator }).filter(
       ([, value]) => value !== undefined,
     )
