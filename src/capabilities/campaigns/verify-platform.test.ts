@@ -100,6 +100,13 @@ describe('what the platform has', () => {
     expect(Object.keys(await failures())).toEqual(['platform_messages'])
   })
 
+  test('a message from before the campaign, as a creation that is repeated after a restore finds it', async () => {
+    await place.db.run(sql`update campaigns set created_at = created_at + interval '9 days' where id = ${id}`)
+    await place.db.run(sql`
+      update operations set created_at = created_at + interval '9 days' where account_id = ${account_id}`)
+    expect(await failures()).toEqual({})
+  })
+
   test('a message that was deleted since is not missed', async () => {
     const [person_id = 0] = people
     const { message_id } = ownPost()

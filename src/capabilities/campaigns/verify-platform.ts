@@ -68,7 +68,7 @@ function listAccepted(db: Db, campaign_id: string): Promise<Accepted[]> {
 function listChats(db: Db, campaign_id: string): Promise<AskedChat[]> {
   return db.rows<AskedChat>(sql`
     with first as (
-      select least(min(k.created_at), min(o.created_at), min((o.reply_body ->> 'at')::timestamptz)) as at
+      select least(min(k.created_at), min(o.created_at), min((o.reply_body ->> 'timestamp')::timestamptz), min(o.proof_at)) as at
       from campaigns k join campaign_recipients r on r.campaign_id = k.id
       left join operations o on o.recipient_id = r.id where k.id = ${campaign_id})
     select account_id, chat_id::text, first.at - interval '1 day' as since from first, (
