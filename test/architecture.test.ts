@@ -49,6 +49,7 @@ const owners: Readonly<Record<string, string>> = {
   chats: 'capabilities/chats',
   account_sync: 'capabilities/history',
   chat_sync: 'capabilities/history',
+  history_questions: 'capabilities/history',
   messages: 'capabilities/messages',
   deleted_messages: 'capabilities/messages',
   contacts: 'capabilities/contacts',

@@ -1,11 +1,13 @@
 /** The plans of the hot reads: index ranges that begin with the account, and no sort of more than a page. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { overlapOf } from '../src/capabilities/campaigns/create.ts'
 import { chatPage } from '../src/capabilities/chats/chat-pages.ts'
 import { contactPage } from '../src/capabilities/contacts/contact-pages.ts'
 import { messagePage } from '../src/capabilities/messages/message-pages.ts'
 import { placementBatch, placementPage } from '../src/capabilities/pipeline/placements.ts'
 import type { Account } from '../src/contract.ts'
 import { type Sql, sql } from '../src/db/sql.ts'
+import { insertCampaign } from './harness/campaigns.ts'
 import { openService, type Service } from './harness/service.ts'
 
 const chats = 3_000
@@ -61,13 +63,16 @@ interface Node {
   readonly Plans?: readonly Node[]
 }
 
+function flatten(node: Node): Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(flatten)]
+}
+
 /** Every node of the plan, as the statement runs when it is prepared. */
 async function nodesOf({ text, values }: Sql): Promise<Node[]> {
   const { rows } = await service.app.db.pool.query(
     `explain (analyze, format json) ${text}`,
     values as unknown[],
   )
-  const flatten = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flatten)]
   return flatten(rows[0]['QUERY PLAN'][0].Plan)
 }
 
@@ -157,4 +162,41 @@ describe('a plan is kept', () => {
       await client.end()
     }
   })
+})
+
+test('who is in another campaign is looked up by key, also with a plan from when fewer were', async () => {
+  const tenant = await service.tenant()
+  const account_id = await service.account(tenant.workspace_id)
+  const people = Array.from({ length: 3_000 }, (_, n) => ({ account_id, person_id: n + 1 }))
+  const found = people.slice(0, 100).map(({ person_id }) => ({
+    ...{ contact: `another:${person_id}`, account_id, chat_id: `${person_id + 50_000}` as const },
+  }))
+  const { text, values } = overlapOf(tenant.workspace_id, found)
+  await insertCampaign(service.app.db, tenant, { chats: people.slice(0, 300) })
+  await service.app.db.run(sql`analyze campaign_recipients`)
+  const client = await service.app.db.client()
+  try {
+    await client.query('set plan_cache_mode = force_generic_plan')
+    await client.query(`prepare overlap as ${text}`)
+    const given = values.map((value) =>
+      client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)),
+    )
+    const execute = `execute overlap (${given.join()})`
+    expect((await client.query(execute)).rows).toEqual([{ overlaps: false }])
+    await insertCampaign(service.app.db, tenant, { chats: people })
+    const { rows } = await client.query(`explain (analyze, format json) ${execute}`)
+    const scans = flatten(rows[0]['QUERY PLAN'][0].Plan).filter(
+      (node) => /Scan/.test(node['Node Type']) && node['Node Type'] !== 'Function Scan',
+    )
+    expect(scans.map((node) => [node['Index Name'], node['Actual Loops'], node['Actual Rows']])).toEqual([
+      ['campaign_recipients_contact', 100, 0],
+      ['campaign_recipients_chat', 100, 0],
+    ])
+    expect(scans.map((node) => node['Index Cond'])).toEqual([
+      expect.stringContaining('contact'),
+      expect.stringContaining('chat_id'),
+    ])
+  } finally {
+    await client.end()
+  }
 })

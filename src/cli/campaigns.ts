@@ -11,7 +11,7 @@ import {
 } from '../capabilities/campaigns/campaigns.ts'
 import { Refusal } from '../lib/errors.ts'
 import { readText } from './crm.ts'
-import { workspaceHelp } from './help.ts'
+import { platformHelp, workspaceHelp } from './help.ts'
 import { Plain } from './output.ts'
 import { withProgress } from './progress.ts'
 import { noun, verb, whole } from './verbs.ts'
@@ -96,12 +96,13 @@ function addCreate(campaign: Command): void {
 }
 
 function addVerify(verify: Command): void {
-  verb(
+  verb<{ platform?: boolean }>(
     verify,
     'campaign <id>',
     'counts, messages and quota against the ledger',
-    async (app, _, __, id = '') => {
-      const { ok, checks } = await verifyAnyCampaign(app.db, id)
+    async (app, _, { platform = false }, id = '') => {
+      const verified = verifyAnyCampaign(app, { id, platform })
+      const { ok, checks } = await withProgress('Holding the books against each other', verified)
       const wrong = checks.filter((check) => !check.ok)
       if (!ok) throw new Refusal(wrong.map(({ name, detail }) => `${name}: ${detail}`).join('\n'))
       return new Plain([checks.map(({ name, detail }) => `${name.padEnd(25)}${detail}\n`).join('')], () => ({
@@ -109,7 +110,7 @@ function addVerify(verify: Command): void {
         checks,
       }))
     },
-  )
+  ).option('--platform', platformHelp)
 }
 
 /** For people: a line for each row that was skipped. */

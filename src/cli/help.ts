@@ -6,6 +6,9 @@ const listed = (what: string, verb: string) => `${what}, as \`parley ${verb}\` l
 
 export const workspaceHelp = listed('id of the workspace (a UUID)', 'workspace list')
 
+export const platformHelp =
+  "ask the accounts' sessions what the platform has; an account that cannot be asked is named"
+
 /** By the noun and the argument, or by the argument alone. */
 const argumentHelp: Readonly<Record<string, string>> = {
   'workspace id': workspaceHelp,

@@ -372,6 +372,19 @@ create table gates (
   PRIMARY KEY (name)
 );
 
+create unlogged table history_questions (
+  id uuid not null,
+  account_id text not null,
+  chat_id bigint not null,
+  workspace_id uuid not null,
+  since timestamp with time zone not null,
+  asked_at timestamp with time zone not null default clock_timestamp(),
+  answered_at timestamp with time zone,
+  shown jsonb,
+  CHECK (((shown IS NULL) OR (answered_at IS NOT NULL))),
+  PRIMARY KEY (id)
+);
+
 create table identities (
   issuer text not null,
   subject text not null,
@@ -795,6 +808,7 @@ CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, low
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
+CREATE INDEX history_questions_open ON public.history_questions USING btree (account_id, id) WHERE (answered_at IS NULL);
 CREATE INDEX identities_user ON public.identities USING btree (user_id);
 CREATE INDEX keys_workspace ON public.keys USING btree (workspace_id, created_at);
 CREATE INDEX memberships_user ON public.memberships USING btree (user_id);

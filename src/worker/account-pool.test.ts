@@ -35,7 +35,7 @@ test('a database that is away for longer than a lease: the sessions end here', a
   await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
   const pool = new AccountPool(far, {
     worker_id,
-    platforms: new Map([['sandbox', place.sandbox.platform]]),
+    platforms: new Map([['sandbox', { ...place.sandbox.platform, gapJitter: 0.4, paceMs: 7 }]]),
     echoes: new Echoes(far),
     behind: () => {},
     mayDrive: async () => (await noteDrives(db, worker_id, true)) || true,
@@ -43,6 +43,7 @@ test('a database that is away for longer than a lease: the sessions end here', a
   const step = () => pool.loops[0]?.step(far, new AbortController().signal)
   await step()
   await until('its session is there', 30_000, async () => pool.driven().size === 1)
+  expect([...pool.driven().values()]).toMatchObject([{ gapJitter: 0.4, paceMs: 7 }])
   away = true
   const now = performance.now.bind(performance)
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + (leaseSeconds + 1) * 1000)

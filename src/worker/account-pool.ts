@@ -18,6 +18,7 @@ import type { Platform } from '../platform/port.ts'
 import { type AccountSession, openAccountSession } from './account-session.ts'
 import type { Driven } from './attempt.ts'
 import type { Echoes } from './echoes.ts'
+import { answerQuestions } from './history-answers.ts'
 import { countAccounts, countSync, countUpdates } from './metrics.ts'
 
 const tickMs = 1_000
@@ -111,9 +112,10 @@ export class AccountPool {
     }
   }
 
-  /** Fetches older history that requests wait for. A slow account does not hold up the others. */
+  /** Fetches history that somebody waits for, and answers who asks about it. A slow account does not hold up the others. */
   #historyLoop(): Loop {
     const fetching = new Set<string>()
+    const answering = new Set<string>()
     return {
       name: 'history',
       restMs: tickMs,
@@ -131,6 +133,7 @@ export class AccountPool {
             .catch((err) => log.warn({ err, account_id }, 'older history was not stored'))
             .finally(() => fetching.delete(place))
         }
+        await answerQuestions(this.#app, this.driven(), answering)
         return false
       },
     }

@@ -221,7 +221,8 @@ class DrivenSession implements AccountSession {
   driven(): Driven | undefined {
     if (this.#stopping.signal.aborted || !this.#syncing) return undefined
     const { held, session, platform } = this.#syncing
-    return { held, session, awaits: (work) => this.#await(work), gapJitter: platform.gapJitter }
+    const { gapJitter, paceMs } = platform
+    return { held, session, awaits: (work) => this.#await(work), gapJitter, paceMs }
   }
 
   #await(work: Promise<unknown>): void {

@@ -69,7 +69,7 @@ async function stage(app: App = rows.app): Promise<Stage> {
     recorder: new Recorder(app, { count: () => {} }),
     echoes: new Echoes(app),
   }
-  const account = { held, session: connected.value, awaits: () => {}, gapJitter: 0 }
+  const account = { held, session: connected.value, awaits: () => {}, gapJitter: 0, paceMs: 0 }
   return { held, id, ways, account, session: connected.value, journal_id }
 }
 

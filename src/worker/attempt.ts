@@ -33,6 +33,7 @@ export interface Driven {
   readonly awaits: (work: Promise<unknown>) => void
   /** Its platform's. */
   readonly gapJitter: number
+  readonly paceMs: number
 }
 
 /** What an attempt passes through. */

@@ -40,7 +40,7 @@ async function run(change: (db: Database) => Partial<Database>, kind: string) {
   const changed: App = { ...app, db, log }
   const held = await rows.account()
   const id = await rows.operation(held, { kind })
-  const driven: Driven = { held, session: {} as Session, awaits: () => {}, gapJitter: 0 }
+  const driven: Driven = { held, session: {} as Session, awaits: () => {}, gapJitter: 0, paceMs: 0 }
   const instance = await rows.instance()
   const ways = {
     boundary: new Boundary(changed, { instance: () => instance, behind: () => {} }),

@@ -243,9 +243,9 @@ describe('a message whose crossing gives no answer', () => {
     const recorder = new Recorder(rows.app, { count: () => {} })
     const journal = await openJournal(directory, newId())
     const ways = { messages, recorder, journal } as unknown as MessageWays
-    expect(await attemptMessage(rows.app, ways, due, { held, session, awaits: () => {}, gapJitter: 0 })).toBe(
-      'done',
-    )
+    expect(
+      await attemptMessage(rows.app, ways, due, { held, session, awaits: () => {}, gapJitter: 0, paceMs: 0 }),
+    ).toBe('done')
     expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
     expect(await rows.row((await operation(one)).id)).toMatchObject({
       state: 'released',
@@ -272,7 +272,7 @@ describe('a message whose crossing gives no answer', () => {
     const journal = await openJournal(directory, newId())
     const ways = { messages, recorder: stopped, journal } as unknown as MessageWays
     await expect(
-      attemptMessage(away, ways, due, { held, session, awaits: () => {}, gapJitter: 0 }),
+      attemptMessage(away, ways, due, { held, session, awaits: () => {}, gapJitter: 0, paceMs: 0 }),
     ).rejects.toThrow()
     await journal.close()
     const { id } = await operation(one)

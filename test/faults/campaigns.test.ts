@@ -61,6 +61,11 @@ async function look(id: string): Promise<Look> {
   return { recipient: row.recipient, operation: row.operation, accepted }
 }
 
+async function statusOf(id: string): Promise<string> {
+  const row = await plant.db.one<{ status: string }>(sql`select status from campaigns where id = ${id}`)
+  return row.status
+}
+
 async function untilFinal(id: string): Promise<Look> {
   await until('the recipient is final', 60_000, async () =>
     ['completed', 'ambiguous', 'failed', 'cancelled'].includes((await look(id)).recipient),
@@ -137,23 +142,34 @@ describe('11: a process dies inside the sweep, a cancel or a pause', () => {
     expect(await look(id)).toEqual({ recipient: 'submitting', operation: 'ambiguous', accepted: 0 })
   })
 
-  test.each(['cancel', 'pause'])('a %s that is not committed has stopped nobody', async (control) => {
-    await plant.work(0).kill()
-    const id = await campaign({ steps: [{ wait_hours: 24 }] })
-    const client = await plant.db.client()
-    await client.query('begin')
-    await client.query(
-      control === 'cancel'
-        ? `update campaigns set status = 'cancelled', cancelled_at = domain_now() where id = '${id}'`
-        : `update campaigns set status = 'paused', pause_reason = 'requested' where id = '${id}'`,
-    )
-    const { rows } = await client.query('select pg_backend_pid() as pid')
-    client.on('error', () => {})
-    await plant.db.run(sql`select pg_terminate_backend(${rows[0].pid}::int)`)
-    await scene.recover()
-    await until('it goes on', 120_000, async () => (await look(id)).recipient === 'waiting')
-    expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
-  })
+  test.each([
+    ['cancel', { status: 'cancelled', recipient: 'cancelled' }],
+    ['pause', { status: 'paused', recipient: 'waiting' }],
+  ])(
+    'a %s that is not committed has stopped nobody, and repeated with its key it does',
+    async (control, stopped) => {
+      await plant.work(0).kill()
+      const id = await campaign({ steps: [{ wait_hours: 24 }] })
+      const key = `${control}-${named++}`
+      const ask = () =>
+        fetch(`${plant.serve(0).url}/api/v1/campaigns/${id}/${control}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${plant.tenant.key}`, 'idempotency-key': key },
+        })
+      await plant.serve(0).restart([dieAt('crash point 11a')])
+      await expect(ask()).rejects.toThrow()
+      await plant.serve(0).ended()
+      expect(await statusOf(id)).toBe('queued')
+      expect(await look(id)).toEqual({ recipient: 'queued', operation: null, accepted: 0 })
+      await plant.serve(0).start()
+      await scene.recover()
+      await until('it goes on', 120_000, async () => (await look(id)).recipient === 'waiting')
+      expect(await look(id)).toEqual({ recipient: 'waiting', operation: 'completed', accepted: 1 })
+      for (const status of [200, 200]) expect((await ask()).status).toBe(status)
+      const { recipient } = await look(id)
+      expect({ status: await statusOf(id), recipient }).toEqual(stopped)
+    },
+  )
 })
 
 describe('15: the database goes back in time', () => {

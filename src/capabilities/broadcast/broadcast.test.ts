@@ -55,7 +55,7 @@ describe('POST /broadcast', () => {
     const { workspace_id } = own
     await addSuppression(service.app, 'system', { workspace_id, platform_id: barred })
     await addSuppression(service.app, 'system', { workspace_id, username: `Person_${named}` })
-    await db().run(sql`update contacts set phone = '+49 170 5550202' where provider_id = ${phoned}`)
+    await db().run(sql`update contacts set phone = '+49 (0)170 555-02 02' where provider_id = ${phoned}`)
     await addSuppression(service.app, 'system', { workspace_id, phone: '+491705550202' })
     await db().run(sql`
       update chats set participants = jsonb_build_array(jsonb_build_object('id', ${bot}::text, 'kind', 'bot'))

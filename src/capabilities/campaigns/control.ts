@@ -55,6 +55,7 @@ export async function controlCampaign(
       cancelled_at = case when ${to} = 'cancelled' then domain_now() end
     where id = ${id} returning id, status, cancelled_at`)
   if (to === 'cancelled') await stopRecipients(tx, id)
+  // crash point 11a: the campaign has another status and its recipients know, nothing is committed
   return { campaign, changed: true, workspace_id: row.workspace_id }
 }
 

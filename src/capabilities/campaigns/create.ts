@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
-import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { derivedId } from '../../lib/ids.ts'
 import { quote } from '../../lib/text.ts'
@@ -92,9 +92,17 @@ export async function seedCampaign(
 
 /** Somebody who waits for a message of another campaign would hear from two. */
 export async function findOverlap(db: Db, workspace_id: string, found: readonly Found[]): Promise<string[]> {
+  const { overlaps } = await db.one<{ overlaps: boolean }>(overlapOf(workspace_id, found))
+  return overlaps ? ['already_in_campaign'] : []
+}
+
+/** Each is looked up by its key: a plan that was made while few waited would read them all, once for each that is asked for. */
+export function overlapOf(
+  workspace_id: string,
+  found: readonly Pick<Found, 'contact' | 'account_id' | 'chat_id'>[],
+): Sql {
   const chats = found.filter(({ chat_id }) => chat_id !== null)
-  // Each is looked up by its key: a plan that was made while few waited would read them all, once for each that is asked for.
-  const { overlaps } = await db.one<{ overlaps: boolean }>(sql`
+  return sql`
     select exists (
       select from unnest(${found.map(({ contact }) => contact)}::text[]) as g (contact)
       cross join lateral (
@@ -105,8 +113,7 @@ export async function findOverlap(db: Db, workspace_id: string, found: readonly 
         ${chats.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)
       cross join lateral (
         select 1 from campaign_recipients r where r.account_id = g.account_id and r.chat_id = g.chat_id
-          and r.status in ('queued', 'submitting', 'waiting') limit 1) r) as overlaps`)
-  return overlaps ? ['already_in_campaign'] : []
+          and r.status in ('queued', 'submitting', 'waiting') limit 1) r) as overlaps`
 }
 
 async function insertCampaign(

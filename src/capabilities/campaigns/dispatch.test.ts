@@ -199,6 +199,16 @@ describe('who is not written to', () => {
     expect(await place.status(id)).toBe('completed')
   })
 
+  test('also by a number that the platform writes another way', async () => {
+    const chats = await chatsWith(1, { phone: '+49 (0)170 555-04 04' })
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(1)
+    expect(await place.statuses(id)).toEqual(['waiting'])
+    const { workspace_id } = place.tenant
+    await addSuppression(place.app, 'system', { workspace_id, phone: '0049 170 5550404' })
+    expect(await place.statuses(id)).toEqual(['suppressed'])
+  })
+
   test('a refusal for good fails the recipient and gives the quota back', async () => {
     const chats = await chatsWith(1, { behaviour: 'blocks' })
     const id = await place.campaign({ chats, steps: daily })

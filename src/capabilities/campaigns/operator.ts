@@ -18,6 +18,7 @@ import { forecastCampaign } from './preview.ts'
 import { findRecipients, sentenceOf } from './recipients.ts'
 import { readReporting } from './reporting.ts'
 import { type Verification, verifyCampaign } from './verify.ts'
+import { verifyOnPlatform } from './verify-platform.ts'
 
 interface Listed {
   readonly id: string
@@ -77,9 +78,15 @@ export async function foretellCampaign(app: App, id: string): Promise<Record<str
   return foretold
 }
 
-export async function verifyAnyCampaign(db: App['db'], id: string): Promise<Verification> {
-  await requireAny(db, id)
-  return db.snapshot((one) => verifyCampaign(one, id))
+/** With `platform` the sessions of its accounts are asked as well, which takes as long as the platform does. */
+export async function verifyAnyCampaign(
+  app: App,
+  { id, platform }: { id: string; platform: boolean },
+): Promise<Verification> {
+  await requireAny(app.db, id)
+  const { checks } = await app.db.snapshot((one) => verifyCampaign(one, id))
+  const all = platform ? [...checks, ...(await verifyOnPlatform(app, id))] : checks
+  return { ok: all.every(({ ok }) => ok), checks: all }
 }
 
 export async function controlAnyCampaign(

@@ -82,15 +82,19 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** The first ten that are wrong are named. */
 export async function verifyCampaign(db: Db, campaign_id: string): Promise<Verification> {
   const checks: Check[] = []
   for (const { name, good, wrong } of rules) {
     const rows = await db.rows<{ id: string }>(wrong(campaign_id))
-    const ids = rows.slice(0, 10).map(({ id }) => id || 'contacts without an account')
-    const more = rows.length > 10 ? ' and more' : ''
-    const detail = rows.length === 0 ? good : `This does not hold for ${ids.join(', ')}${more}.`
-    checks.push({ name, ok: rows.length === 0, detail })
+    const ids = rows.map(({ id }) => id || 'contacts without an account')
+    checks.push(describeCheck(name, ids, good))
   }
   return { ok: checks.every(({ ok }) => ok), checks }
+}
+
+/** The first ten that are wrong are named. */
+export function describeCheck(name: string, wrong: readonly string[], good: string): Check {
+  const more = wrong.length > 10 ? ' and more' : ''
+  const detail = wrong.length === 0 ? good : `This does not hold for ${wrong.slice(0, 10).join(', ')}${more}.`
+  return { name, ok: wrong.length === 0, detail }
 }

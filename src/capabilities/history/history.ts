@@ -5,13 +5,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findFloodWait } from '../../access/ledger/floods.ts'
 import { isLive } from '../../access/ledger/liveness.ts'
-import type { App, Topic } from '../../app.ts'
+import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
+import { historyWanted } from './questions.ts'
 
-/** Somebody waits for older messages of a chat. */
-export const historyWanted: Topic = { topic: 'history' }
+export {
+  type AnsweredChat,
+  type AskedChat,
+  askHistory,
+  type HistoryQuestion,
+  historyWanted,
+  isAsked,
+  listQuestions,
+  noteAnswer,
+  type ShownMessage,
+} from './questions.ts'
 
 export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
 

@@ -3,6 +3,7 @@ import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
 import { sql } from '../../db/sql.ts'
+import { phoneDigits } from '../../platform/identifier.ts'
 import { writeMessage } from '../../platform/sandbox/person-acts.ts'
 import {
   addSuppression,
@@ -97,6 +98,20 @@ describe('POST /chats/start', () => {
       await app().db.run(sql`alter table suppressions_away rename to suppressions`)
     }
   })
+})
+
+test('a number has one form in the database and here, however it is written', async () => {
+  const forms = ['+491705550303', '+49 170 5550303', '+49 (0)170 555-03 03', '+49 ( 0 ) 170.555.0303']
+  forms.push('0049 170 5550303', '00 49 (0) 170 5550303', '(+49) 170 5550303', '49-170-5550303')
+  for (const form of forms) {
+    const { digits } = await app().db.one<{ digits: string }>(
+      sql`select phone_digits(${form}::text) as digits`,
+    )
+    expect(digits, form).toBe('491705550303')
+    // What does not begin as a number does is none where somebody types it in; the platform may say it all the same.
+    expect([digits, undefined], form).toContain(phoneDigits(form))
+  }
+  expect(forms.filter((form) => phoneDigits(form) === undefined)).toEqual(['(+49) 170 5550303'])
 })
 
 describe('a message that asks to stop', () => {

@@ -1,0 +1,188 @@
+/** A campaign held against the platform itself: what is missing there, what is there twice, what nobody knows of. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
+import { patient, run } from '../../../test/harness/operator.ts'
+import { sql } from '../../db/sql.ts'
+import { deleteMessage } from '../../platform/sandbox/person-acts.ts'
+import type { Post } from '../../platform/sandbox/state.ts'
+import { identityOf } from './message.ts'
+import { verifyOnPlatform } from './verify-platform.ts'
+
+const hour = 3_600
+let place: CampaignPlace
+let account_id: string
+let people: number[]
+let id: string
+beforeAll(async () => {
+  place = await openCampaigns()
+})
+beforeEach(async () => {
+  await place.fresh()
+  account_id = await place.account()
+  people = await place.people(account_id, 3)
+  const chats = people.map((person_id) => ({ account_id, person_id }))
+  id = await place.campaign({ chats, steps: [{ wait_hours: 24 }] })
+  await place.advance(hour)
+  expect(place.sent()).toHaveLength(3)
+})
+afterAll(() => place.close())
+
+/** What the platform has of the chat, to be changed behind everybody's back. */
+function posts(n = 0): Post[] {
+  const box = place.work.sandbox.world.state.accounts.get(account_id)?.boxes.get(people[n] ?? 0)
+  if (!box) throw new Error('The account has no such chat.')
+  return box.posts
+}
+
+function ownPost(n = 0): Post {
+  const post = posts(n).find(({ is_sender }) => is_sender)
+  if (!post) throw new Error('Nothing was sent there.')
+  return post
+}
+
+async function operationOf(n = 0): Promise<string> {
+  const row = await place.db.one<{ id: string }>(
+    sql`select id from operations where account_id = ${account_id} and chat_id = ${people[n]}`,
+  )
+  return row.id
+}
+
+async function failures(silentMsMax?: number): Promise<Record<string, string>> {
+  const checks = await verifyOnPlatform(place.app, id, silentMsMax)
+  expect(checks.map(({ name }) => name)).toEqual([
+    'platform_asked',
+    'platform_messages',
+    'platform_strangers',
+  ])
+  return Object.fromEntries(checks.filter(({ ok }) => !ok).map(({ name, detail }) => [name, detail]))
+}
+
+async function leftBehind(): Promise<number> {
+  const { n } = await place.db.one<{ n: number }>(sql`select count(*)::int as n from history_questions`)
+  return n
+}
+
+describe('what the platform has', () => {
+  test('is all that was accepted, and nothing is left of the questions', async () => {
+    expect(await failures()).toEqual({})
+    expect(await leftBehind()).toBe(0)
+  })
+
+  test('a message that is missing there is found, also at the terminal', patient, async () => {
+    const verify = ['verify', 'campaign', id]
+    const whole = await run(place.work.service, [...verify, '--platform'])
+    expect([whole.code, whole.stdout]).toEqual([0, expect.stringContaining('Every account was asked.')])
+    posts(1).splice(posts(1).indexOf(ownPost(1)), 1)
+    expect((await run(place.work.service, verify)).code).toBe(0)
+    const missed = await run(place.work.service, [...verify, '--platform'])
+    expect([missed.code, missed.stderr]).toEqual([
+      1,
+      expect.stringContaining(`platform_messages: This does not hold for ${await operationOf(1)}.`),
+    ])
+  })
+
+  test('a message that is there twice is found', async () => {
+    const twice = ownPost()
+    posts().push({ ...twice, message_id: twice.message_id + 1_000 })
+    expect(await failures()).toEqual({
+      platform_messages: `This does not hold for ${await operationOf()}.`,
+    })
+  })
+
+  test('a message beyond the first page is found there', async () => {
+    const last = ownPost()
+    const later = Array.from({ length: 250 }, (_, n) => ({
+      ...{ ...last, is_sender: false, random_id: null, message_id: last.message_id + n + 1 },
+    }))
+    posts().push(...later)
+    expect(await failures()).toEqual({})
+    posts().splice(posts().indexOf(last), 1)
+    expect(Object.keys(await failures())).toEqual(['platform_messages'])
+  })
+
+  test('a message from before the campaign, as a creation that is repeated after a restore finds it', async () => {
+    await place.db.run(sql`update campaigns set created_at = created_at + interval '9 days' where id = ${id}`)
+    await place.db.run(sql`
+      update operations set created_at = created_at + interval '9 days' where account_id = ${account_id}`)
+    expect(await failures()).toEqual({})
+  })
+
+  test('a message that was deleted since is not missed', async () => {
+    const [person_id = 0] = people
+    const { message_id } = ownPost()
+    deleteMessage(place.work.sandbox.world, { account_id, person_id, message_id })
+    await place.until('the deletion is stored', async () => {
+      const row = await place.db.maybe(sql`
+        select from messages where account_id = ${account_id} and id = ${message_id} and deleted_at is not null`)
+      return row !== undefined
+    })
+    expect(posts()).not.toContainEqual(expect.objectContaining({ message_id }))
+    expect(await failures()).toEqual({})
+  })
+
+  test('a message of the next step that no operation knows of is found, and another campaign is not', async () => {
+    const [recipient] = await place.recipients(id)
+    const { workspace_id } = place.tenant
+    const identity = { kind: 'scoped', workspace_id, recipient_id: recipient?.id ?? '', step: 1 }
+    const { random_id } = identityOf(place.app, identity)
+    const message_id = ownPost().message_id + 1_000
+    posts().push({ ...ownPost(), message_id: message_id - 1, random_id: '123456789' })
+    expect(await failures()).toEqual({})
+    posts().push({ ...ownPost(), message_id, random_id })
+    expect(await failures()).toEqual({
+      platform_strangers: `This does not hold for ${account_id} platform:chat:${people[0]} message ${message_id}.`,
+    })
+  })
+
+  test('a message that the ledger takes for refused is found', async () => {
+    const [person_id = 0] = await place.people(account_id, 1)
+    people = [person_id]
+    place.work.sandbox.world.addFault({ on: 'send', fault: 'refuse', account_id })
+    id = await place.campaign({ chats: [{ account_id, person_id }] })
+    await place.advance(hour)
+    expect(await place.statuses(id)).toEqual(['failed'])
+    expect(await failures()).toEqual({})
+    const { random_id } = await place.db.one<{ random_id: string }>(
+      sql`select random_id::text from operations where id = ${await operationOf()}`,
+    )
+    const [last] = posts().slice(-1)
+    if (last) posts().push({ ...last, message_id: last.message_id + 1_000, is_sender: true, random_id })
+    expect(Object.keys(await failures())).toEqual(['platform_strangers'])
+  })
+})
+
+describe('an account that was not asked is never in order', () => {
+  test('where its session is not live', async () => {
+    await place.db.run(sql`update accounts set status = 'DISABLED' where id = ${account_id}`)
+    await place.until('its session is closed', async () => {
+      const row = await place.db.maybe(
+        sql`select from account_hosts where account_id = ${account_id} and lease_owner is null`,
+      )
+      return row !== undefined
+    })
+    await place.db.run(sql`update account_hosts set observed_at = null where account_id = ${account_id}`)
+    expect(await failures()).toEqual({
+      platform_asked: `Not asked were chats of ${account_id}: its session is not live (chats: 3).`,
+    })
+    // It was live a moment ago, and nobody drives it any more.
+    await place.db.run(
+      sql`update account_hosts set observed_at = real_now() where account_id = ${account_id}`,
+    )
+    expect(await failures(300)).toEqual({
+      platform_asked: `Not asked were chats of ${account_id}: its worker did not answer (chats: 3).`,
+    })
+    expect(await leftBehind()).toBe(0)
+  })
+
+  test('where the platform does not tell, or wants to be left alone', async () => {
+    place.work.sandbox.world.addFault({ on: 'history', fault: 'unavailable', account_id })
+    expect(await failures()).toEqual({
+      platform_asked: `Not asked were chats of ${account_id}: the platform did not tell (chats: 1).`,
+    })
+    await place.db.run(sql`
+      update account_hosts set flood_until = domain_now() + interval '30 s' where account_id = ${account_id}`)
+    expect(await failures()).toEqual({
+      platform_asked: `Not asked were chats of ${account_id}: the platform asks it to wait 30 s (chats: 3).`,
+    })
+  })
+})

@@ -1,0 +1,127 @@
+/** Whether the platform has what the ledger says of a campaign, and nothing of it besides. The sessions of its accounts are asked. */
+import type { App } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import { type AnsweredChat, type AskedChat, askHistory, type ShownMessage } from '../history/history.ts'
+import { identityOf } from './message.ts'
+import { type Check, describeCheck } from './verify.ts'
+
+/** The first message and five follow-ups. */
+const messagesMax = 6
+
+interface Accepted {
+  readonly id: string
+  readonly account_id: string
+  readonly chat_id: ChatNumber
+  readonly random_id: string
+  readonly message_id: string
+}
+
+type Told = AnsweredChat & { readonly answer: readonly ShownMessage[] }
+
+/** What was accepted is read before the platform is asked and what is known afterwards, so that messages under way do no harm. */
+export async function verifyOnPlatform(
+  app: App,
+  campaign_id: string,
+  silentMsMax?: number,
+): Promise<Check[]> {
+  const accepted = await listAccepted(app.db, campaign_id)
+  const answered = await askHistory(app, await listChats(app.db, campaign_id), silentMsMax)
+  const told = answered.filter((chat): chat is Told => typeof chat.answer !== 'string')
+  const [missing, strangers] = [
+    await findMissing(app.db, { accepted, told }),
+    await findStrangers(app, campaign_id, told),
+  ]
+  const of = `Of ${told.length} chats that were asked`
+  return [
+    checkAsked(answered),
+    describeCheck('platform_messages', missing, `${of}, each has every accepted message, once.`),
+    describeCheck(
+      'platform_strangers',
+      strangers,
+      `${of}, none has a message that the ledger does not know.`,
+    ),
+  ]
+}
+
+/** An account that was not asked is never taken for one in order. */
+function checkAsked(answered: readonly AnsweredChat[]): Check {
+  const silent = answered.flatMap(({ account_id, answer }) =>
+    typeof answer === 'string' ? [{ account_id, answer }] : [],
+  )
+  const reasons = [...Map.groupBy(silent, ({ account_id, answer }) => `${account_id}: ${answer}`)]
+  const sentences = reasons.map(([reason, chats]) => `${reason} (chats: ${chats.length})`)
+  const detail =
+    silent.length === 0 ? 'Every account was asked.' : `Not asked were chats of ${sentences.join('; ')}.`
+  return { name: 'platform_asked', ok: silent.length === 0, detail }
+}
+
+function listAccepted(db: Db, campaign_id: string): Promise<Accepted[]> {
+  return db.rows<Accepted>(sql`
+    select o.id, o.account_id, o.chat_id::text, o.random_id::text,
+      coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id
+    from campaign_recipients r join operations o on o.recipient_id = r.id
+    where r.campaign_id = ${campaign_id} and o.state = 'completed'`)
+}
+
+/** From a day before the first that could be the campaign's: the platform's clock is not ours. */
+function listChats(db: Db, campaign_id: string): Promise<AskedChat[]> {
+  return db.rows<AskedChat>(sql`
+    with first as (
+      select least(min(k.created_at), min(o.created_at), min((o.reply_body ->> 'timestamp')::timestamptz), min(o.proof_at)) as at
+      from campaigns k join campaign_recipients r on r.campaign_id = k.id
+      left join operations o on o.recipient_id = r.id where k.id = ${campaign_id})
+    select account_id, chat_id::text, first.at - interval '1 day' as since from first, (
+      select account_id, chat_id from campaign_recipients where campaign_id = ${campaign_id}
+      union
+      select o.account_id, o.chat_id from campaign_recipients r join operations o on o.recipient_id = r.id
+      where r.campaign_id = ${campaign_id}) c
+    where account_id is not null and chat_id is not null order by 1, c.chat_id`)
+}
+
+const placeOf = ({ account_id, chat_id }: Pick<AskedChat, 'account_id' | 'chat_id'>) =>
+  `${account_id}:${chat_id}`
+
+/** Acceptances without their message, or with two. What was deleted since, as the platform has told, is not missed. */
+async function findMissing(
+  db: Db,
+  { accepted, told }: { accepted: readonly Accepted[]; told: readonly Told[] },
+): Promise<string[]> {
+  const answers = new Map(told.map((chat) => [placeOf(chat), chat.answer]))
+  const wrong = accepted.filter((one) => {
+    const shown = answers.get(placeOf(one))
+    const found = shown?.filter(({ id, random_id }) =>
+      random_id === null ? id === one.message_id : random_id === one.random_id,
+    )
+    return found !== undefined && found.length !== 1
+  })
+  const deleted = await db.rows<{ id: string }>(sql`
+    select g.id from unnest(${wrong.map(({ id }) => id)}::uuid[], ${wrong.map(({ account_id }) => account_id)}::text[],
+      ${wrong.map(({ chat_id }) => chat_id)}::bigint[], ${wrong.map(({ message_id }) => message_id)}::bigint[])
+      as g (id, account_id, chat_id, message_id)
+    join messages m on m.account_id = g.account_id and m.chat_id = g.chat_id and m.id = g.message_id
+    where m.deleted_at is not null`)
+  const gone = new Set(deleted.map(({ id }) => id))
+  return wrong.map(({ id }) => id).filter((id) => !gone.has(id))
+}
+
+/** Messages under a random id that only this campaign makes, of which the ledger says that they were not sent, or nothing. */
+async function findStrangers(app: App, campaign_id: string, told: readonly Told[]): Promise<string[]> {
+  const recipients = await app.db.rows<{ recipient_id: string; workspace_id: string; kind: string }>(sql`
+    select r.id as recipient_id, r.workspace_id, k.kind
+    from campaigns k join campaign_recipients r on r.campaign_id = k.id where k.id = ${campaign_id}`)
+  const own = new Set(
+    recipients.flatMap((row) =>
+      Array.from({ length: messagesMax }, (_, step) => identityOf(app, { ...row, step }).random_id),
+    ),
+  )
+  const known = await app.db.rows<{ random_id: string }>(sql`
+    select o.random_id::text from campaign_recipients r join operations o on o.recipient_id = r.id
+    where r.campaign_id = ${campaign_id} and o.state in ('submitting', 'completed', 'ambiguous')`)
+  const expected = new Set(known.map(({ random_id }) => random_id))
+  return told.flatMap((chat) =>
+    chat.answer
+      .filter(({ random_id }) => random_id !== null && own.has(random_id) && !expected.has(random_id))
+      .map(({ id }) => `${chat.account_id} platform:chat:${chat.chat_id} message ${id}`),
+  )
+}

@@ -1,0 +1,135 @@
+/**
+ * What the platform itself has of a chat, asked from another process than the one that drives the account: the question is a
+ * row, the account's session answers it, and nothing of the store stands in for an answer.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findFloodWait } from '../../access/ledger/floods.ts'
+import { listLiveness } from '../../access/ledger/liveness.ts'
+import type { App, Topic } from '../../app.ts'
+import { type Db, sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
+import type { ChatNumber } from '../../lib/shapes.ts'
+
+/** Somebody waits for what the platform has of a chat. */
+export const historyWanted: Topic = { topic: 'history' }
+
+/** A call may take 20 s, and a page is followed by others: a session that answers nothing for this long does not answer. */
+const answerMsMax = 60_000
+const pollMs = 100
+/** What an asker that was killed has left behind. */
+const forgottenHours = 24
+/** Of one round; what is left comes with the next. */
+const questionsMax = 500
+
+export interface AskedChat {
+  readonly account_id: string
+  readonly chat_id: ChatNumber
+  readonly since: Date
+}
+
+/** A message of the account itself. `random_id` is null where the platform does not show it. */
+export interface ShownMessage {
+  readonly id: string
+  readonly random_id: string | null
+}
+
+export interface AnsweredChat extends AskedChat {
+  /** What the platform has, or why it could not be asked. */
+  readonly answer: readonly ShownMessage[] | string
+}
+
+interface Asking extends AskedChat {
+  readonly id: string
+}
+
+/** Every chat with its answer. An account that cannot be asked, or that falls silent, has the reason instead. */
+export async function askHistory(
+  app: App,
+  chats: readonly AskedChat[],
+  silentMsMax = answerMsMax,
+): Promise<AnsweredChat[]> {
+  const asking = chats.map((chat) => ({ ...chat, id: newId() }))
+  const groups = [...Map.groupBy(asking, ({ account_id }) => account_id)]
+  const answered = groups.map(async ([account_id, own]) => {
+    const reason = await findObstacle(app.db, account_id)
+    if (reason !== undefined) return own.map((chat) => ({ ...chat, answer: reason }))
+    return askAccount(app, own, silentMsMax)
+  })
+  return (await Promise.all(answered)).flat()
+}
+
+async function findObstacle(db: Db, account_id: string): Promise<string | undefined> {
+  const live = await listLiveness(db, [account_id])
+  if (!live.get(account_id)) return 'its session is not live'
+  const seconds = await findFloodWait(db, account_id)
+  return seconds === undefined ? undefined : `the platform asks it to wait ${seconds} s`
+}
+
+async function askAccount(app: App, chats: readonly Asking[], silentMsMax: number): Promise<AnsweredChat[]> {
+  const ids = chats.map(({ id }) => id)
+  await insertQuestions(app.db, chats)
+  app.wake.signal(historyWanted)
+  try {
+    let count = 0
+    for (let heardAt = performance.now(); performance.now() - heardAt < silentMsMax; ) {
+      await sleep(pollMs)
+      const { answered } = await app.db.one<{ answered: number }>(sql`
+        select count(*)::int as answered from history_questions
+        where id = any(${ids}::uuid[]) and answered_at is not null`)
+      if (answered > count) heardAt = performance.now()
+      count = answered
+      if (count === ids.length) break
+    }
+    return await readAnswers(app.db, chats)
+  } finally {
+    await app.db.run(sql`delete from history_questions where id = any(${ids}::uuid[])`)
+  }
+}
+
+async function insertQuestions(db: Db, chats: readonly Asking[]): Promise<void> {
+  await db.run(sql`
+    delete from history_questions where asked_at < clock_timestamp() - make_interval(hours => ${forgottenHours})`)
+  await db.run(sql`
+    insert into history_questions (id, account_id, chat_id, workspace_id, since)
+    select g.id, g.account_id, g.chat_id, a.workspace_id, g.since
+    from unnest(${chats.map(({ id }) => id)}::uuid[], ${chats.map(({ account_id }) => account_id)}::text[],
+      ${chats.map(({ chat_id }) => chat_id)}::bigint[], ${chats.map(({ since }) => since.toISOString())}::timestamptz[])
+      as g (id, account_id, chat_id, since)
+    join accounts a on a.id = g.account_id`)
+}
+
+async function readAnswers(db: Db, chats: readonly Asking[]): Promise<AnsweredChat[]> {
+  const rows = await db.rows<{ id: string; shown: ShownMessage[] | null }>(sql`
+    select id, shown from history_questions
+    where id = any(${chats.map(({ id }) => id)}::uuid[]) and answered_at is not null`)
+  const answers = new Map(rows.map(({ id, shown }) => [id, shown ?? 'the platform did not tell']))
+  return chats.map((chat) => ({ ...chat, answer: answers.get(chat.id) ?? 'its worker did not answer' }))
+}
+
+export interface HistoryQuestion {
+  readonly id: string
+  readonly account_id: string
+  readonly chat_id: ChatNumber
+  readonly since: Date
+}
+
+/** What is still to be answered, among these accounts. */
+export function listQuestions(db: Db, account_ids: readonly string[]): Promise<HistoryQuestion[]> {
+  return db.rows<HistoryQuestion>(sql`
+    select id, account_id, chat_id::text, since from history_questions
+    where account_id = any(${account_ids}) and answered_at is null order by id limit ${questionsMax}`)
+}
+
+/** Whether somebody still waits for it. */
+export async function isAsked(db: Db, id: string): Promise<boolean> {
+  const row = await db.maybe(sql`select from history_questions where id = ${id} and answered_at is null`)
+  return row !== undefined
+}
+
+/** Null: the platform did not tell. */
+export async function noteAnswer(db: Db, id: string, shown: readonly ShownMessage[] | null): Promise<void> {
+  await db.run(sql`
+    update history_questions set answered_at = clock_timestamp(),
+      shown = ${shown === null ? null : JSON.stringify(shown)}::jsonb
+    where id = ${id} and answered_at is null`)
+}

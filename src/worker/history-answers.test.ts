@@ -1,0 +1,89 @@
+/** How a session answers who asks what the platform has. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
+import { until } from '../../test/harness/process.ts'
+import type { Held } from '../access/ledger/leases.ts'
+import { sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import type { HistoryPage, Message, Outcome, Session } from '../platform/port.ts'
+import { answerQuestions } from './history-answers.ts'
+
+let rows: LedgerRows
+beforeAll(async () => {
+  rows = await openLedgerRows()
+})
+afterAll(() => rows.close())
+
+type History = (page: HistoryPage) => Promise<Outcome<readonly Message[]>>
+
+/** Asks about two chats, and lets the session answer to the end. */
+async function answer(held: Held, history: History): Promise<{ shown: unknown; answered: boolean }[]> {
+  const { account_id } = held
+  await rows.app.db.run(sql`
+    insert into history_questions (id, account_id, chat_id, workspace_id, since)
+    select g.id, a.id, g.chat_id, a.workspace_id, now() - interval '1 day'
+    from accounts a, unnest(${[newId(), newId()]}::uuid[], '{41,42}'::bigint[]) as g (id, chat_id) where a.id = ${account_id}`)
+  const session = { history } as unknown as Session
+  const driven = new Map([[account_id, { held, session, awaits: () => {}, gapJitter: 0, paceMs: 0 }]])
+  const answering = new Set<string>()
+  await answerQuestions(rows.app, driven, answering)
+  expect(answering).toEqual(new Set([account_id]))
+  // One that is at it is left to it.
+  await answerQuestions(rows.app, driven, answering)
+  await until('it has answered', 30_000, async () => answering.size === 0 || undefined)
+  return rows.app.db.rows(sql`
+    select shown, answered_at is not null as answered from history_questions where account_id = ${account_id} order by id`)
+}
+
+function message(id: number): Message {
+  const timestamp = new Date().toISOString()
+  const told = { timestamp, edited_at: null, attachments: [], random_id: String(id * 7) }
+  return { id: String(id), text: 'Hello', is_sender: true, sender_id: null, ...told }
+}
+
+const page = (...ids: number[]) => ({ kind: 'accepted', value: ids.map(message) }) as const
+
+test('each chat is asked once, and what is older than was asked for is left out', async () => {
+  const asked: unknown[] = []
+  const old = { ...message(1), timestamp: new Date(Date.now() - 3 * 86_400_000).toISOString() }
+  const told = await answer(await rows.account(), async (wanted) => {
+    asked.push(wanted.chat_id)
+    return { kind: 'accepted', value: [{ ...message(3), is_sender: false }, message(2), old] }
+  })
+  expect(asked).toEqual(['41', '42'])
+  const one = { shown: [{ id: '2', random_id: '14' }], answered: true }
+  expect(told).toEqual([one, one])
+})
+
+test('a flood wait is noted, and the answer says that nothing was told', async () => {
+  const held = await rows.account()
+  const told = await answer(held, async () => ({ kind: 'flood_wait', retry_after_seconds: 60 }))
+  expect(told[0]).toEqual({ shown: null, answered: true })
+  const { waits } = await rows.app.db.one<{ waits: boolean }>(
+    sql`select flood_until > domain_now() as waits from account_hosts where account_id = ${held.account_id}`,
+  )
+  expect(waits).toBe(true)
+})
+
+test('once nobody waits any more the platform is not asked', async () => {
+  const held = await rows.account()
+  let calls = 0
+  await answer(held, async () => {
+    calls++
+    await rows.app.db.run(sql`delete from history_questions where account_id = ${held.account_id}`)
+    return page(1)
+  })
+  expect(calls).toBe(1)
+})
+
+test('a chat without an end is not told by halves', async () => {
+  let last = 1_000_000
+  const told = await answer(await rows.account(), async ({ limit }) => {
+    last -= limit
+    return page(...Array.from({ length: limit }, (_, n) => last + limit - n))
+  })
+  expect(told).toEqual([
+    { shown: null, answered: true },
+    { shown: null, answered: true },
+  ])
+})

@@ -1,0 +1,68 @@
+/** Tells who asks what the platform itself has of a chat. Reading only: nothing is stored but the answer. */
+import { noteFlood } from '../access/ledger/floods.ts'
+import type { App } from '../app.ts'
+import {
+  type HistoryQuestion,
+  isAsked,
+  listQuestions,
+  noteAnswer,
+  type ShownMessage,
+} from '../capabilities/history/history.ts'
+import { toWellFormed } from '../lib/text.ts'
+import type { Driven } from './attempt.ts'
+import { within } from './within.ts'
+
+const pageMessages = 100
+/** Of one chat: 10,000 messages. A chat that has more is not told by halves. */
+const pagesMax = 100
+const callMsMax = 20_000
+
+/** Begins with the accounts that are not at it yet. Those are answered one chat after the other, at the platform's pace. */
+export async function answerQuestions(
+  app: App,
+  driven: ReadonlyMap<string, Driven>,
+  answering: Set<string>,
+): Promise<void> {
+  const free = [...driven.keys()].filter((account_id) => !answering.has(account_id))
+  const questions = free.length > 0 ? await listQuestions(app.db, free) : []
+  for (const [account_id, own] of Map.groupBy(questions, (one) => one.account_id)) {
+    const account = driven.get(account_id)
+    if (!account) continue
+    answering.add(account_id)
+    void answerAll(app, account, own)
+      .catch((err) => app.log.warn({ err, account_id }, 'what the platform has could not be told'))
+      .finally(() => answering.delete(account_id))
+  }
+}
+
+/** Whoever asked may have given up meanwhile; then the platform is not asked. */
+async function answerAll(app: App, account: Driven, questions: readonly HistoryQuestion[]): Promise<void> {
+  for (const question of questions) {
+    if (!(await isAsked(app.db, question.id))) continue
+    await noteAnswer(app.db, question.id, await readShown(app, account, question))
+  }
+}
+
+/** The account's own messages of the chat since then; null where the platform did not tell all of them. */
+async function readShown(
+  app: App,
+  { session, held, paceMs }: Driven,
+  { chat_id, since }: HistoryQuestion,
+): Promise<ShownMessage[] | null> {
+  const shown: ShownMessage[] = []
+  let before: { readonly message_id: string } | null = null
+  for (let pages = 0; pages < pagesMax; pages++) {
+    const page = session.history({ chat_id, before, limit: pageMessages })
+    const outcome = await within(app.sources, callMsMax, page)
+    if (outcome?.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
+    if (outcome?.kind !== 'accepted') return null
+    const messages = toWellFormed(outcome.value)
+    const recent = messages.filter(({ timestamp }) => Date.parse(timestamp) >= since.getTime())
+    shown.push(...recent.filter(({ is_sender }) => is_sender).map(({ id, random_id }) => ({ id, random_id })))
+    const oldest = messages.at(-1)
+    if (!oldest || messages.length < pageMessages || recent.length < messages.length) return shown
+    before = { message_id: oldest.id }
+    if (paceMs > 0) await within(app.sources, paceMs, new Promise<void>(() => {}))
+  }
+  return null
+}

@@ -1,0 +1,140 @@
+/** A message of a campaign from before its boundary to what was learnt: what is noted of it, and what came meanwhile. */
+import { rm } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openPickedRows, type Picked, type PickedRows } from '../../test/harness/picked.ts'
+import { makeScratch } from '../../test/harness/scratch.ts'
+import type { App } from '../app.ts'
+import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
+import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
+import { sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import type { Outcome, Sent, Session } from '../platform/port.ts'
+import { Echoes } from './echoes.ts'
+import { openJournal } from './journal.ts'
+import { attemptMessage } from './message-attempt.ts'
+import { Recorder } from './recording.ts'
+
+let place: PickedRows
+let directory: string
+beforeAll(async () => {
+  directory = await makeScratch('parley-journal-')
+  place = await openPickedRows()
+})
+afterAll(async () => {
+  await place.close()
+  await rm(directory, { recursive: true, force: true })
+})
+
+const accepted = (): Outcome<Sent> => ({
+  kind: 'accepted',
+  value: { message_id: '71', at: new Date().toISOString() },
+})
+
+/** The one message that is due goes out; `send` is what the platform does with it. */
+async function attempt(
+  { held }: Picked,
+  { send = async () => accepted(), gapJitter = 0, sources = place.rows.app.sources }: Given = {},
+): Promise<void> {
+  const app = { ...place.rows.app, sources }
+  const heads = await listHeads(app.db, { account_ids: [held.account_id], avoid: [] })
+  const [due] = chooseDue(app, heads)
+  if (!due) throw new Error('Nothing is due.')
+  const journal = await openJournal(directory, newId())
+  const recorder = new Recorder(app, { count: () => {} })
+  const boundary = { cross: () => Promise.reject(new Error('It has another boundary.')) } as never
+  const ways = { messages: await place.boundary(), boundary, recorder, journal, echoes: new Echoes(app) }
+  const session = { send } as unknown as Session
+  await attemptMessage(app, ways, due, { held, session, awaits: () => {}, gapJitter, paceMs: 0 })
+  await journal.close()
+}
+
+interface Given {
+  readonly send?: () => Promise<Outcome<Sent>>
+  readonly gapJitter?: number
+  readonly sources?: App['sources']
+}
+
+test('the account then waits for the gap, and for the share of it that its platform wants', async () => {
+  const sources = { ...place.rows.app.sources, random: () => 0.5 }
+  for (const [gapJitter, expected] of [
+    [0, 15],
+    [0.4, 18],
+  ] as const) {
+    const one = await place.picked()
+    await attempt(one, { gapJitter, sources })
+    const { seconds } = await place.rows.db.one<{ seconds: number }>(sql`
+      select extract(epoch from h.next_campaign_at - o.crossed_at)::float8 as seconds from account_hosts h
+      join operations o on o.account_id = h.account_id where h.account_id = ${one.held.account_id}`)
+    expect(Math.round(seconds)).toBe(expected)
+  }
+})
+
+describe('somebody is put on the list while their message is on its way', () => {
+  const notWritten = { kind: 'not_written', reason: 'no connection' } as const
+  const listed = (one: Picked) => `+49170${one.person_id}0000`
+
+  /** The entry finds nobody who waits: the recipient has to learn of it from what becomes of the message. */
+  async function suppress(one: Picked, identity: object): Promise<void> {
+    const { workspace_id } = place.rows.tenant
+    expect(await place.stateOf(one)).toMatchObject({ status: 'submitting' })
+    await addSuppression(place.rows.app, 'system', { workspace_id, ...identity })
+    expect(await place.stateOf(one)).toMatchObject({ status: 'submitting' })
+  }
+
+  async function known(one: Picked, { phone = null, username = null }: Known): Promise<void> {
+    const { held, person_id } = one
+    await place.rows.db.run(sql`
+      insert into contacts (account_id, provider_id, workspace_id, name, sort_name, phone, username)
+      values (${held.account_id}, ${person_id}, ${held.workspace_id}, 'Ines', 'ines', ${phone}, ${username})`)
+  }
+
+  interface Known {
+    readonly phone?: string | null
+    readonly username?: string | null
+  }
+
+  test.each<[string, (one: Picked) => { known: Known; identity: object }]>([
+    [
+      'a number with a zero in brackets',
+      (one) => ({
+        known: { phone: `+49 (0)170 ${one.person_id}-0000` },
+        identity: { phone: listed(one) },
+      }),
+    ],
+    [
+      'a number with 00',
+      (one) => ({ known: { phone: `0049 170/${one.person_id} 0000` }, identity: { phone: listed(one) } }),
+    ],
+    [
+      'a username',
+      (one) => ({
+        known: { username: `Ines_${one.person_id}` },
+        identity: { username: `ines_${one.person_id}` },
+      }),
+    ],
+    ['an id', (one) => ({ known: {}, identity: { platform_id: String(one.person_id) } })],
+  ])('%s: accepted or not, nothing follows', async (_, make) => {
+    for (const outcome of [accepted(), notWritten]) {
+      const one = await place.picked({ steps: [{ wait_hours: 24 }] })
+      const made = make(one)
+      await known(one, made.known)
+      const send = async () => {
+        await suppress(one, made.identity)
+        return outcome
+      }
+      await attempt(one, { send })
+      expect(await place.stateOf(one)).toMatchObject({ status: 'suppressed', operations: 1 })
+    }
+  })
+
+  test('somebody else is not held for them', async () => {
+    const one = await place.picked({ steps: [{ wait_hours: 24 }] })
+    await known(one, { phone: '+49 (0)170 999-0000' })
+    const send = async () => {
+      await suppress(one, { phone: '+49170999000' })
+      return accepted()
+    }
+    await attempt(one, { send })
+    expect(await place.stateOf(one)).toMatchObject({ status: 'waiting' })
+  })
+})
