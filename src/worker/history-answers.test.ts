@@ -55,10 +55,16 @@ test('each chat is asked once, and what is older than was asked for is left out'
   expect(told).toEqual([one, one])
 })
 
-test('a flood wait is noted, and the answer says that nothing was told', async () => {
+test('a flood wait is noted, the answer says that nothing was told, and the next chat is not asked for', async () => {
   const held = await rows.account()
-  const told = await answer(held, async () => ({ kind: 'flood_wait', retry_after_seconds: 60 }))
-  expect(told[0]).toEqual({ shown: null, answered: true })
+  let calls = 0
+  const told = await answer(held, async () => {
+    calls++
+    return { kind: 'flood_wait', retry_after_seconds: 60 }
+  })
+  const untold = { shown: null, answered: true }
+  expect(told).toEqual([untold, untold])
+  expect(calls).toBe(1)
   const { waits } = await rows.app.db.one<{ waits: boolean }>(
     sql`select flood_until > domain_now() as waits from account_hosts where account_id = ${held.account_id}`,
   )

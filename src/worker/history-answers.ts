@@ -1,5 +1,5 @@
 /** Tells who asks what the platform itself has of a chat. Reading only: nothing is stored but the answer. */
-import { noteFlood } from '../access/ledger/floods.ts'
+import { findFloodWait, noteFlood } from '../access/ledger/floods.ts'
 import type { App } from '../app.ts'
 import {
   type HistoryQuestion,
@@ -35,11 +35,12 @@ export async function answerQuestions(
   }
 }
 
-/** Whoever asked may have given up meanwhile; then the platform is not asked. */
+/** The platform is not asked where whoever wanted to know has given up meanwhile, nor in a flood wait. */
 async function answerAll(app: App, account: Driven, questions: readonly HistoryQuestion[]): Promise<void> {
   for (const question of questions) {
     if (!(await isAsked(app.db, question.id))) continue
-    await noteAnswer(app.db, question.id, await readShown(app, account, question))
+    const flooded = (await findFloodWait(app.db, question.account_id)) !== undefined
+    await noteAnswer(app.db, question.id, flooded ? null : await readShown(app, account, question))
   }
 }
 
@@ -56,13 +57,14 @@ async function readShown(
     const outcome = await within(app.sources, callMsMax, page)
     if (outcome?.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
     if (outcome?.kind !== 'accepted') return null
+    // Also after the last page: the next chat follows at once.
+    if (paceMs > 0) await within(app.sources, paceMs, new Promise<void>(() => {}))
     const messages = toWellFormed(outcome.value)
     const recent = messages.filter(({ timestamp }) => Date.parse(timestamp) >= since.getTime())
     shown.push(...recent.filter(({ is_sender }) => is_sender).map(({ id, random_id }) => ({ id, random_id })))
     const oldest = messages.at(-1)
     if (!oldest || messages.length < pageMessages || recent.length < messages.length) return shown
     before = { message_id: oldest.id }
-    if (paceMs > 0) await within(app.sources, paceMs, new Promise<void>(() => {}))
   }
   return null
 }

@@ -231,15 +231,20 @@ describe('a message whose crossing gives no answer', () => {
     return { ...app, db: { ...app.db, transaction } }
   }
 
-  test('is not sent, and its worker says so', async () => {
+  /** A message that is due, the boundary that loses its COMMIT, and a session that must not be asked to send. */
+  async function begin() {
     const one = await picked()
-    const { held } = one
-    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const heads = await listHeads(rows.db, { account_ids: [one.held.account_id], avoid: [] })
     const instance = await rows.instance()
     const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     const session = { send: () => Promise.reject(new Error('It was sent.')) } as unknown as Session
+    return { one, held: one.held, messages, due, session }
+  }
+
+  test('is not sent, and its worker says so', async () => {
+    const { one, held, messages, due, session } = await begin()
     const recorder = new Recorder(rows.app, { count: () => {} })
     const journal = await openJournal(directory, newId())
     const ways = { messages, recorder, journal } as unknown as MessageWays
@@ -255,14 +260,7 @@ describe('a message whose crossing gives no answer', () => {
   })
 
   test('and whose worker ends before the database is back: its journal says that nothing was sent', async () => {
-    const one = await picked()
-    const { held } = one
-    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
-    const instance = await rows.instance()
-    const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
-    const [due] = chooseDue(rows.app, heads)
-    if (!due) throw new Error('Nothing is due.')
-    const session = { send: () => Promise.reject(new Error('It was sent.')) } as unknown as Session
+    const { one, held, messages, due, session } = await begin()
     const away = {
       ...rows.app,
       db: { ...rows.app.db, transaction: () => Promise.reject(new ApiError('store_unavailable')) },
