@@ -165,6 +165,48 @@ describe('a reply', () => {
     expect(await events()).toHaveLength(1)
   })
 
+  test('of more than 30 days after a message ends what still waits', async () => {
+    const chats = await chatsWith(1)
+    const id = await place.campaign({ chats, steps: [{ wait_hours: 60 * 24 }] })
+    await place.advance(40 * day)
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'I was away')
+    await place.advance(30 * day)
+    expect(await place.statuses(id)).toEqual(['replied'])
+    expect(place.sent()).toHaveLength(1)
+    expect(await events()).toHaveLength(1)
+  })
+
+  test('is to the campaign that wrote last, and what they write after it is no reply to the one before', async () => {
+    const chats = await chatsWith(1)
+    const person_id = chats[0]?.person_id ?? 0
+    const earlier = await place.campaign({ chats })
+    await place.advance(hour)
+    const later = await place.campaign({ chats })
+    await place.advance(hour)
+    for (const text of ['Tell me more', 'Are you there?']) {
+      place.work.write(account_id, person_id, text)
+      await place.advance(hour)
+    }
+    expect([await place.statuses(later), await place.statuses(earlier)]).toEqual([['replied'], ['completed']])
+    expect(await events()).toMatchObject([{ campaign_id: later }])
+  })
+
+  test('to an earlier message, heard while nobody knows of the next, is told and counts', async () => {
+    const chats = await chatsWith(1)
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(hour)
+    place.work.fault({ on: 'send', fault: 'unavailable', times: 1, account_id })
+    await place.advance(day)
+    expect(await place.statuses(id)).toEqual(['submitting'])
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'Tell me more')
+    await place.advance(2 * day)
+    expect(await place.statuses(id)).toEqual(['replied'])
+    expect(await events()).toMatchObject([{ campaign_id: id, step: 0 }])
+    const counts = await place.db.one(sql`
+      select replied::int from campaign_counts where campaign_id = ${id} and at = '-infinity'`)
+    expect(counts).toEqual({ replied: 1 })
+  })
+
   test('that asks to stop counts apart, and ends what waits for that person elsewhere', async () => {
     const chats = await chatsWith(1)
     const other = await place.account()

@@ -167,9 +167,12 @@ function accepted(row: Row, sent_at: Date): Next {
 }
 
 /** Something was heard meanwhile, and it came after a message of ours. */
-function isAnswered({ reply_message_id, reply_step, message_id }: Row): boolean {
+function isAnswered({ reply_message_id, replied_at, reply_step, message_id, crossed_at }: Row): boolean {
   if (reply_message_id === null) return false
-  return reply_step !== null || (message_id !== null && BigInt(reply_message_id) > BigInt(message_id))
+  if (reply_step !== null) return true
+  // Somebody noted it as sent: which message it became is not known, but when.
+  if (message_id === null) return replied_at !== null && replied_at >= crossed_at
+  return BigInt(reply_message_id) > BigInt(message_id)
 }
 
 /** Provably nothing went out: it is due again, unless there is no reason to send it any more. */
