@@ -853,6 +853,30 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
 })
 
 describe('GET /campaigns/{campaign_id}/verify', () => {
+  test('200: a reply whose time the platform tells in whole seconds is no end before our message', async () => {
+    const { id } = await scoped()
+    await db().run(sql`
+      insert into operations (id, workspace_id, kind, effect, fingerprint, state, reply_status, reply_body, account_id,
+        chat_id, campaign_id, recipient_id, step_no, crossed_at)
+      select gen_random_uuid(), workspace_id, 'campaign_message', 'platform', ${Buffer.alloc(32)}, 'completed', 200,
+        '{"message_id": "12345"}', account_id, chat_id, campaign_id, id, 0, '2026-01-01T10:00:00.500Z'
+      from campaign_recipients where campaign_id = ${id}`)
+    const ended = (at: string) =>
+      db().run(sql`
+        update campaign_recipients set status = 'completed', step = 1, next_action_at = null,
+          replied_at = '2026-01-01T10:00:00Z', ended_at = ${at}::timestamptz
+        where campaign_id = ${id}`)
+    const isKept = async () => {
+      const { body } = await service.get(`/campaigns/${id}/verify`, { key: own.key })
+      const checks = body.checks as { name: string; ok: boolean }[]
+      return checks.find(({ name }) => name === 'nothing_after_the_end')?.ok
+    }
+    await ended('2026-01-01T10:00:00.900Z')
+    expect(await isKept()).toBe(true)
+    await ended('2026-01-01T10:00:00.400Z')
+    expect(await isKept()).toBe(false)
+  })
+
   test('200 with every check, and what does not hold is named', async () => {
     const { id } = await scoped({ steps: [step] })
     const verify = async () => {

@@ -171,8 +171,8 @@ function accepted(row: Row, sent_at: Date): Next {
 function isAnswered({ reply_message_id, replied_at, reply_step, message_id, crossed_at }: Row): boolean {
   if (reply_message_id === null) return false
   if (reply_step !== null) return true
-  // Somebody noted it as sent: which message it became is not known, but when.
-  if (message_id === null) return replied_at !== null && replied_at >= crossed_at
+  // Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
+  if (message_id === null) return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
   return BigInt(reply_message_id) > BigInt(message_id)
 }
 

@@ -90,8 +90,8 @@ export async function noteReplies(
         select o.step_no, (o.payload ->> 'variant')::int as variant, o.payload ->> 'branch' as branch from operations o
         where o.recipient_id = r.id and case when o.state = 'completed' then
             (o.reply_body ->> 'message_id')::bigint < h.message_id
-          -- Somebody noted it as sent: which message it became is not known, but when.
-          else o.closed_as = 'sent' and o.crossed_at <= h.at end
+          -- Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
+          else o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= h.at end
         order by o.step_no desc limit 1) sent on true
       where (sent.step_no is not null and (r.status = 'waiting' or (r.status = 'completed'
           and h.at <= r.last_sent_at + make_interval(days => ${replyDays})
