@@ -81,7 +81,10 @@ export class Dispatch {
   #listHeads(account_ids: readonly string[]): Promise<Head[]> {
     const avoid = this.#listAvoided()
     return this.#app.db.transaction(async (tx) => {
-      const [, heads] = await Promise.all([tx.run(planOnce), listHeads(tx, { account_ids, avoid })])
+      const [, heads] = await Promise.all([
+        tx.run(planOnce),
+        listHeads(tx, { account_ids, avoid, due: true }),
+      ])
       return heads
     })
   }

@@ -191,7 +191,7 @@ describe('a message', () => {
   test('is not picked while somebody waits for a single send of the account', async () => {
     const one = await picked()
     const id = await rows.operation(one.held)
-    const options = { account_ids: [one.held.account_id], avoid: [] }
+    const options = { account_ids: [one.held.account_id], avoid: [], due: true }
     expect(await listHeads(rows.db, options)).toEqual([])
     await rows.db.run(sql`update operations set state = 'released', reason = 'withdrawn' where id = ${id}`)
     expect(await listHeads(rows.db, options)).toHaveLength(1)
@@ -209,7 +209,7 @@ describe('the gap to the next message of the account', () => {
 
   test('is kept from the crossing on', async () => {
     const { held } = await picked()
-    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     await (await boundary()).cross({ wanted: { row: due.row, found: null, gapMs: 18_000 }, held })
@@ -234,7 +234,7 @@ describe('a message whose crossing gives no answer', () => {
   /** A message that is due, the boundary that loses its COMMIT, and a session that must not be asked to send. */
   async function begin() {
     const one = await picked()
-    const heads = await listHeads(rows.db, { account_ids: [one.held.account_id], avoid: [] })
+    const heads = await listHeads(rows.db, { account_ids: [one.held.account_id], avoid: [], due: true })
     const instance = await rows.instance()
     const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
     const [due] = chooseDue(rows.app, heads)
@@ -287,7 +287,7 @@ describe('a message that the platform has shown before', () => {
   test('crosses with its proof, and nobody submits it', async () => {
     const one = await picked()
     const { held, person_id } = one
-    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] })
+    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     await rows.db.run(sql`
@@ -378,7 +378,11 @@ describe('a batch of a hundred', () => {
     const all: Picked[] = []
     for (let n = 0; n < 100; n++) all.push(await picked({ message_text: n === 41 ? 'poison' : 'Hello' }))
     const messages = await boundary()
-    const heads = await listHeads(rows.db, { account_ids: all.map(({ held }) => held.account_id), avoid: [] })
+    const heads = await listHeads(rows.db, {
+      account_ids: all.map(({ held }) => held.account_id),
+      avoid: [],
+      due: true,
+    })
     const held = new Map(all.map((one) => [one.held.account_id, one.held]))
     const answers = await Promise.all(
       chooseDue(rows.app, heads).map(({ row }) =>
