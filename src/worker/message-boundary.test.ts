@@ -18,6 +18,7 @@ import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Session } from '../platform/port.ts'
+import { Echoes } from './echoes.ts'
 import { openJournal } from './journal.ts'
 import { attemptMessage, gapMsOf, type MessageWays } from './message-attempt.ts'
 import { MessageBoundary } from './message-boundary.ts'
@@ -280,6 +281,43 @@ describe('a message whose crossing gives no answer', () => {
     await loop.step(rows.app, new AbortController().signal)
     expect(await rows.row(id)).toMatchObject({ state: 'released', detail: 'lost_commit' })
     expect(await stateOf(one)).toEqual({ status: 'queued', operations: 1, used: 0 })
+  })
+})
+
+describe('a message whose process stands still after it has crossed', () => {
+  test('is not sent after a cancel that came meanwhile, and its worker says so', async () => {
+    const one = await picked({ steps: [{ wait_hours: 24 }] })
+    const { held } = one
+    const [due] = chooseDue(rows.app, await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] }))
+    if (!due) throw new Error('Nothing is due.')
+    const { sources } = rows.app
+    let stoodMs = 0
+    const app = { ...rows.app, sources: { ...sources, now: () => sources.now() + stoodMs } }
+    const crossing = await boundary()
+    const cross: MessageBoundary['cross'] = async (message) => {
+      const answer = await crossing.cross(message)
+      await control(one.campaign_id, 'cancel')
+      stoodMs = 60_000
+      return answer
+    }
+    let sent = 0
+    const send = async () => ({ kind: 'unknown', reason: `sent ${++sent} times` })
+    const journal = await openJournal(directory, newId())
+    const recorder = new Recorder(app, { count: () => {} })
+    const ways = { messages: { cross }, recorder, journal, echoes: new Echoes(app) } as unknown as MessageWays
+    const account = {
+      held,
+      session: { send } as unknown as Session,
+      awaits: () => {},
+      gapJitter: 0,
+      paceMs: 0,
+    }
+    expect(await attemptMessage(app, ways, due, account)).toBe('done')
+    await journal.close()
+    expect(sent).toBe(0)
+    const ended = { state: 'released', reason: 'never_written', detail: 'deadline' }
+    expect(await rows.row((await operation(one)).id)).toMatchObject(ended)
+    expect(await stateOf(one)).toEqual({ status: 'cancelled', operations: 1, used: 0 })
   })
 })
 

@@ -651,6 +651,18 @@ export const mutants: readonly Mutant[] = [
     'guard: lost commit of a message is not sent',
     'a message whose crossing gives no answer is not sent, and its worker says so',
   ),
+  {
+    what: 'the clock of a message starts after the boundary',
+    patches: [
+      {
+        marker: 'guard: clock starts before the boundary of a message',
+        replace: 'const startedAt = Number.NaN',
+      },
+      { marker: 'crash point 5', insert: 'if (Number.isNaN(startedAt)) startedAt = app.sources.now()' },
+    ],
+    test: 'a message whose process stands still after it has crossed is not sent after a cancel that came meanwhile, and its worker says so',
+    ...messages,
+  },
   mutant(
     messages,
     'guard: lost commit of a message is in the journal',
