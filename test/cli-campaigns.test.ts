@@ -45,6 +45,8 @@ async function create(): Promise<readonly string[]> {
     'Cy,no,,',
     'Ada,ADA_L,,',
     'Dee,dee_stop,,',
+    `${'x'.repeat(201)},@ex_long,,`,
+    'Nu\0l,@nu_ll,,',
   ]
   await writeFile(file, lines.join('\n'))
   return [
@@ -79,6 +81,8 @@ describe('parley campaign', () => {
         { line: 5, reason: expect.stringContaining('"no" is not a username') },
         { line: 6, reason: 'It is on line 2 already.' },
         { line: 7, reason: 'Recipients who are on the suppression list.' },
+        { line: 8, reason: expect.stringContaining('has more than 200 characters') },
+        { line: 9, reason: expect.stringContaining('one that no text can have') },
       ],
     })
     expect(await audited()).toEqual(['campaign.created'])

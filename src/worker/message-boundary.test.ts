@@ -193,9 +193,9 @@ describe('a message', () => {
     const one = await picked()
     const id = await rows.operation(one.held)
     const options = { account_ids: [one.held.account_id], avoid: [], due: true }
-    expect(await listHeads(rows.db, options)).toEqual([])
+    expect(await listHeads(rows.app, rows.db, options)).toEqual([])
     await rows.db.run(sql`update operations set state = 'released', reason = 'withdrawn' where id = ${id}`)
-    expect(await listHeads(rows.db, options)).toHaveLength(1)
+    expect(await listHeads(rows.app, rows.db, options)).toHaveLength(1)
   })
 })
 
@@ -210,7 +210,7 @@ describe('the gap to the next message of the account', () => {
 
   test('is kept from the crossing on', async () => {
     const { held } = await picked()
-    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [], due: true })
+    const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     await (await boundary()).cross({ wanted: { row: due.row, found: null, gapMs: 18_000 }, held })
@@ -235,7 +235,11 @@ describe('a message whose crossing gives no answer', () => {
   /** A message that is due, the boundary that loses its COMMIT, and a session that must not be asked to send. */
   async function begin() {
     const one = await picked()
-    const heads = await listHeads(rows.db, { account_ids: [one.held.account_id], avoid: [], due: true })
+    const heads = await listHeads(rows.app, rows.db, {
+      account_ids: [one.held.account_id],
+      avoid: [],
+      due: true,
+    })
     const instance = await rows.instance()
     const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
     const [due] = chooseDue(rows.app, heads)
@@ -288,7 +292,7 @@ describe('a message whose process stands still after it has crossed', () => {
   test('is not sent after a cancel that came meanwhile, and its worker says so', async () => {
     const one = await picked({ steps: [{ wait_hours: 24 }] })
     const { held } = one
-    const [due] = chooseDue(rows.app, await listHeads(rows.db, { account_ids: [held.account_id], avoid: [] }))
+    const [due] = chooseDue(rows.app, await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [] }))
     if (!due) throw new Error('Nothing is due.')
     const { sources } = rows.app
     let stoodMs = 0
@@ -325,7 +329,7 @@ describe('a message that the platform has shown before', () => {
   test('crosses with its proof, and nobody submits it', async () => {
     const one = await picked()
     const { held, person_id } = one
-    const heads = await listHeads(rows.db, { account_ids: [held.account_id], avoid: [], due: true })
+    const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     await rows.db.run(sql`
@@ -416,7 +420,7 @@ describe('a batch of a hundred', () => {
     const all: Picked[] = []
     for (let n = 0; n < 100; n++) all.push(await picked({ message_text: n === 41 ? 'poison' : 'Hello' }))
     const messages = await boundary()
-    const heads = await listHeads(rows.db, {
+    const heads = await listHeads(rows.app, rows.db, {
       account_ids: all.map(({ held }) => held.account_id),
       avoid: [],
       due: true,

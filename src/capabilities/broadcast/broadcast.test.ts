@@ -178,4 +178,18 @@ describe('POST /broadcast', () => {
       totals: { campaigns: 0 },
     })
   })
+
+  test('200 whatever keys campaigns to the same people have', async () => {
+    await service.allow(own)
+    const audience_ref = await stage('alike')
+    const chat_id = `platform:chat:${await chat(audience_ref)}`
+    const made = await service.post('/campaigns', {
+      key: own.key,
+      body: { message_text: 'Hello', recipients: [{ account_id, chat_id }] },
+      headers: { 'idempotency-key': 'broadcast alike' },
+    })
+    expect(made.status, made.body.error).toBe(201)
+    const { status, body } = await broadcast({ audience_ref }, { 'idempotency-key': 'alike' })
+    expect([status, body.recipients]).toEqual([200, 1])
+  })
 })

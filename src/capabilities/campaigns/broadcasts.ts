@@ -28,9 +28,9 @@ export async function insertBroadcast(
     values (${id}, ${workspace_id}, ${user_id}, 'broadcast', ${found.length === 0 ? 'completed' : 'queued'},
       ${message_text}, null, 0, ${audience_total}, case when ${found.length === 0} then domain_now() end)
     returning created_at as now`)
-  // A campaign of the same key must not get the same recipients.
-  const keyed = key === undefined ? undefined : `broadcast ${key}`
-  await insertRecipients(tx, { workspace_id, campaign_id: id, found, starts: now, key: keyed })
+  // A campaign under any key must not get the same recipients.
+  const named_by = key === undefined ? ['campaign', id] : ['broadcast', key]
+  await insertRecipients(tx, { workspace_id, campaign_id: id, found, starts: now, named_by })
   return id
 }
 

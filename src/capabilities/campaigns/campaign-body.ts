@@ -7,6 +7,7 @@ import type { Branch, Step } from './plan.ts'
 
 export const recipientsMax = 100
 export const contactsMax = 5_000
+export const nameMax = 200
 const poolMax = 100
 const trackMax = 5
 /** Ten years. */
@@ -26,10 +27,10 @@ const personChat = chatId
 const label = (description: string) =>
   z
     .string()
-    .refine((value) => lengthOf(value) <= 200, { message: 'must have at most 200 characters' })
+    .refine((value) => lengthOf(value) <= nameMax, { message: `must have at most ${nameMax} characters` })
     .transform((value) => (isBlank(value) ? undefined : value))
     .optional()
-    .meta({ description, openapi: { type: 'string', maxLength: 200 } })
+    .meta({ description, openapi: { type: 'string', maxLength: nameMax } })
 
 const step = z
   .strictObject({

@@ -92,7 +92,8 @@ function requireKnown({ unknown }: Template, kind: 'scoped' | 'contacts'): void 
 function readStart(given: string | undefined, timezone: string): { at: Date; changed: boolean } | undefined {
   const read = given === undefined ? undefined : readTime(given)
   if (given === undefined || !read) return undefined
-  const offset = /([Zz]|[+-]\d\d:\d\d)$/.test(given)
+  // As `readTime` takes it, which reads a space before an offset as a plus.
+  const offset = /([Zz]|[+ -]\d\d:\d\d)$/.test(given)
   return offset ? { at: read.at, changed: false } : laterInstant(read.at, timezone)
 }
 

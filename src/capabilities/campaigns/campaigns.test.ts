@@ -371,6 +371,16 @@ describe('POST /campaigns', () => {
     expect(shown.recipients[0]).toMatchObject({ blocked_by: 'scheduled', next_action_at: shown.scheduled_at })
   })
 
+  test('a schedule with an offset is that instant, whatever the zone', async () => {
+    const recipients = [{ account_id, chat_id: await chat() }]
+    const day = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10)
+    for (const offset of ['+01:00', ' 01:00']) {
+      const scheduled_at = `${day}T09:00:00${offset}`
+      const answer = await create({ recipients, scheduled_at, schedule_timezone: 'America/New_York' })
+      expect(answer.body.campaign, offset).toMatchObject({ scheduled_at: `${day}T08:00:00.000Z` })
+    }
+  })
+
   test('warnings for a sequence that is cut, and for somebody who is in a campaign already', async () => {
     const chat_id = await chat()
     const recipients = [{ account_id, chat_id }]
@@ -607,6 +617,17 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     })
   })
 
+  test('200 back to sending once anything was sent, also before the loop has noted it', async () => {
+    const { id } = await scoped({ steps: [step] })
+    await db().run(sql`
+      update campaign_recipients set status = 'waiting', step = 1, last_sent_at = domain_now(),
+        next_action_at = domain_now() + interval '1 day'
+      where campaign_id = ${id}`)
+    await control(id, 'pause')
+    expect((await control(id, 'resume')).body.campaign).toMatchObject({ status: 'sending' })
+    expect((await detail(id)).started_at).toEqual(expect.any(String))
+  })
+
   test('200 back to scheduled while the start is still ahead', async () => {
     const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
     const { id } = await scoped({ steps: [step], scheduled_at })
@@ -641,6 +662,9 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     expect(code(await control('x', 'pause'))).toEqual([404, 'campaign_not_found'])
     expect(code(await control('x', 'resume'))).toEqual([404, 'campaign_not_found'])
     expect(code(await control('x', 'cancel'))).toEqual([400, 'invalid_request'])
+    // A UUID of no version that is made here is well-formed all the same.
+    const unknown = '12345678-1234-1234-1234-123456789012'
+    expect(code(await control(unknown, 'cancel'))).toEqual([404, 'campaign_not_found'])
   })
 
   test('200 for a repeat with the same key, 409 for the same key on another campaign', async () => {

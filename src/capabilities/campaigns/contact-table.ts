@@ -1,9 +1,9 @@
 /** Contacts as a CSV file: what its rows mean, and why some are skipped. Pure. */
 import { parseCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { quote } from '../../lib/text.ts'
+import { isWellFormed, lengthOf, quote } from '../../lib/text.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
-import { contactsMax } from './campaign-body.ts'
+import { contactsMax, nameMax } from './campaign-body.ts'
 import { contactOf } from './campaign-request.ts'
 
 /** The columns that can say who is meant; the first that is filled does. */
@@ -44,13 +44,19 @@ export async function readContactTable(
       skipped.push({ line, reason: faultOf(identifier) })
       continue
     }
+    const name = cell('name')
+    if (lengthOf(name) > nameMax || !isWellFormed(name)) {
+      const reason = `The name ${quote(name)} has more than ${nameMax} characters, or one that no text can have.`
+      skipped.push({ line, reason })
+      continue
+    }
     const before = lines.get(contactOf(parsed))
     if (before !== undefined) {
       skipped.push({ line, reason: `It is on line ${before} already.` })
       continue
     }
     lines.set(contactOf(parsed), line)
-    contacts.push({ identifier, name: cell('name') || undefined })
+    contacts.push({ identifier, name: name || undefined })
     if (contacts.length > contactsMax) {
       throw new ApiError('invalid_request', { detail: `A campaign has at most ${contactsMax} contacts.` })
     }

@@ -1,13 +1,13 @@
 /** Pausing, resuming and cancelling over HTTP. */
 import { z } from 'zod'
 import type { Tx } from '../../db/sql.ts'
-import { uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { controlledOut } from './campaign-shapes.ts'
 import { type Control, controlCampaign } from './control.ts'
 import { example } from './examples.ts'
 
-export const params = z.strictObject({ campaign_id: uuid('The campaign.') })
+/** Any UUID, of whatever version: one that was never made here is unknown, not malformed. */
+export const params = z.strictObject({ campaign_id: z.guid().meta({ description: 'The campaign.' }) })
 
 /** What every change of a campaign needs; creating and cancelling need `scoped_routing` besides. */
 export const mutation = {

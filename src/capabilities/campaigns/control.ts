@@ -30,6 +30,11 @@ export interface Reach {
   readonly user_id?: string
 }
 
+/** Something of campaign `k` has gone out, also where the loop that notes it has not come by yet. */
+const hasBegun = sql`exists (
+  select from campaign_accounts c where c.campaign_id = k.id
+    and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)`
+
 /** The lock waits for every boundary that has seen the campaign active, and none that begins later sees it so. */
 export async function controlCampaign(
   tx: Tx,
@@ -38,8 +43,8 @@ export async function controlCampaign(
 ): Promise<Controlled & { readonly workspace_id: string }> {
   const row = await tx.maybe<Row>(sql`
     select id, workspace_id, status, sequence, cancelled_at, case when scheduled_at > domain_now() then 'scheduled'
-      when started_at is not null then 'sending' else 'queued' end as resumed
-    from campaigns
+      when started_at is not null or ${hasBegun} then 'sending' else 'queued' end as resumed
+    from campaigns k
     where id = ${id} and kind in ('scoped', 'contacts')
       and workspace_id = coalesce(${workspace_id ?? null}, workspace_id)
       and user_id = coalesce(${user_id ?? null}, user_id)
@@ -52,7 +57,8 @@ export async function controlCampaign(
   }
   const campaign = await tx.one<Controlled['campaign']>(sql`
     update campaigns set status = ${to}, pause_reason = case when ${to} = 'paused' then 'requested' end,
-      cancelled_at = case when ${to} = 'cancelled' then domain_now() end
+      cancelled_at = case when ${to} = 'cancelled' then domain_now() end,
+      started_at = case when ${to} = 'sending' then coalesce(started_at, domain_now()) else started_at end
     where id = ${id} returning id, status, cancelled_at`)
   if (to === 'cancelled') await stopRecipients(tx, id)
   // crash point 11a: the campaign has another status and its recipients know, nothing is committed

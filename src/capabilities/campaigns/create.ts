@@ -72,7 +72,8 @@ async function storeCampaign(
   const starts = request.scheduled_at !== null && request.scheduled_at > now ? request.scheduled_at : now
   await insertCampaign(tx, { ...caller, id, request, scheduled: starts > now })
   await insertPool(tx, caller.workspace_id, id, request.pool)
-  await insertRecipients(tx, { workspace_id: caller.workspace_id, campaign_id: id, found, starts, key })
+  const named_by = key === undefined ? ['campaign', id] : ['key', key]
+  await insertRecipients(tx, { workspace_id: caller.workspace_id, campaign_id: id, found, starts, named_by })
   return id
 }
 
@@ -159,17 +160,17 @@ export async function insertRecipients(
     campaign_id,
     found,
     starts,
-    key,
+    named_by,
   }: {
     workspace_id: string
     campaign_id: string
     found: readonly Found[]
     starts: Date
-    key: string | undefined
+    /** The key of the creation, or the campaign. Of a broadcast it begins with another word: keys of callers may be alike. */
+    named_by: readonly string[]
   },
 ): Promise<void> {
-  const from = key === undefined ? ['campaign', campaign_id] : ['key', key]
-  const ids = found.map(({ contact }) => derivedId('recipient', workspace_id, ...from, contact))
+  const ids = found.map(({ contact }) => derivedId('recipient', workspace_id, ...named_by, contact))
   await tx.run(sql`
     insert into campaign_recipients (id, campaign_id, workspace_id, position, contact, account_id, chat_id, identifier,
       name, username, next_action_at)

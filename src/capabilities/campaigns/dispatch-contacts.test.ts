@@ -73,6 +73,20 @@ describe('contacts', () => {
     )
   })
 
+  test('go to another account of the pool where one has looked up enough for the day', async () => {
+    const [spent, free] = [await place.account(), await place.account()]
+    await place.db.run(sql`
+      insert into account_days (account_id, workspace_id, day, lookups)
+      values (${spent}, ${place.tenant.workspace_id}, domain_now()::date, 12)`)
+    const contacts = Array.from({ length: 3 }, () => ({ contact: stranger().contact }))
+    const id = await place.campaign({ kind: 'contacts', pool: [spent, free], contacts })
+    await place.advance(120)
+    const rows = await place.recipients(id)
+    expect(rows.map(({ status, account_id }) => [status, account_id])).toEqual(
+      contacts.map(() => ['completed', free]),
+    )
+  })
+
   test('fail where nobody is found, where it is the same person again, and where it is no person', async () => {
     const pool = [await place.account()]
     const one = stranger()
@@ -218,5 +232,30 @@ describe('an unknown outcome that a person closes', () => {
     await place.advance(2 * day)
     expect(await place.statuses(id)).toEqual([status])
     expect(place.sent()).toHaveLength(followed)
+  })
+
+  test.each(['before', 'after'])('as sent, and answered %s that: nothing follows', async (when) => {
+    const account_id = await place.account()
+    const [person_id = 0] = await place.people(account_id, 1)
+    place.work.fault({ on: 'send', fault: 'unavailable', times: 1, account_id })
+    const id = await place.campaign({ chats: [{ account_id, person_id }], steps: [{ wait_hours: 24 }] })
+    await place.advance(60)
+    const row = await place.db.one<{ id: string }>(
+      sql`select id from operations where campaign_id = ${id} and state = 'ambiguous'`,
+    )
+    const answer = async () => {
+      place.work.write(account_id, person_id, 'Tell me more')
+      await place.advance(60)
+    }
+    if (when === 'before') await answer()
+    await place.db.transaction((tx) =>
+      closeByPerson(tx, place.app.operations, { id: row.id, closed_as: 'sent' }),
+    )
+    if (when === 'after') await answer()
+    await place.advance(2 * day)
+    expect(await place.statuses(id)).toEqual(['replied'])
+    expect(place.sent()).toEqual([])
+    const told = await place.work.events(place.tenant.workspace_id)
+    expect(told.filter(({ type }) => type === 'campaign.replied')).toHaveLength(1)
   })
 })

@@ -1,7 +1,10 @@
 /** Campaigns as they run: sent when due, never twice, and everything that holds or ends them. */
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
+import { type Ending, settle } from '../../access/ledger/settle.ts'
 import { sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
 import { readMessages } from '../../platform/sandbox/person-acts.ts'
 import { addSuppression } from '../suppressions/suppressions.ts'
 import { loops } from './loops.ts'
@@ -205,6 +208,93 @@ describe('a reply', () => {
     await place.advance(hour)
     expect(await place.statuses(id)).toEqual(['replied', 'completed'])
     expect(await events()).toHaveLength(1)
+  })
+
+  test('of more than 30 days after a message ends what still waits', async () => {
+    const chats = await chatsWith(1)
+    const id = await place.campaign({ chats, steps: [{ wait_hours: 60 * 24 }] })
+    await place.advance(40 * day)
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'I was away')
+    await place.advance(30 * day)
+    expect(await place.statuses(id)).toEqual(['replied'])
+    expect(place.sent()).toHaveLength(1)
+    expect(await events()).toHaveLength(1)
+  })
+
+  test('is to the campaign that wrote last, and what they write after it is no reply to the one before', async () => {
+    const chats = await chatsWith(1)
+    const person_id = chats[0]?.person_id ?? 0
+    const earlier = await place.campaign({ chats })
+    await place.advance(hour)
+    const later = await place.campaign({ chats })
+    await place.advance(hour)
+    for (const text of ['Tell me more', 'Are you there?']) {
+      place.work.write(account_id, person_id, text)
+      await place.advance(hour)
+    }
+    expect([await place.statuses(later), await place.statuses(earlier)]).toEqual([['replied'], ['completed']])
+    expect(await events()).toMatchObject([{ campaign_id: later }])
+  })
+
+  test('to an earlier message, heard while nobody knows of the next, is told and counts', async () => {
+    const chats = await chatsWith(1)
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(hour)
+    place.work.fault({ on: 'send', fault: 'unavailable', times: 1, account_id })
+    await place.advance(day)
+    expect(await place.statuses(id)).toEqual(['submitting'])
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'Tell me more')
+    await place.advance(2 * day)
+    expect(await place.statuses(id)).toEqual(['replied'])
+    expect(await events()).toMatchObject([{ campaign_id: id, step: 0 }])
+    const counts = await place.db.one(sql`
+      select replied::int from campaign_counts where campaign_id = ${id} and at = '-infinity'`)
+    expect(counts).toEqual({ replied: 1 })
+  })
+
+  /** A message that has crossed, and of which nothing has been learnt yet. */
+  async function crossed(campaign_id: string, step_no: number) {
+    const [id, token] = [newId(), randomUUID()]
+    await place.db.run(sql`
+      insert into operations (id, workspace_id, kind, effect, fingerprint, state, account_id, chat_id, payload, random_id,
+        campaign_id, recipient_id, step_no, attempt_token)
+      select ${id}, workspace_id, 'campaign_message', 'platform', ${Buffer.alloc(32)}, 'submitting', account_id, chat_id,
+        '{"text": "x", "branch": null, "variant": 0, "found": false}', ${step_no}, campaign_id, id, ${step_no}, ${token}
+      from campaign_recipients where campaign_id = ${campaign_id}`)
+    await place.db.run(sql`
+      update campaign_recipients set status = 'submitting', next_action_at = null where campaign_id = ${campaign_id}`)
+    const end = (ending: Ending) =>
+      place.db.transaction((tx) => settle(tx, place.app.operations, [{ id, token, ending }]))
+    return { end }
+  }
+
+  async function heard(campaign_id: string): Promise<boolean> {
+    const { at } = await place.db.one<{ at: Date | null }>(
+      sql`select replied_at as at from campaign_recipients where campaign_id = ${campaign_id}`,
+    )
+    return at !== null
+  }
+
+  test('to an earlier message, heard while the next is refused, is a reply', async () => {
+    const chats = await chatsWith(1)
+    const id = await place.campaign({ chats, steps: daily })
+    await place.advance(hour)
+    const { end } = await crossed(id, 1)
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'Tell me more')
+    await place.until('it is heard', () => heard(id))
+    await end({ to: 'refused', refusal: 'blocked_by_person' })
+    expect(await place.statuses(id)).toEqual(['replied'])
+    expect(await events()).toMatchObject([{ campaign_id: id, step: 0 }])
+  })
+
+  test('is none where the first message provably did not go out', async () => {
+    const chats = await chatsWith(1)
+    const id = await place.campaign({ chats, scheduled_at: new Date('2999-01-01T00:00:00Z') })
+    const { end } = await crossed(id, 0)
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'Good morning')
+    await place.until('it is heard', () => heard(id))
+    await end({ to: 'released', reason: 'never_written' })
+    expect([await place.statuses(id), await heard(id), await events()]).toEqual([['queued'], false, []])
   })
 
   test('that asks to stop counts apart, and ends what waits for that person elsewhere', async () => {

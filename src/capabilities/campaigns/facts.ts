@@ -72,24 +72,3 @@ export async function readStanding({ config }: App, db: Db, workspace_id: string
   const window = sending_window === null ? null : (parseWindow(sending_window) ?? null)
   return { now, hours: { timezone, window }, accounts: new Map(rows.map((row) => [row.id, row])) }
 }
-
-/**
- * The account of the pool that would take a new contact: one that is ready, with most of its day left. Where one still may
- * write to people who never wrote, those that may not leave it the contact.
- */
-export function pickFromPool(
-  { accounts }: Pick<Standing, 'accounts'>,
-  pool: readonly string[],
-): PlannedAccount | null {
-  const ready = pool.flatMap((id) => {
-    const account = accounts.get(id)
-    return account?.ready ? [account] : []
-  })
-  const able = ready.filter(
-    ({ cold_per_day, used_cold }) => cold_per_day === null || used_cold < cold_per_day,
-  )
-  return (able.length > 0 ? able : ready).reduce<PlannedAccount | null>(
-    (best, one) => (best === null || one.used < best.used ? one : best),
-    null,
-  )
-}

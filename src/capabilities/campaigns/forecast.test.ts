@@ -113,6 +113,30 @@ describe('a forecast', () => {
     ])
   })
 
+  test('an account of the pool that cannot take a contact today leaves it to the others', () => {
+    const free = { account_id: null, chat_id: null }
+    const unable: Record<string, Partial<PlannedAccount>> = {
+      'no look-up left': { lookups: 200 },
+      'no first message left': { cold_per_day: 1, used_cold: 1 },
+      'a flood wait': { flood_until: new Date('2026-06-05T12:00:00Z') },
+    }
+    for (const [why, state] of Object.entries(unable)) {
+      const messages = play({
+        campaigns: [campaign({ kind: 'contacts', pool: ['one', 'two'] })],
+        recipients: people(3, free),
+        accounts: new Map([
+          ['one', { ...account, ...state }],
+          ['two', { ...account, used: 1 }],
+        ]),
+      })
+      expect(told(messages), why).toEqual([
+        'a0 0 two 06-05T10:00:00',
+        'a1 0 two 06-05T10:00:15',
+        'a2 0 two 06-05T10:00:30',
+      ])
+    }
+  })
+
   test('the window, another campaign on the account, and a schedule', () => {
     const later = new Date('2026-06-05T10:00:10Z')
     const messages = play({

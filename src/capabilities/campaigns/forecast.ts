@@ -11,6 +11,7 @@ import {
   type PlannedRecipient,
   plan,
 } from './plan.ts'
+import { canTake } from './pool.ts'
 
 export interface ForecastCampaign extends PlannedCampaign {
   readonly id: string
@@ -111,7 +112,7 @@ export class Forecast {
     for (const { queue, head } of this.#heads(account)) {
       const campaign = this.#campaignAt(head.campaign_id, now)
       if (!campaign) continue
-      const blocker = head.account_id === null ? this.#blockerOf(account, campaign) : undefined
+      const blocker = head.account_id === null ? this.#blockerOf(account, campaign, now) : undefined
       if (blocker) {
         if (blocker.wake) waits.push(blocker.wake)
         continue
@@ -145,10 +146,13 @@ export class Forecast {
   }
 
   /** Another account of the pool that has more of its day left takes new contacts first. */
-  #blockerOf({ id, state }: Account, { pool }: ForecastCampaign): Account | undefined {
+  #blockerOf({ id, state }: Account, { pool }: ForecastCampaign, now: Date): Account | undefined {
     return this.#accounts.find(
       (other) =>
-        other.id !== id && pool.includes(other.id) && other.state.ready && other.state.used < state.used,
+        other.id !== id &&
+        pool.includes(other.id) &&
+        canTake(other.state, now) &&
+        other.state.used < state.used,
     )
   }
 

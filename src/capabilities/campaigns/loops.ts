@@ -1,9 +1,11 @@
 /** What happens to campaigns by the clock alone: they start, they are late, unknown outcomes become final, they end. */
 import type { App, Topic } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
+import { emit, emitted } from '../../events/emit.ts'
 import type { Loop } from '../../loop.ts'
 import { decide, listHeads } from './pick.ts'
 import { planStart } from './plan.ts'
+import { countReplies, type Reply, replyColumns } from './replies.ts'
 
 /** Messages of campaigns may be due. */
 export const messagesDue: Topic = { topic: 'campaigns' }
@@ -18,7 +20,7 @@ export const loops = (): readonly Loop[] => [
     wakeOn: messagesDue,
     step: async (app) => {
       const started = await startSchedules(app)
-      const changed = (await endUnknown(app.db)) + (await freeContacts(app.db)) + (await moveOn(app.db))
+      const changed = (await endUnknown(app)) + (await freeContacts(app.db)) + (await moveOn(app.db))
       if (started + changed > 0) app.wake.signal(messagesDue)
       const putOff = await putOffAccounts(app)
       return started + changed >= atOnce || putOff >= atOnce
@@ -61,17 +63,28 @@ async function startSchedules(app: App): Promise<number> {
   })
 }
 
-/** Nobody has found out by the time of the next message, so nobody is followed up. Later proof is still welcome. */
-function endUnknown(db: Db): Promise<number> {
-  return db.run(sql`
-    with due as materialized (
-      select id from campaign_recipients
-      where status = 'submitting' and unknown_since is not null and next_action_at <= domain_now()
-      order by id limit ${atOnce} for update skip locked)
-    update campaign_recipients r set next_action_at = null, ended_at = domain_now(),
-      status = case when r.reply_step is null then 'ambiguous' else 'replied' end,
-      unknown_since = case when r.reply_step is null then r.unknown_since end
-    from due where r.id = due.id`)
+/**
+ * Nobody has found out by the time of the next message, so nobody is followed up. Later proof is still welcome. Whoever has
+ * answered an earlier message meanwhile has replied, and that is told.
+ */
+async function endUnknown(app: App): Promise<number> {
+  const ended = await app.db.transaction(async (tx) => {
+    const rows = await tx.rows<Reply & { readonly status: string }>(sql`
+      with due as materialized (
+        select id from campaign_recipients
+        where status = 'submitting' and unknown_since is not null and next_action_at <= domain_now()
+        order by id limit ${atOnce} for update skip locked)
+      update campaign_recipients r set next_action_at = null, ended_at = domain_now(),
+        status = case when r.reply_step is null then 'ambiguous' else 'replied' end,
+        unknown_since = case when r.reply_step is null then r.unknown_since end
+      from due where r.id = due.id returning ${replyColumns}`)
+    for (const [workspace_id, own] of Map.groupBy(rows, (row) => row.workspace_id)) {
+      emit(tx, workspace_id, countReplies(tx, own))
+    }
+    return rows.length
+  })
+  if (ended > 0) app.wake.signal(emitted)
+  return ended
 }
 
 /** Contacts that an account was to write to first, and cannot any more: another account of the pool may. */
@@ -133,14 +146,14 @@ function putOffAccounts({ db }: App): Promise<number> {
 }
 
 /** The heads of all accounts that somebody drives. */
-async function listAllHeads(db: Db, { due }: { due: boolean }) {
+async function listAllHeads(app: App, db: Db, { due }: { due: boolean }) {
   const accounts = await db.rows<{ account_id: string }>(sql`
     select h.account_id from account_hosts h join accounts a on a.id = h.account_id
     where a.status = 'READY' and h.lease_until > real_now() and h.observed_at is not null and exists (
       select from campaign_accounts c where c.account_id = h.account_id and (c.has_open or c.pool))
     order by 1`)
   if (accounts.length === 0) return []
-  return listHeads(db, { account_ids: accounts.map(({ account_id }) => account_id), avoid: [], due })
+  return listHeads(app, db, { account_ids: accounts.map(({ account_id }) => account_id), avoid: [], due })
 }
 
 /** The earliest moment at which anything here happens by itself. */
@@ -150,7 +163,7 @@ async function findNextDue(app: App): Promise<Date | null> {
       select least(
         (select min(scheduled_at) from campaigns where status = 'scheduled'),
         (select min(next_action_at) from campaign_recipients where status = 'submitting')) as at`),
-    listAllHeads(app.db, { due: false }),
+    listAllHeads(app, app.db, { due: false }),
   ])
   const waits = heads.map((row) => decide(app, row))
   const times = waits.flatMap((one) => (one.do === 'wait' && one.until ? [one.until] : []))
@@ -176,7 +189,7 @@ async function countDue(app: App): Promise<number> {
         + (select count(*) from campaigns k where k.status = 'queued' and exists (
           select from campaign_accounts c where c.campaign_id = k.id
             and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)))::int as count`),
-      listAllHeads(db, { due: true }),
+      listAllHeads(app, db, { due: true }),
     ]),
   )
   const due = heads.filter((row) => isDue(decide(app, row).do)).length

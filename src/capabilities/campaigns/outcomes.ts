@@ -140,7 +140,8 @@ function nextOf(known: Row, operation: SettledOperation): Next | undefined {
     case 'completed':
       return accepted(row, row.sent_at ?? row.now)
     case 'refused':
-      return { status: 'failed', reason: operation.detail }
+      // An answer to an earlier message was heard meanwhile.
+      return row.reply_step === null ? { status: 'failed', reason: operation.detail } : { status: 'replied' }
     case 'released':
       return released(row)
     case 'ambiguous':
@@ -167,9 +168,12 @@ function accepted(row: Row, sent_at: Date): Next {
 }
 
 /** Something was heard meanwhile, and it came after a message of ours. */
-function isAnswered({ reply_message_id, reply_step, message_id }: Row): boolean {
+function isAnswered({ reply_message_id, replied_at, reply_step, message_id, crossed_at }: Row): boolean {
   if (reply_message_id === null) return false
-  return reply_step !== null || (message_id !== null && BigInt(reply_message_id) > BigInt(message_id))
+  if (reply_step !== null) return true
+  // Somebody noted it as sent: which message it became is not known, but when.
+  if (message_id === null) return replied_at !== null && replied_at >= crossed_at
+  return BigInt(reply_message_id) > BigInt(message_id)
 }
 
 /** Provably nothing went out: it is due again, unless there is no reason to send it any more. */
@@ -233,8 +237,8 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
       variant = case when g.accepted then g.variant else r.variant end,
       reads = case when g.read_at is null then r.reads else
         array(select coalesce(r.reads[n], g.read_at) from generate_series(1, g.step_no + 1) as n) end,
-      replied_at = case when g.status = 'replied' or not g.accepted then r.replied_at end,
-      reply_message_id = case when g.status = 'replied' or not g.accepted then r.reply_message_id end,
+      replied_at = case when g.status = 'replied' or not g.unanswered then r.replied_at end,
+      reply_message_id = case when g.status = 'replied' or not g.unanswered then r.reply_message_id end,
       reply_step = case when g.status = 'replied' then coalesce(r.reply_step, g.step_no) else r.reply_step end,
       reply_variant = case when g.status = 'replied' then coalesce(r.reply_variant, g.variant) else r.reply_variant end,
       reply_branch = case when g.status = 'replied' then coalesce(r.reply_branch, g.branch) else r.reply_branch end
@@ -244,11 +248,13 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
       ${all(({ next }) => next.next_action_at?.toISOString() ?? null)}::timestamptz[],
       ${all(({ next }) => next.reason ?? null)}::text[],
       ${all(({ next }) => next.unknown_since?.toISOString() ?? null)}::timestamptz[],
-      ${all(({ next }) => next.accepted ?? false)}::boolean[], ${all(({ operation }) => operation.step_no ?? 0)}::int[],
+      ${all(({ next }) => next.accepted ?? false)}::boolean[],
+      ${all(({ next }) => (next.accepted ?? false) || next.status === 'queued')}::boolean[],
+      ${all(({ operation }) => operation.step_no ?? 0)}::int[],
       ${all(({ row }) => (row.sent_at ?? row.crossed_at).toISOString())}::timestamptz[],
       ${all(({ row }) => row.message_id)}::bigint[], ${all(({ row }) => row.branch)}::text[],
       ${all(({ row }) => row.variant)}::int[], ${all(({ row }) => row.read_at?.toISOString() ?? null)}::timestamptz[])
-      as g (id, status, final, account_id, chat_id, next_action_at, reason, unknown_since, accepted, step_no, sent_at,
+      as g (id, status, final, account_id, chat_id, next_action_at, reason, unknown_since, accepted, unanswered, step_no, sent_at,
         message_id, branch, variant, read_at)
     where r.id = g.id`)
 }

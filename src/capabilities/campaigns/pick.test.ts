@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest'
 import type { App } from '../../app.ts'
 import { chooseDue, type Head } from './pick.ts'
+import type { PlannedAccount } from './plan.ts'
+import { pickFromPool } from './pool.ts'
 
 const now = new Date('2026-11-02T09:00:00Z')
 const app = { config: { start_chat_day: 100 } } as App
@@ -34,4 +36,21 @@ test('an account takes the first contact that is left, also where an account bef
     ['b', 'contact 1', 3],
     ['c', 'contact 2', 0],
   ])
+})
+
+test('a page tells of the account that will take a contact: one that cannot today is passed over', () => {
+  const account: PlannedAccount = {
+    ...{ ready: true, flood_until: null, next_campaign_at: null, cold_per_day: null, lookups_per_day: 9 },
+    ...{ used: 0, used_cold: 0, lookups: 0 },
+  }
+  const busier = { ...account, used: 3 }
+  const pick = (one: PlannedAccount) =>
+    pickFromPool({ accounts: new Map([...Object.entries({ one, busier })]), now }, ['one', 'busier', 'gone'])
+  expect(pick(account)).toBe(account)
+  expect(pick({ ...account, ready: false })).toBe(busier)
+  expect(pick({ ...account, lookups: 9 })).toBe(busier)
+  expect(pick({ ...account, cold_per_day: 2, used_cold: 2 })).toBe(busier)
+  expect(pick({ ...account, flood_until: new Date(now.getTime() + 1) })).toBe(busier)
+  const over = { ...account, flood_until: now }
+  expect(pick(over)).toBe(over)
 })

@@ -28,6 +28,7 @@ export interface Due {
  * come; then campaigns of which nobody's has are not even looked at.
  */
 export function listHeads(
+  { config }: Pick<App, 'config'>,
   db: Db,
   { account_ids, avoid, due }: { account_ids: readonly string[]; avoid: readonly string[]; due: boolean },
 ): Promise<Head[]> {
@@ -75,6 +76,7 @@ export function listHeads(
         where q.campaign_id = c.campaign_id and q.pool and q.account_id = any(${account_ids}::text[])
           and q.account_id < g.account_id and coalesce(qd.used, 0) = coalesce(d.used, 0)
           and (qa.cold_per_day is null or coalesce(qd.used_cold, 0) < qa.cold_per_day)
+          and coalesce(qd.lookups, 0) < ${config.start_chat_day}
           and (qh.flood_until is null or qh.flood_until <= t.now)
           and (qh.next_campaign_at is null or qh.next_campaign_at <= t.now)) others
       cross join lateral (
@@ -88,8 +90,9 @@ export function listHeads(
         left join account_days bd on bd.account_id = b.id and bd.day = t.day
         where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
           and bh.observed_at is not null and (bh.flood_until is null or bh.flood_until <= t.now)
-          -- Whoever has no first message left to give today leaves them to the others.
+          -- Whoever has no first message or no look-up left for today leaves them to the others.
           and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day)
+          and coalesce(bd.lookups, 0) < ${config.start_chat_day}
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
     join campaign_recipients r on r.id = head.id join campaigns k on k.id = r.campaign_id
     join about on about.campaign_id = k.id

@@ -10,10 +10,10 @@ import { countOutcomes, countReply } from './counts.ts'
 import { dueAt, type PlannedCampaign, type Step } from './plan.ts'
 import { stepsOf } from './recipient-facts.ts'
 
-/** How long after a campaign's last message an answer still counts as one to it. */
+/** How long after a campaign's last message an answer still counts as one to it. While it has more to say, any does. */
 const replyDays = 30
 
-interface Reply extends AccountKey {
+export interface Reply extends AccountKey {
   readonly campaign_id: string
   readonly recipient_id: string
   readonly chat_id: string
@@ -29,6 +29,21 @@ export function repliedEvent(reply: Reply): NewEvent {
   const chat_id = chatIdOf(reply.chat_id as ChatNumber)
   const data = { campaign_id, recipient_id, account_id, chat_id, message_id, step, variant: variant ?? 0 }
   return { type: 'campaign.replied', occurred_at: reply.replied_at.toISOString(), data }
+}
+
+/** What is told of recipient `r`, who has answered. */
+export const replyColumns = sql`r.id as recipient_id, r.campaign_id, r.workspace_id, r.account_id, r.chat_id::text,
+  r.reply_message_id::text as message_id, r.replied_at, coalesce(r.reply_step, 0) as step, r.reply_variant as variant,
+  r.status`
+
+/** Recipients whose status has changed, of whom some are `replied` now: those are counted. Answers their events. */
+export function countReplies(tx: Tx, changed: readonly (Reply & { readonly status: string })[]): NewEvent[] {
+  const replies = changed.filter(({ status }) => status === 'replied')
+  countOutcomes(
+    tx,
+    replies.map((reply) => countReply({ ...reply, at: reply.replied_at })),
+  )
+  return replies.map(repliedEvent)
 }
 
 /** A live message of the other side of a private chat. */
@@ -73,10 +88,18 @@ export async function noteReplies(
       join campaigns k on k.id = r.campaign_id and k.kind <> 'broadcast'
       left join lateral (
         select o.step_no, (o.payload ->> 'variant')::int as variant, o.payload ->> 'branch' as branch from operations o
-        where o.recipient_id = r.id and o.state = 'completed' and (o.reply_body ->> 'message_id')::bigint < h.message_id
+        where o.recipient_id = r.id and case when o.state = 'completed' then
+            (o.reply_body ->> 'message_id')::bigint < h.message_id
+          -- Somebody noted it as sent: which message it became is not known, but when.
+          else o.closed_as = 'sent' and o.crossed_at <= h.at end
         order by o.step_no desc limit 1) sent on true
-      where (r.status in ('waiting', 'completed') and sent.step_no is not null
-          and h.at <= r.last_sent_at + make_interval(days => ${replyDays}))
+      where (sent.step_no is not null and (r.status = 'waiting' or (r.status = 'completed'
+          and h.at <= r.last_sent_at + make_interval(days => ${replyDays})
+          -- They have answered since, another campaign that wrote later: this is not the first message after this one.
+          and not exists (
+            select from campaign_recipients later
+            where later.account_id = r.account_id and later.chat_id = r.chat_id and later.status = 'replied'
+              and (later.last_sent_at, r.id) > (r.last_sent_at, later.id)))))
         -- Whether it is an answer is known once ours is: until then the last one that was heard is kept.
         or (r.status in ('submitting', 'ambiguous') and r.reply_step is null))
     update campaign_recipients r set replied_at = a.at, reply_message_id = a.message_id, opted_out = a.opted_out,
@@ -85,15 +108,8 @@ export async function noteReplies(
       next_action_at = case when r.status = 'waiting' then null else r.next_action_at end,
       ended_at = case when r.status in ('waiting', 'completed') then domain_now() else r.ended_at end
     from answered a where r.id = a.id and (a.status <> 'completed' or a.latest = 1)
-    returning r.id as recipient_id, r.campaign_id, r.workspace_id, r.account_id, r.chat_id::text,
-      r.reply_message_id::text as message_id, r.replied_at, coalesce(r.reply_step, 0) as step, r.reply_variant as variant,
-      r.status`)
-  const decided = replies.filter(({ status }) => status === 'replied')
-  countOutcomes(
-    tx,
-    decided.map((reply) => countReply({ ...reply, at: reply.replied_at })),
-  )
-  return decided.map(repliedEvent)
+    returning ${replyColumns}`)
+  return countReplies(tx, replies)
 }
 
 interface ReadMark {
