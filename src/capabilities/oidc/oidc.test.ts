@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Browser } from '../../../test/harness/browser.ts'
 import { clientSecret, IdentityProvider, type Lies } from '../../../test/harness/identity-provider.ts'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
@@ -174,10 +175,23 @@ describe('GET /dashboard/oidc/start', () => {
 
   test('403 under a name of this machine that the provider does not know', async () => {
     const { port } = new URL(service.url)
-    expect(await visit(`http://localhost:${port}/dashboard/oidc/start`)).toMatchObject({
-      status: 403,
-      body: { code: 'origin_refused', error: expect.stringContaining(service.url) },
-    })
+    for (const accept of ['*/*', 'text/html']) {
+      expect(await visit(`http://localhost:${port}/dashboard/oidc/start`, { accept })).toMatchObject({
+        status: 403,
+        body: { code: 'origin_refused', error: expect.stringContaining(service.url) },
+      })
+    }
+  })
+
+  test('403 at an address in plain text, on the way there and back', async () => {
+    const address = 'http://parley.example:8080'
+    const plain = await openWith({ PARLEY_BASE_URL: address })
+    for (const way of ['start', 'callback?code=x&state=x']) {
+      const answer = await new Browser(plain, address).get(`/dashboard/oidc/${way}`)
+      expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining('needs HTTPS') } })
+      expect(answer.headers['set-cookie']).toBeUndefined()
+    }
+    await plain.close()
   })
 })
 
