@@ -467,6 +467,28 @@ describe('a set-up link', () => {
     expect(await signInAt(sub)).toMatchObject({ status: 302 })
   })
 
+  test('ends the sessions from before, and the other links of its user', async () => {
+    const user = await newUser()
+    const before = await signIn(service, user.id)
+    const [token, other] = [await tokenFor(user.id), await tokenFor(user.id)]
+    const stranger = await signIn(service, (await newUser()).id)
+    expect(await follow(token, newId())).toMatchObject({ status: 302 })
+    expect((await askDashboard(service, 'GET', '/session', { cookie: before })).status).toBe(401)
+    expect((await askDashboard(service, 'GET', '/session', { cookie: stranger })).status).toBe(200)
+    const look = { body: { token: other } }
+    expect((await askDashboard(service, 'POST', '/setup/look', look)).status).toBe(404)
+  })
+
+  test('404 for one that is not good: nobody is led to the provider', async () => {
+    const used = await tokenFor((await newUser()).id)
+    await follow(used, newId())
+    for (const token of [used, 'x'.repeat(43)]) {
+      const answer = await askDashboard(service, 'POST', '/setup/oidc', { body: { token } })
+      expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
+      expect(answer.headers.get('set-cookie')).toBeNull()
+    }
+  })
+
   test('401 where the account at the provider belongs to another user, and the link stays good', async () => {
     const { sub } = await linkedUser()
     const user = await newUser()
@@ -554,6 +576,23 @@ describe('an e-mail address', () => {
       await signInAt('cy', { at: trusting, lies: { userinfo: { ...userinfo, sub: 'dee' } } }),
     ).toMatchObject(refused)
     expect(await signInAt('cy', { at: trusting, lies: { userinfo } })).toMatchObject({ status: 302 })
+  })
+
+  test('that is signed counts, whatever is told besides', async () => {
+    const env = { PARLEY_OIDC_LINK_BY_EMAIL: 'on', PARLEY_OIDC_UUID_CLAIM: 'employee' }
+    const asking = await openWith(env)
+    const { workspace_id } = await asking.tenant()
+    const [ida, max] = await Promise.all(
+      ['ida@acme.example', 'max@acme.example'].map((email) =>
+        createUser(asking.app, 'system', { email, workspace_id, role: 'member' }),
+      ),
+    )
+    const claims = { email: ida?.email, email_verified: true }
+    const userinfo = { sub: 'ida', email: max?.email, email_verified: true, employee: newId() }
+    expect(await signInAt('ida', { at: asking, lies: { claims, userinfo } })).toMatchObject({ status: 302 })
+    const rows = await asking.app.db.rows(sql`select user_id, idp_user_uuid from identities`)
+    expect(rows).toEqual([{ user_id: ida?.id, idp_user_uuid: userinfo.employee }])
+    await asking.close()
   })
 })
 
