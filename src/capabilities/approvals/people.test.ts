@@ -106,7 +106,8 @@ describe('GET /approvals', () => {
     expect((await ask<Page>('GET', '')).body.approvals).toEqual([])
   })
 
-  test('200 in pages, each request once, and 400 for a cursor of another list', async () => {
+  test('200 in pages, each request once, and 400 for a cursor of another list or user', async () => {
+    const theirs = await (await stage.colleague()).cookie()
     for (let n = 0; n < 5; n++) await stage.ask(stage.message())
     const all = (await ask<Page>('GET', '?limit=100')).body.approvals.map(({ id }) => id)
     const walked: unknown[] = []
@@ -117,6 +118,8 @@ describe('GET /approvals', () => {
       if (body.next_cursor) {
         const foreign = await ask('GET', `?state=history&cursor=${body.next_cursor}`)
         expect([foreign.status, foreign.body.code]).toEqual([400, 'invalid_cursor'])
+        const taken = await ask('GET', `?limit=2&cursor=${body.next_cursor}`, { cookie: theirs })
+        expect([taken.status, taken.body.code]).toEqual([400, 'invalid_cursor'])
       }
       next = body.next_cursor
     }
