@@ -292,7 +292,10 @@ describe('a message whose process stands still after it has crossed', () => {
   test('is not sent after a cancel that came meanwhile, and its worker says so', async () => {
     const one = await picked({ steps: [{ wait_hours: 24 }] })
     const { held } = one
-    const [due] = chooseDue(rows.app, await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [] }))
+    const [due] = chooseDue(
+      rows.app,
+      await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true }),
+    )
     if (!due) throw new Error('Nothing is due.')
     const { sources } = rows.app
     let stoodMs = 0
