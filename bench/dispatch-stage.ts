@@ -124,8 +124,9 @@ async function send(
   await app.db.transaction(async (tx) => {
     await tx.run(sql`
       insert into campaigns (id, workspace_id, user_id, kind, status, pause_reason, message_text,
-        daily_quota_per_account, sequence)
-      values (${id}, ${workspace_id}, ${user_id}, ${kind}, 'paused', 'requested', 'A message.', ${quota}, true)`)
+        daily_quota_per_account, sequence, audience_total)
+      values (${id}, ${workspace_id}, ${user_id}, ${kind}, 'paused', 'requested', 'A message.', ${quota}, true,
+        ${kind === 'broadcast' ? accounts.length * people.length : null})`)
     await tx.run(sql`
       insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, position,
         next_action_at)

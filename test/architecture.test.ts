@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '..', 'src')
 /** From the top down. A file may import from its own folder and from the floors below its own. */
 const floors: readonly (readonly string[])[] = [
   ['main.ts'],
+  ['parts.ts'],
   ['cli'],
   ['http', 'worker'],
   ['mcp'],

@@ -117,6 +117,17 @@ describe('parley events', () => {
     await follower.exit()
   })
 
+  test('says once that nobody answers, and goes on asking', patient, async () => {
+    const nowhere = { PARLEY_API_KEY: own.key, PARLEY_BASE_URL: 'http://127.0.0.1:9' }
+    const follower = spawnParley(['events', '--follow'], nowhere)
+    await until('it says so', 180_000, () => follower.stderr().endsWith('asked again until it does.\n'))
+    follower.signal('SIGTERM')
+    const { stderr } = await follower.exit()
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringContaining('http://127.0.0.1:9 does not answer.'),
+    ])
+  })
+
   test('the items of a page are cut out as they stand there', () => {
     const items = ['{"a":"],[{\\"","b":[1,[2]]}', '{ "n" : 1.50 }', '"x\\\\"', '{}']
     expect(splitItems(`{"events":[${items.join(',')}],"next_cursor":null,"more":["no"]}`)).toEqual(items)

@@ -163,6 +163,19 @@ describe('a signal', () => {
   })
 })
 
+test('a data directory that is deleted under a service ends it with a sentence, and its PostgreSQL', async () => {
+  const data_dir = join(home, 'deleted')
+  const service = start(data_dir)
+  await service.ready()
+  expect(await serversOf(data_dir)).toHaveLength(1)
+  // The server may make a file while the others are removed.
+  await rm(data_dir, { recursive: true, force: true, maxRetries: 10 })
+  const { code, stderr } = await service.exit()
+  const sentence = 'was deleted or moved under the service. Stop it before you do that.'
+  expect([code, stderr]).toEqual([1, `${join(data_dir, 'postgres')} ${sentence}\n`])
+  await until('the server is gone', 30_000, async () => (await serversOf(data_dir)).length === 0)
+})
+
 describe('what a start refuses with a sentence', () => {
   async function refused(data_dir: string, ...more: string[]): Promise<string> {
     const { code, stdout, stderr } = await runParley(['start', '--data-dir', data_dir, ...more])

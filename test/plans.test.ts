@@ -164,38 +164,69 @@ describe('a plan is kept', () => {
   })
 })
 
-test('who is in another campaign is looked up by key, also with a plan from when fewer were', async () => {
-  const tenant = await service.tenant()
-  const account_id = await service.account(tenant.workspace_id)
-  const people = Array.from({ length: 3_000 }, (_, n) => ({ account_id, person_id: n + 1 }))
-  const found = people.slice(0, 100).map(({ person_id }) => ({
-    ...{ contact: `another:${person_id}`, account_id, chat_id: `${person_id + 50_000}` as const },
-  }))
-  const { text, values } = overlapOf(tenant.workspace_id, found)
-  await insertCampaign(service.app.db, tenant, { chats: people.slice(0, 300) })
-  await service.app.db.run(sql`analyze campaign_recipients`)
+/** The scans of a statement that was planned, and run, before something happened. */
+async function scansOfOldPlan({ text, values }: Sql, happens: () => Promise<unknown>): Promise<Node[]> {
   const client = await service.app.db.client()
   try {
     await client.query('set plan_cache_mode = force_generic_plan')
-    await client.query(`prepare overlap as ${text}`)
+    await client.query(`prepare old_plan as ${text}`)
     const given = values.map((value) =>
       client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)),
     )
-    const execute = `execute overlap (${given.join()})`
-    expect((await client.query(execute)).rows).toEqual([{ overlaps: false }])
-    await insertCampaign(service.app.db, tenant, { chats: people })
+    const execute = `execute old_plan (${given.join()})`
+    await client.query(execute)
+    await happens()
     const { rows } = await client.query(`explain (analyze, format json) ${execute}`)
-    const scans = flatten(rows[0]['QUERY PLAN'][0].Plan).filter(
+    return flatten(rows[0]['QUERY PLAN'][0].Plan).filter(
       (node) => /Scan/.test(node['Node Type']) && node['Node Type'] !== 'Function Scan',
     )
-    expect(scans.map((node) => [node['Index Name'], node['Actual Loops'], node['Actual Rows']])).toEqual([
-      ['campaign_recipients_contact', 100, 0],
-      ['campaign_recipients_chat', 100, 0],
-    ])
-    expect(scans.map((node) => node['Index Cond'])).toEqual([
-      expect.stringContaining('contact'),
-      expect.stringContaining('chat_id'),
-    ])
+  } finally {
+    await client.end()
+  }
+}
+
+async function someoneWith(count: number) {
+  const tenant = await service.tenant()
+  const account_id = await service.account(tenant.workspace_id)
+  const people = Array.from({ length: count }, (_, n) => ({ account_id, person_id: n + 1 }))
+  return { tenant, account_id, people }
+}
+
+test('who is in another campaign is looked up by key, also with a plan from when fewer were', async () => {
+  const { tenant, account_id, people } = await someoneWith(3_000)
+  const found = people.slice(0, 100).map(({ person_id }) => ({
+    ...{ contact: `another:${person_id}`, account_id, chat_id: `${person_id + 50_000}` as const },
+  }))
+  await insertCampaign(service.app.db, tenant, { chats: people.slice(0, 300) })
+  await service.app.db.run(sql`analyze campaign_recipients`)
+  const scans = await scansOfOldPlan(overlapOf(tenant.workspace_id, found), () =>
+    insertCampaign(service.app.db, tenant, { chats: people }),
+  )
+  expect(scans.map((node) => [node['Index Name'], node['Actual Loops'], node['Actual Rows']])).toEqual([
+    ['campaign_recipients_contact', 100, 0],
+    ['campaign_recipients_chat', 100, 0],
+  ])
+  expect(scans.map((node) => node['Index Cond'])).toEqual([
+    expect.stringContaining('contact'),
+    expect.stringContaining('chat_id'),
+  ])
+})
+
+test('who is due is looked up in the one index that can serve it, whatever the statistics say', async () => {
+  const { tenant, account_id, people } = await someoneWith(300)
+  await insertCampaign(service.app.db, tenant, { chats: people })
+  const client = await service.app.db.client()
+  const due = () =>
+    client.query(`
+    explain select id from campaign_recipients where account_id = '${account_id}' and status = 'waiting'`)
+  try {
+    await client.query('set enable_seqscan = off')
+    expect(JSON.stringify((await due()).rows)).toContain('campaign_recipients_due')
+    // While nobody is open every index of open recipients is empty, and the server takes any of them.
+    await client.query('begin')
+    await client.query('drop index campaign_recipients_due')
+    await client.query('drop index campaign_recipients_chat')
+    expect(JSON.stringify((await due()).rows)).not.toContain('campaign_recipients_contact')
   } finally {
     await client.end()
   }

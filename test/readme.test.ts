@@ -34,26 +34,17 @@ const elsewhere = (block: Block) =>
   block.text.startsWith('npm ci') ||
   // A test of its own.
   block.text.startsWith('node --env-file') ||
-  // It needs an instance with a clock of its own.
-  block.section === 'A campaign from preview to proof' ||
   // Typed in test/several-processes.test.ts.
   block.section === 'Your own PostgreSQL, several processes'
 
 let home: string
 let service: Parley
-let base: string
 /** What stands in README, and what it is here. */
 const meant = new Map<string, string>()
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'parley-readme-'))
-  const parley = join(root, 'bin', 'parley.js')
-  service = spawnParley(['start', '--port', '0', '--data-dir', join(home, 'data')], {}, parley)
-  base = await service.ready()
-  const key = await until('the key is told', 30_000, () => /svc_live_\w+/.exec(service.stdout())?.[0])
-  meant.set('http://127.0.0.1:8080', base)
-  meant.set('http://127.0.0.1:8081', await service.admin())
-  meant.set(/svc_live_\w+/.exec(readme)?.[0] ?? 'none', key)
+  service = await start('data', {})
   const [, token = ''] = /setup#(\w+)/.exec(service.stdout()) ?? []
   meant.set(/setup#(\w+)/.exec(readme)?.[1] ?? 'none', token)
 })
@@ -61,6 +52,17 @@ afterAll(async () => {
   await endProcesses()
   await rm(home, { recursive: true, force: true })
 })
+
+/** From then on README's addresses and its key are those of this one. */
+async function start(data: string, env: Readonly<Record<string, string>>): Promise<Parley> {
+  const parley = join(root, 'bin', 'parley.js')
+  const started = spawnParley(['start', '--port', '0', '--data-dir', join(home, data)], env, parley)
+  meant.set('http://127.0.0.1:8080', await started.ready())
+  meant.set('http://127.0.0.1:8081', await started.admin())
+  const key = await until('the key is told', 30_000, () => /svc_live_\w+/.exec(started.stdout())?.[0])
+  meant.set(/svc_live_\w+/.exec(readme)?.[0] ?? 'none', key)
+  return started
+}
 
 function fill(text: string): string {
   return [...meant].reduce((filled, [shown, real]) => filled.replaceAll(shown, real), text)
@@ -140,20 +142,17 @@ function says({ language, text }: Block, real: string): boolean {
   }
 }
 
-/** A line that README continues is one command. */
+/** A line that README continues is one command, and so is one with the text that it is given. */
 const commandsOf = ({ text }: Block) =>
-  text
-    .replaceAll(/\\\n\s*/g, '')
-    .trim()
-    .split('\n')
+  text.replaceAll(/\\\n\s*/g, '').match(/^[^\n]*<<(\w+)\n.*?\n\1$|^[^\n]+$/gms) ?? []
 
 /** Whoever types is slower than this test. What has no effect of its own is asked again until the service is as far. */
-async function typeUntil(command: string, good: (said: string) => boolean): Promise<void> {
+async function typeUntil(command: string, good: (said: string) => boolean): Promise<string> {
   const deadline = performance.now() + 30_000
   const once = command.includes('/sandbox/v1/') && command.includes(' -d ')
   for (;;) {
     const said = await type(command)
-    if (good(said)) return
+    if (good(said)) return said
     if (once || performance.now() > deadline)
       throw new Error(`README shows something else than this.\n${command}\n${said}`)
   }
@@ -164,15 +163,24 @@ function learn(command: string, said: string): void {
   const [, noun] = /^npx parley (workspace|user) /.exec(command) ?? []
   const id = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(said)?.[0]
   if (noun && id) meant.set(`${noun.toUpperCase()}_ID`, id)
+  const [, campaign] = /"campaign":\{"id":"([^"]+)"/.exec(said) ?? []
+  if (campaign) meant.set('CAMPAIGN_ID', campaign)
 }
+
+/** `NAME=value npm start -- --data-dir DIR`: what README starts besides the first one. */
+const started = /^(\w+)=(\w+) npm start -- --data-dir (\S+)$/
 
 async function typeBlock(block: Block, shown: Block | undefined): Promise<void> {
   const commands = commandsOf(block)
-  const last = commands.findLastIndex((command) => command.startsWith('curl'))
+  const isCurl = (command: string) => command.startsWith('curl')
+  // JSON is what the last request is answered with; anything else is what the last line says.
+  const last = shown?.language === 'json' ? commands.findLastIndex(isCurl) : commands.length - 1
   for (const [at, command] of commands.entries()) {
-    if (!command.startsWith('curl')) learn(command, await type(command))
-    else if (shown && at === last) await typeUntil(command, (said) => says(shown, said))
-    else await typeUntil(command, (said) => !('error' in JSON.parse(said)))
+    const [, name, value, data] = started.exec(command) ?? []
+    if (name && value && data) await start(data, { [name]: value })
+    else if (shown && at === last) learn(command, await typeUntil(command, (said) => says(shown, said)))
+    else if (!isCurl(command)) learn(command, await type(command))
+    else learn(command, await typeUntil(command, (said) => !('error' in JSON.parse(said))))
   }
 }
 
@@ -195,9 +203,16 @@ describe('README', () => {
 
   test('has been typed, all of it', () => {
     const commands = typed.flatMap(([, block]) => commandsOf(block))
-    expect(commands.length).toBeGreaterThan(20)
-    expect(typed.filter(([, , shown]) => shown).length).toBeGreaterThan(7)
-    expect([...meant.keys()]).toEqual(expect.arrayContaining(['WORKSPACE_ID', 'USER_ID']))
+    expect(commands.length).toBeGreaterThan(30)
+    expect(typed.filter(([, , shown]) => shown).length).toBeGreaterThan(10)
+    expect([...meant.keys()]).toEqual(expect.arrayContaining(['WORKSPACE_ID', 'USER_ID', 'CAMPAIGN_ID']))
+    const others = blocks.filter((block) => block.language === 'sh' && elsewhere(block))
+    expect(others.map(({ section }) => section)).toEqual([
+      'Run it',
+      'Run it',
+      'Configuration',
+      ...Array(3).fill('Your own PostgreSQL, several processes'),
+    ])
   })
 
   test('npm start is what was started here', async () => {

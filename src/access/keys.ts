@@ -8,7 +8,7 @@ import { ApiError } from '../lib/errors.ts'
 import { base62, randomText } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
 
-export const keyPrefix = 'svc_live_'
+const keyPrefix = 'svc_live_'
 const randomLength = 32
 const checksumLength = 6
 const form = /^svc_live_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/

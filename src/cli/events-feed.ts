@@ -24,9 +24,16 @@ export async function followEvents(
   const forward = forward_to === undefined ? undefined : forwarding(forward_to, secret)
   // Whoever stops reading, such as `head`, has seen enough: no failure.
   process.stdout.on('error', () => process.exit(0))
+  let told: string | undefined
+  // Told once, not every two seconds.
+  const tell = (sentence: string) => {
+    if (sentence !== told) process.stderr.write(`${sentence} It is asked again until it does.\n`)
+    told = sentence
+  }
   for (let place = after; ; ) {
-    const page = await readPage(api, { after: place, follow })
+    const page = await readPage(api, { after: place, follow, tell })
     if (page === undefined) continue
+    told = undefined
     for (const text of splitItems(page)) {
       await new Promise<void>((resolve) => void process.stdout.write(`${text}\n`, () => resolve()))
       await forward?.(text)
@@ -39,11 +46,12 @@ export async function followEvents(
 /** The text of a page; undefined where the service has to be asked again. */
 async function readPage(
   api: ApiClient,
-  { after, follow }: { after: number; follow: boolean },
+  { after, follow, tell }: { after: number; follow: boolean; tell: (sentence: string) => void },
 ): Promise<string | undefined> {
   const query = `after=${after}&limit=${pageMax}&wait=${follow ? waitSeconds : 0}`
   const answer = await api.ask('GET', `/events?${query}`).catch((error) => {
     if (!follow) throw error
+    tell(error.message)
     return undefined
   })
   if (answer?.status === 200) return answer.text

@@ -87,3 +87,8 @@ export async function stopServer(place: Cluster): Promise<void> {
   const buried = performance.now() + 1_000
   while (isAlive(pid) && performance.now() < buried) await sleep(5)
 }
+
+/** At once, for a server whose files are gone: it could write nothing any more. */
+export async function killServer(place: Cluster, pid: number): Promise<void> {
+  if (isAlive(pid) && (await isServer(pid, place))) process.kill(pid, 'SIGQUIT')
+}

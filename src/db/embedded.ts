@@ -6,13 +6,14 @@
  * connection, so a killed process leaves nothing behind that has to be guessed at: the next one finds the
  * server running and takes it over, and whoever leaves last stops it.
  */
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
 import { type Cluster, layOut, role } from './embedded-cluster.ts'
-import { findServer, startServer, stopServer } from './embedded-server.ts'
+import { findServer, killServer, startServer, stopServer } from './embedded-server.ts'
 import type { Connection } from './pool.ts'
 
 export interface Embedded {
@@ -33,6 +34,8 @@ const locks = { service: 7_346_001, use: 7_346_002 }
 const startMsMax = 60_000
 /** How long a server that does not start is left alone. */
 const reclaimMs = 1_000
+/** How often the service looks whether its data directory is still there. */
+const lookMs = 1_000
 
 /** Somebody else has the data directory, so there is no use in trying again. */
 class ClaimTaken extends Refusal {}
@@ -47,9 +50,19 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   }
   let closing = false
   let claim = await takeClaim(place, connection, options)
+  let server = await findServer(place)
   const { promise: lost, resolve: lose } = Promise.withResolvers<Error>()
   let reclaiming: Promise<void> | undefined
   watch(claim)
+  const looking = setInterval(look, lookMs).unref()
+
+  /** A server whose files were deleted goes on for a minute and stores nothing: it is ended, and so is who uses it. */
+  function look(): void {
+    if (closing || existsSync(place.cluster)) return
+    closing = true
+    if (server) void killServer(place, server)
+    lose(new Refusal(`${place.cluster} was deleted or moved under the service. Stop it before you do that.`))
+  }
 
   function watch(client: pg.Client): void {
     client.once('end', () => {
@@ -65,6 +78,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     while (!closing) {
       try {
         claim = await takeClaim(place, connection, options)
+        server = await findServer(place)
         return watch(claim)
       } catch (error) {
         if (error instanceof ClaimTaken) return lose(error)
@@ -78,20 +92,26 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     lost,
     async close() {
       closing = true
+      clearInterval(looking)
       // A server that is just being started again is stopped like any other.
       await reclaiming
-      try {
-        await claim.query('select pg_advisory_unlock_shared($1)', [locks.use])
-        const { rows } = await claim.query('select pg_try_advisory_lock($1) as last', [locks.use])
-        if (rows[0].last) await stopServer(place)
-        if (rows[0].last && !place.socket_dir.startsWith(place.data_dir))
-          await rm(place.socket_dir, { recursive: true })
-      } catch {
-        // The server is gone already, and with it every claim.
-      } finally {
-        await claim.end().catch(() => {})
-      }
+      await leave(place, claim)
     },
+  }
+}
+
+/** Whoever leaves last stops the server. */
+async function leave(place: Cluster, claim: pg.Client): Promise<void> {
+  try {
+    await claim.query('select pg_advisory_unlock_shared($1)', [locks.use])
+    const { rows } = await claim.query('select pg_try_advisory_lock($1) as last', [locks.use])
+    if (rows[0].last) await stopServer(place)
+    if (rows[0].last && !place.socket_dir.startsWith(place.data_dir))
+      await rm(place.socket_dir, { recursive: true })
+  } catch {
+    // The server is gone already, and with it every claim.
+  } finally {
+    await claim.end().catch(() => {})
   }
 }
 

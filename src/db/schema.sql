@@ -147,6 +147,7 @@ create table campaign_accounts (
   cancelled integer not null default 0,
   suppressed integer not null default 0,
   has_open boolean not null generated always as ((((queued + submitting) + waiting) > 0)) stored,
+  due_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
   CHECK ((LEAST(queued, submitting, waiting, completed, replied, failed, ambiguous, cancelled, suppressed) >= 0)),
   PRIMARY KEY (campaign_id, account_id)
 );
@@ -193,6 +194,7 @@ create table campaign_recipients (
   reason text,
   unknown_since timestamp with time zone,
   ended_at timestamp with time zone,
+  CHECK (((ended_at IS NULL) OR (status <> ALL (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text])))),
   CHECK (((status <> ALL (ARRAY['queued'::text, 'waiting'::text])) OR (next_action_at IS NOT NULL))),
   CHECK (((status <> ALL (ARRAY['submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text])) OR ((account_id IS NOT NULL) AND (chat_id IS NOT NULL)))),
   CHECK (((unknown_since IS NULL) OR (status = ANY (ARRAY['submitting'::text, 'ambiguous'::text])))),
@@ -783,11 +785,11 @@ CREATE INDEX approvals_key ON public.approvals USING btree (key_id, fingerprint,
 CREATE INDEX approvals_user ON public.approvals USING btree (user_id, created_at DESC, id DESC);
 CREATE INDEX approvals_waiting ON public.approvals USING btree (key_id, expires_at) WHERE (state = 'waiting'::text);
 CREATE INDEX audit_workspace ON public.audit USING btree (workspace_id, seq);
-CREATE INDEX campaign_accounts_open ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE has_open;
+CREATE INDEX campaign_accounts_open ON public.campaign_accounts USING btree (account_id, due_at) WHERE has_open;
 CREATE INDEX campaign_accounts_pool ON public.campaign_accounts USING btree (account_id, campaign_id) WHERE pool;
 CREATE INDEX campaign_counts_campaign ON public.campaign_counts USING btree (campaign_id, at);
 CREATE INDEX campaign_recipients_chat ON public.campaign_recipients USING btree (account_id, chat_id) WHERE (chat_id IS NOT NULL);
-CREATE INDEX campaign_recipients_contact ON public.campaign_recipients USING btree (workspace_id, contact) WHERE (status = ANY (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text]));
+CREATE INDEX campaign_recipients_contact ON public.campaign_recipients USING btree (workspace_id, contact) WHERE (ended_at IS NULL);
 CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (account_id, campaign_id, status, next_action_at, "position") WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text]));
 CREATE INDEX campaign_recipients_free ON public.campaign_recipients USING btree (campaign_id, next_action_at, "position") WHERE ((account_id IS NULL) AND (status = 'queued'::text));
 CREATE INDEX campaign_recipients_person ON public.campaign_recipients USING btree (campaign_id, chat_id) WHERE (chat_id IS NOT NULL);
@@ -918,22 +920,25 @@ begin
       sum(case status when 'failed' then n else 0 end) as failed,
       sum(case status when 'ambiguous' then n else 0 end) as ambiguous,
       sum(case status when 'cancelled' then n else 0 end) as cancelled,
-      sum(case status when 'suppressed' then n else 0 end) as suppressed
+      sum(case status when 'suppressed' then n else 0 end) as suppressed,
+      min(next_action_at) as due_at
     from (
-      select campaign_id, account_id, status, -1 as n from old_rows
+      select campaign_id, account_id, status, -1 as n, null as next_action_at from old_rows
       union all
-      select campaign_id, account_id, status, 1 from new_rows) both_rows
+      select campaign_id, account_id, status, 1, case when status in ('queued', 'waiting') then next_action_at end
+      from new_rows) both_rows
     group by 1, 2),
   locked as materialized (
     select m.* from campaign_accounts c join moved m using (campaign_id, account_id)
-    where (m.queued, m.submitting, m.waiting, m.completed, m.replied, m.failed, m.ambiguous, m.cancelled, m.suppressed)
-      <> (0, 0, 0, 0, 0, 0, 0, 0, 0)
+    where m.due_at is not null
+      or (m.queued, m.submitting, m.waiting, m.completed, m.replied, m.failed, m.ambiguous, m.cancelled, m.suppressed)
+        <> (0, 0, 0, 0, 0, 0, 0, 0, 0)
     order by 1, 2 for no key update of c)
   update campaign_accounts c set
     queued = c.queued + m.queued, submitting = c.submitting + m.submitting, waiting = c.waiting + m.waiting,
     completed = c.completed + m.completed, replied = c.replied + m.replied, failed = c.failed + m.failed,
     ambiguous = c.ambiguous + m.ambiguous, cancelled = c.cancelled + m.cancelled,
-    suppressed = c.suppressed + m.suppressed
+    suppressed = c.suppressed + m.suppressed, due_at = least(c.due_at, m.due_at)
   from locked m where c.campaign_id = m.campaign_id and c.account_id = m.account_id;
   return null;
 end $function$;
@@ -943,20 +948,21 @@ CREATE OR REPLACE FUNCTION public.count_new_recipients()
 AS $function$
 begin
   insert into campaign_accounts as c (campaign_id, account_id, workspace_id,
-    queued, submitting, waiting, completed, replied, failed, ambiguous, cancelled, suppressed)
+    queued, submitting, waiting, completed, replied, failed, ambiguous, cancelled, suppressed, due_at)
   select campaign_id, coalesce(account_id, ''), workspace_id,
     count(*) filter (where status = 'queued'), count(*) filter (where status = 'submitting'),
     count(*) filter (where status = 'waiting'), count(*) filter (where status = 'completed'),
     count(*) filter (where status = 'replied'), count(*) filter (where status = 'failed'),
     count(*) filter (where status = 'ambiguous'), count(*) filter (where status = 'cancelled'),
-    count(*) filter (where status = 'suppressed')
+    count(*) filter (where status = 'suppressed'),
+    coalesce(min(next_action_at) filter (where status in ('queued', 'waiting')), 'infinity')
   from new_rows group by 1, 2, 3 order by 1, 2
   on conflict (campaign_id, account_id) do update set
     queued = c.queued + excluded.queued, submitting = c.submitting + excluded.submitting,
     waiting = c.waiting + excluded.waiting, completed = c.completed + excluded.completed,
     replied = c.replied + excluded.replied, failed = c.failed + excluded.failed,
     ambiguous = c.ambiguous + excluded.ambiguous, cancelled = c.cancelled + excluded.cancelled,
-    suppressed = c.suppressed + excluded.suppressed;
+    suppressed = c.suppressed + excluded.suppressed, due_at = least(c.due_at, excluded.due_at);
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.count_stored_bytes()
@@ -992,7 +998,7 @@ begin
     from new_rows),
   found as materialized (
     select r.id from given s join campaign_recipients r on r.workspace_id = s.workspace_id
-      and r.contact = s.kind || ':' || s.value and r.status in ('queued', 'waiting')
+      and r.contact = s.kind || ':' || s.value and r.ended_at is null and r.status in ('queued', 'waiting')
     union all
     select r.id from given s join accounts a on a.workspace_id = s.workspace_id
       join campaign_recipients r on r.account_id = a.id and r.chat_id = s.number

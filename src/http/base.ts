@@ -7,12 +7,12 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { keyPrefix } from '../access/keys.ts'
 import { makeLog } from '../access/limits.ts'
 import type { Window } from '../app.ts'
 import type { AnyCaller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
+import { hideTokens } from '../lib/text.ts'
 import { closePromptly } from './closing.ts'
 import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
@@ -57,10 +57,6 @@ interface BaseOptions {
   readonly answered?: (operation: string, status: number, seconds: number) => void
   readonly dropped?: Drop
 }
-
-/** What somebody may have put into an address by mistake. */
-const keys = new RegExp(`${keyPrefix}\\w+`, 'g')
-const suspicious = new RegExp(`${keyPrefix}|\\d{6}`)
 
 export function makeBase(options: BaseOptions): FastifyInstance {
   const { log, rate_limit, headersMs = 10_000 } = options
@@ -198,7 +194,7 @@ function factsOf(request: FastifyRequest, reply: FastifyReply) {
 function readClientId(request: FastifyRequest): string | undefined {
   if (request.headers['x-request-id'] === undefined) return undefined
   const [id = '', ...others] = headerValues(request, 'x-request-id')
-  const sound = others.length === 0 && /^[\w.:-]{1,128}$/.test(id) && !id.includes(keyPrefix)
+  const sound = others.length === 0 && /^[\w.:-]{1,128}$/.test(id) && hideTokens(id) === id
   return sound ? id : undefined
 }
 
@@ -240,12 +236,14 @@ export function headerValues(request: FastifyRequest, name: string): string[] {
   return values
 }
 
-/** The path for the log. Chat ids stay; a key or a phone number that somebody typed into an address does not. */
+/** The path for the log. Chat ids stay; a token or a phone number that somebody typed into an address does not. */
 export function hideSecrets(path: string): string {
-  if (!suspicious.test(path)) return path
-  return path
-    .replaceAll(keys, `${keyPrefix}…`)
-    .replaceAll(/(platform(?::|%3A)chat(?::|%3A)-?\d+)|(?:\+|%2B)?\d{6,}/gi, (_, chat) => chat ?? '…')
+  const safe = hideTokens(path)
+  if (!/\d{6}/.test(safe)) return safe
+  return safe.replaceAll(
+    /(platform(?::|%3A)chat(?::|%3A)-?\d+)|(?:\+|%2B)?\d{6,}/gi,
+    (_, chat) => chat ?? '…',
+  )
 }
 
 /** Without the query, which may hold a key. */

@@ -1,18 +1,15 @@
 /** Passwords of local accounts: argon2id, a few at a time, because each takes 19 MiB and a core. */
-import { randomBytes } from 'node:crypto'
-import { hash, verify } from '@node-rs/argon2'
 import { z } from 'zod'
 import { ApiError } from './errors.ts'
 import { parse } from './parse.ts'
+import type { PasswordAnswer, PasswordJob } from './password-thread.ts'
 import { boundedQueue } from './queue.ts'
 import { lengthOf } from './text.ts'
+import { threadCalls } from './threads.ts'
 
 const lengths = { min: 12, max: 256 }
 
-/** Its second number is argon2id, which the package's own constants could not be erased to. */
-const cost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1, algorithm: 2 } as const
-
-/** Two take both cores of a small machine and leave half of Node's threads to others. */
+/** Each takes a core, unless somebody else wants it. */
 const inTurn = boundedQueue({
   atOnceMax: 2,
   waitingMax: 20,
@@ -46,21 +43,20 @@ export function requireNewPassword(password: string): string {
   return parse(z.strictObject({ password: newPassword }), { password }).password
 }
 
-export function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(prepared(password), cost))
+const askThread = threadCalls<PasswordJob, PasswordAnswer>(new URL('./password-thread.ts', import.meta.url))
+
+export async function hashPassword(password: string): Promise<string> {
+  const { hash, problem } = await inTurn(() => askThread({ hash: prepared(password) }))
+  if (hash === undefined) throw new Error(`A password could not be hashed: ${problem}`)
+  return hash
 }
 
 /** Where there is no hash the work is the same, so that the time tells nothing. */
-export function isPassword(password: string, stored: string | undefined): Promise<boolean> {
-  return inTurn(async () => {
-    decoy ??= hash(randomBytes(32), cost)
-    const known = await verify(stored ?? (await decoy), prepared(password))
-    return known && stored !== undefined
-  })
+export async function isPassword(password: string, stored: string | undefined): Promise<boolean> {
+  const { same, problem } = await inTurn(() => askThread({ compare: prepared(password), stored }))
+  if (same === undefined) throw new Error(`A password could not be compared: ${problem}`)
+  return same
 }
-
-/** The hash of a password that nobody knows. It is made once, by whoever comes first, known or not. */
-let decoy: Promise<string> | undefined
 
 /** Keyboards write the same letter in different ways. */
 function prepared(password: string): string {

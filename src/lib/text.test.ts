@@ -163,6 +163,18 @@ describe('a quoted name', () => {
   })
 })
 
+test('a quoted name has nothing in it that lets somebody in, and an id stays', () => {
+  const random = 'aB3_-'.repeat(9)
+  const secrets = [`svc_live_${random}`, `apr_${random}`, `whsec_${random}+/=`, random.slice(0, 43)]
+  for (const secret of secrets) {
+    expect(quote(`a ${secret} b`)).not.toContain(random.slice(0, 8))
+    expect(quote(`a ${secret} b`)).toMatch(/^"a (svc_live_|apr_|whsec_)?… b"$/)
+  }
+  for (const id of ['0199a1f0-0000-7000-8000-000000000001', 'acc_2Jk9vQ7wXb4LmN8pRt3Z', random]) {
+    expect(quote(id)).toBe(`"${id}"`)
+  }
+})
+
 describe('toWellFormed', () => {
   test('takes out what PostgreSQL could not store, wherever it is, and leaves the rest', () => {
     const whole = { text: 'a😀b', list: ['é'] }

@@ -190,8 +190,17 @@ export function nameOf(path: Path): string {
     .join('')
 }
 
+/** Keys, tokens of approvals, secrets of webhooks, and the 43 characters of sessions and set-up links. */
+const tokens = /(svc_live_|apr_|whsec_)[\w+/=-]+|(?<![\w-])[\w-]{43}(?![\w-])/g
+
+/** Without what lets somebody in, wherever it was typed by mistake. */
+export function hideTokens(text: string): string {
+  return text.replaceAll(tokens, '$1…')
+}
+
 /** A name from outside, safe to repeat in a sentence. */
 export function quote(text: string): string {
-  const short = lengthOf(text) > 60 ? `${[...text].slice(0, 60).join('')}…` : text
+  const safe = hideTokens(text)
+  const short = lengthOf(safe) > 60 ? `${[...safe].slice(0, 60).join('')}…` : safe
   return JSON.stringify(short.toWellFormed())
 }

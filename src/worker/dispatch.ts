@@ -83,7 +83,7 @@ export class Dispatch {
     return this.#app.db.transaction(async (tx) => {
       const [, heads] = await Promise.all([
         tx.run(planOnce),
-        listHeads(this.#app, tx, { account_ids, avoid }),
+        listHeads(this.#app, tx, { account_ids, avoid, due: true }),
       ])
       return heads
     })

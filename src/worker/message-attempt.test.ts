@@ -36,7 +36,7 @@ async function attempt(
   { send = async () => accepted(), gapJitter = 0, sources = place.rows.app.sources }: Given = {},
 ): Promise<void> {
   const app = { ...place.rows.app, sources }
-  const heads = await listHeads(app, app.db, { account_ids: [held.account_id], avoid: [] })
+  const heads = await listHeads(app, app.db, { account_ids: [held.account_id], avoid: [], due: true })
   const [due] = chooseDue(app, heads)
   if (!due) throw new Error('Nothing is due.')
   const journal = await openJournal(directory, newId())

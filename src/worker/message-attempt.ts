@@ -37,7 +37,7 @@ export async function attemptMessage(
   const found = plan.do === 'look_up' ? await lookUp(app, row, account) : null
   if (found === 'done' || found === 'avoid') return found
   // Before the boundary, so that a pause anywhere after it counts.
-  const startedAt = app.sources.now()
+  const startedAt = app.sources.now() // guard: clock starts before the boundary of a message
   const crossed = await ways.messages.cross({ wanted: { row, found, gapMs: gapMsOf(app, account) }, held })
   const { token, status } = crossed
   if (status === 'lost') {

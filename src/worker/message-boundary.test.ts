@@ -18,6 +18,7 @@ import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Session } from '../platform/port.ts'
+import { Echoes } from './echoes.ts'
 import { openJournal } from './journal.ts'
 import { attemptMessage, gapMsOf, type MessageWays } from './message-attempt.ts'
 import { MessageBoundary } from './message-boundary.ts'
@@ -191,7 +192,7 @@ describe('a message', () => {
   test('is not picked while somebody waits for a single send of the account', async () => {
     const one = await picked()
     const id = await rows.operation(one.held)
-    const options = { account_ids: [one.held.account_id], avoid: [] }
+    const options = { account_ids: [one.held.account_id], avoid: [], due: true }
     expect(await listHeads(rows.app, rows.db, options)).toEqual([])
     await rows.db.run(sql`update operations set state = 'released', reason = 'withdrawn' where id = ${id}`)
     expect(await listHeads(rows.app, rows.db, options)).toHaveLength(1)
@@ -209,7 +210,7 @@ describe('the gap to the next message of the account', () => {
 
   test('is kept from the crossing on', async () => {
     const { held } = await picked()
-    const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [] })
+    const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     await (await boundary()).cross({ wanted: { row: due.row, found: null, gapMs: 18_000 }, held })
@@ -234,7 +235,11 @@ describe('a message whose crossing gives no answer', () => {
   /** A message that is due, the boundary that loses its COMMIT, and a session that must not be asked to send. */
   async function begin() {
     const one = await picked()
-    const heads = await listHeads(rows.app, rows.db, { account_ids: [one.held.account_id], avoid: [] })
+    const heads = await listHeads(rows.app, rows.db, {
+      account_ids: [one.held.account_id],
+      avoid: [],
+      due: true,
+    })
     const instance = await rows.instance()
     const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
     const [due] = chooseDue(rows.app, heads)
@@ -283,11 +288,51 @@ describe('a message whose crossing gives no answer', () => {
   })
 })
 
+describe('a message whose process stands still after it has crossed', () => {
+  test('is not sent after a cancel that came meanwhile, and its worker says so', async () => {
+    const one = await picked({ steps: [{ wait_hours: 24 }] })
+    const { held } = one
+    const [due] = chooseDue(
+      rows.app,
+      await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true }),
+    )
+    if (!due) throw new Error('Nothing is due.')
+    const { sources } = rows.app
+    let stoodMs = 0
+    const app = { ...rows.app, sources: { ...sources, now: () => sources.now() + stoodMs } }
+    const crossing = await boundary()
+    const cross: MessageBoundary['cross'] = async (message) => {
+      const answer = await crossing.cross(message)
+      await control(one.campaign_id, 'cancel')
+      stoodMs = 60_000
+      return answer
+    }
+    let sent = 0
+    const send = async () => ({ kind: 'unknown', reason: `sent ${++sent} times` })
+    const journal = await openJournal(directory, newId())
+    const recorder = new Recorder(app, { count: () => {} })
+    const ways = { messages: { cross }, recorder, journal, echoes: new Echoes(app) } as unknown as MessageWays
+    const account = {
+      held,
+      session: { send } as unknown as Session,
+      awaits: () => {},
+      gapJitter: 0,
+      paceMs: 0,
+    }
+    expect(await attemptMessage(app, ways, due, account)).toBe('done')
+    await journal.close()
+    expect(sent).toBe(0)
+    const ended = { state: 'released', reason: 'never_written', detail: 'deadline' }
+    expect(await rows.row((await operation(one)).id)).toMatchObject(ended)
+    expect(await stateOf(one)).toEqual({ status: 'cancelled', operations: 1, used: 0 })
+  })
+})
+
 describe('a message that the platform has shown before', () => {
   test('crosses with its proof, and nobody submits it', async () => {
     const one = await picked()
     const { held, person_id } = one
-    const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [] })
+    const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     await rows.db.run(sql`
@@ -381,6 +426,7 @@ describe('a batch of a hundred', () => {
     const heads = await listHeads(rows.app, rows.db, {
       account_ids: all.map(({ held }) => held.account_id),
       avoid: [],
+      due: true,
     })
     const held = new Map(all.map((one) => [one.held.account_id, one.held]))
     const answers = await Promise.all(

@@ -59,6 +59,20 @@ test('the truth is believed', () => {
   expect(judgeCampaigns(truth())).toEqual([])
 })
 
+function tellReply(
+  { recipients, totals }: Lists,
+  { written, stored }: { written: number; stored: number },
+): void {
+  Object.assign(first(recipients), { status: 'replied', replied_at: at(written), ended_at: at(stored) })
+  first(totals).status = 'replied'
+}
+
+test('a reply that was written before our message crossed, and heard of only after it, is believed', () => {
+  const told = truth()
+  tellReply(told, { written: 23, stored: 25 })
+  expect(judgeCampaigns(told)).toEqual([])
+})
+
 /** The last message is in flight, and the platform has accepted it. */
 function inFlight(): Lists {
   const told = truth()
@@ -182,12 +196,13 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
       first(recipients).step = 1
     },
   ],
+  ['a message after the reply', 'after the end', (lie) => tellReply(lie, { written: 20, stored: 21 })],
   [
-    'a message after the reply',
-    'after the end',
+    'a reply that nobody knows of',
+    'agreement',
     (lie) => {
-      Object.assign(first(lie.recipients), { status: 'replied', replied_at: at(20) })
-      first(lie.totals).status = 'replied'
+      tellReply(lie, { written: 24, stored: 25 })
+      first(lie.recipients).replied_at = null
     },
   ],
   [

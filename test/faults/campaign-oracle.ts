@@ -85,17 +85,15 @@ export function judgeCampaigns(evidence: CampaignEvidence): CampaignViolation[] 
     ...checkStops(evidence),
     ...checkUse(evidence),
     ...checkTotals(evidence),
-    ...evidence.recipients.flatMap((recipient) => [...checkRecipient(recipient, evidence)]),
+    ...checkRecipients(evidence),
   ]
 }
 
 /** P1 to P3: what the platform accepted and what the operations say are the same. */
 function* checkSubmissions({ messages, journal, in_flight }: CampaignEvidence): Generator<CampaignViolation> {
-  const place = (one: { account_id: string; random_id: string | null }) =>
-    `${one.account_id} ${one.random_id}`
   const accepted = Map.groupBy(
     journal.filter(({ kind }) => kind === 'send'),
-    place,
+    ({ random_id }) => random_id,
   )
   const byStep = Map.groupBy(messages, ({ recipient_id, step_no }) => `${recipient_id} ${step_no}`)
   for (const [, rows] of byStep) {
@@ -103,7 +101,7 @@ function* checkSubmissions({ messages, journal, in_flight }: CampaignEvidence): 
     if (!first) continue
     if (rows.length > 1) yield { promise: 'P1', what: 'two operations for one step', id: first.id }
     // An account of the pool may have been refused before another took over: all its sends have the one random id.
-    const times = [...accepted.values()].flat().filter((one) => one.random_id === first.random_id).length
+    const times = accepted.get(first.random_id)?.length ?? 0
     if (times > 1) yield { promise: 'P1', what: `accepted ${times} times`, id: first.id }
     // Only while its worker is at it may what was accepted be unrecorded.
     const flying = first.state === 'submitting' && in_flight?.includes(first.id)
@@ -159,15 +157,28 @@ function* checkTotals({ recipients, totals }: CampaignEvidence): Generator<Campa
   }
 }
 
+function* checkRecipients({
+  campaigns,
+  recipients,
+  messages,
+}: CampaignEvidence): Generator<CampaignViolation> {
+  const byId = new Map(campaigns.map((campaign) => [campaign.id, campaign]))
+  const byRecipient = Map.groupBy(messages, ({ recipient_id }) => recipient_id)
+  for (const recipient of recipients) {
+    const campaign = byId.get(recipient.campaign_id)
+    const own = (byRecipient.get(recipient.id) ?? []).toSorted((one, other) => one.step_no - other.step_no)
+    if (campaign) yield* checkRecipient(recipient, campaign, own)
+  }
+}
+
 /** What a recipient says is what its operations came to, in their order, each when it was due. */
-function* checkRecipient(recipient: RecipientFact, evidence: CampaignEvidence): Generator<CampaignViolation> {
-  const { id, status, step, next_action_at, unknown_since, ended_at } = recipient
-  const campaign = evidence.campaigns.find((one) => one.id === recipient.campaign_id)
-  const own = evidence.messages
-    .filter(({ recipient_id }) => recipient_id === id)
-    .sort((one, other) => one.step_no - other.step_no)
+function* checkRecipient(
+  recipient: RecipientFact,
+  campaign: CampaignFact,
+  own: readonly MessageFact[],
+): Generator<CampaignViolation> {
+  const { id, status, step, next_action_at, unknown_since, replied_at, ended_at } = recipient
   const had = own.filter(({ state, closed_as }) => state === 'completed' || closed_as === 'sent')
-  if (!campaign) return
   const open = own.find(
     ({ step_no, state }) => step_no >= step && crossed.has(state) && state !== 'completed',
   )
@@ -183,6 +194,7 @@ function* checkRecipient(recipient: RecipientFact, evidence: CampaignEvidence): 
     yield wrong(`submitting since ${unknown_since?.toISOString()}, and its operation is ${open?.state}`)
   }
   if (status === 'queued' && step > 0) yield wrong('queued after a message')
+  if (status === 'replied' && !replied_at) yield wrong('replied, and nobody knows when')
   if (campaign.status === 'cancelled' && (status === 'queued' || status === 'waiting')) {
     yield wrong(`${status} in a campaign that was cancelled`)
   }
@@ -191,7 +203,7 @@ function* checkRecipient(recipient: RecipientFact, evidence: CampaignEvidence): 
 }
 
 function* checkTimes(
-  { ended_at, replied_at, status }: RecipientFact,
+  { ended_at, status }: RecipientFact,
   campaign: CampaignFact,
   own: readonly MessageFact[],
 ): Generator<CampaignViolation> {
@@ -209,7 +221,8 @@ function* checkTimes(
       if (crossed_at.getTime() < due - 1) yield { promise: 'early', what: 'before its wait was over', id }
     }
     if (step_no > 0 && !before) yield { promise: 'early', what: `step ${step_no} without the one before`, id }
-    const over = status === 'replied' ? replied_at : ended_at
-    if (over && crossed_at > over) yield { promise: 'after the end', what: `crossed after ${status}`, id }
+    // A reply ends it when it is stored, which is later than it was written.
+    if (ended_at && crossed_at > ended_at)
+      yield { promise: 'after the end', what: `crossed after ${status}`, id }
   }
 }

@@ -17,12 +17,6 @@ let scene: Scene
 beforeAll(async () => {
   plant = await openPlant({ accounts: 2, people: 2, env: { PARLEY_PACING_SECONDS: '0' } })
   scene = new Scene(plant)
-  await plant.db.run(sql`
-    insert into gates (name, enabled) select name, true from unnest('{campaigns,extended}'::text[]) as n (name)
-    on conflict (name) do update set enabled = true`)
-  await plant.db.run(sql`
-    insert into allowlists (list, id) values ('campaign_user', ${plant.tenant.user_id}),
-      ('campaign_workspace', ${plant.tenant.workspace_id}) on conflict do nothing`)
 }, 120_000)
 let restored = false
 beforeEach(() => {

@@ -59,27 +59,39 @@ export interface How {
   readonly msMax?: number
 }
 
+/** What came back, and when. */
+export type Answer = Pick<Asked, 'asked_at' | 'answered_at' | 'status' | 'code' | 'replayed' | 'body'>
+
 /** Asks once. No answer is an answer, too. */
 export async function ask(plant: Plant, wanted: Wanted, how: How = {}): Promise<Asked> {
-  const { url = plant.urls[0], api_key = plant.tenant.key, msMax = answerMsMax } = how
   const { path, ...request } = wanted
-  const asked = { ...request, asked_at: Date.now() }
-  const silence = { answered_at: null, status: null, code: null, replayed: false, body: null }
-  if (!url) return { ...asked, ...silence }
+  return { ...request, ...(await post(plant, wanted, how)) }
+}
+
+/** The same for whatever is asked under a key. */
+export async function post(
+  plant: Plant,
+  { path, key, payload }: { readonly path: string; readonly key: string; readonly payload?: object },
+  how: How = {},
+): Promise<Answer> {
+  const { url = plant.urls[0], api_key = plant.tenant.key, msMax = answerMsMax } = how
+  const asked_at = Date.now()
+  const silence = { asked_at, answered_at: null, status: null, code: null, replayed: false, body: null }
+  if (!url) return silence
   try {
     const response = await fetch(`${url}/api/v1${path}`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${api_key}`,
-        'content-type': 'application/json',
-        'idempotency-key': wanted.key,
+        'idempotency-key': key,
+        ...(payload && { 'content-type': 'application/json' }),
       },
-      body: JSON.stringify(wanted.payload),
+      ...(payload && { body: JSON.stringify(payload) }),
       signal: AbortSignal.timeout(msMax),
     })
     const body = (await response.json()) as Record<string, unknown>
     return {
-      ...asked,
+      asked_at,
       answered_at: Date.now(),
       status: response.status,
       code: typeof body.code === 'string' ? body.code : null,
@@ -87,13 +99,13 @@ export async function ask(plant: Plant, wanted: Wanted, how: How = {}): Promise<
       body,
     }
   } catch {
-    return { ...asked, ...silence }
+    return silence
   }
 }
 
 /** What a careful caller does with an answer. */
-export function verdictOn({ status, code }: Asked): 'done' | 'again' | 'stop' {
-  if (status === 200) return 'done'
+export function verdictOn({ status, code }: Pick<Answer, 'status' | 'code'>): 'done' | 'again' | 'stop' {
+  if (status === 200 || status === 201) return 'done'
   if (status === null || status === 429 || status === 408) return 'again'
   if (code === 'outcome_ambiguous') return 'stop'
   if (status >= 500) return 'again'

@@ -17,10 +17,13 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { OpenApp } from '../../src/cli/open.ts'
+import { moveClock } from '../../src/db/domain-clock.ts'
 import { openDatabase } from '../../src/db/pool.ts'
 import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
+import type { NewPerson } from '../../src/platform/sandbox/people.ts'
 import { listJournals, readJournal } from '../../src/worker/journal.ts'
 import { until } from '../harness/process.ts'
 import { allow } from '../harness/role.ts'
@@ -30,7 +33,7 @@ import { Member } from './member.ts'
 import type { Asked, Counter, Evidence, OperationRow, Transition } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { Postgres } from './postgres.ts'
-import { prepareDatabase, type Tenant } from './tenant.ts'
+import { openPlantApp, type PlantDatabase, prepareDatabase, type Tenant } from './tenant.ts'
 
 const database = 'plant'
 const secret = 'a secret of the plant that is long enough'
@@ -47,6 +50,8 @@ export interface PlantOptions {
   /** A bug that every `serve` and `work` process has. */
   readonly patches?: readonly Patch[]
   readonly lossy?: LossyOptions['decide']
+  /** A manual one moves only by `moveClock`. Real time unless told. */
+  readonly clock?: PlantDatabase['clock']
 }
 
 export class Plant {
@@ -60,6 +65,8 @@ export class Plant {
   readonly works: readonly Member[]
   /** The people every account knows. */
   readonly people: number[] = []
+  readonly #clock: PlantDatabase['clock']
+  #app: Promise<OpenApp> | undefined
   #closing: Promise<void> | undefined
 
   constructor(parts: {
@@ -75,14 +82,15 @@ export class Plant {
     this.db = parts.db
     this.tenant = parts.tenant
     this.lossy = parts.lossy
-    const { serves = 1, works = 1, env = {}, patches } = parts.options
+    const { serves = 1, works = 1, env = {}, patches, clock = 'system' } = parts.options
+    this.#clock = clock
     const member = (verb: Member['verb'], number: number) =>
       new Member({
         verb,
         number,
         data_dir: join(this.directory, `${verb}-${number}`),
         patches: verb === 'sandbox' ? [] : patches,
-        env: (name) => (verb === 'sandbox' ? {} : { ...this.#env(name), ...env }),
+        env: (name) => ({ PARLEY_CLOCK: clock, ...(verb !== 'sandbox' && { ...this.#env(name), ...env }) }),
       })
     this.sandbox = member('sandbox', 0)
     this.serves = Array.from({ length: serves }, (_, number) => member('serve', number))
@@ -163,10 +171,23 @@ export class Plant {
   }
 
   /** Somebody nobody knows yet; the chat with them is `platform:chat:<person_id>`. */
-  async addPerson(): Promise<{ person_id: number; username: string }> {
+  async addPerson(given: Partial<NewPerson> = {}): Promise<{ person_id: number; username: string }> {
     const username = `p${process.hrtime.bigint().toString(36)}`
-    const { person_id } = await this.control('POST', '/people', { name: 'Somebody', username })
+    const { person_id } = await this.control('POST', '/people', { name: 'Somebody', username, ...given })
     return { person_id: Number(person_id), username }
+  }
+
+  /** The App in this process, for what operators do. */
+  openApp(): Promise<OpenApp> {
+    const url = this.postgres.url(database, { name: 'operator' })
+    this.#app ??= openPlantApp({ url, secret, clock: this.#clock })
+    return this.#app
+  }
+
+  /** The platform's time first: what people have done by then is known before anything else is due. */
+  async moveClock(to: Date): Promise<void> {
+    await this.control('POST', '/clock', { to: to.toISOString() })
+    await moveClock(this.db, to)
   }
 
   async fault(fault: NewFault): Promise<void> {
@@ -264,6 +285,7 @@ export class Plant {
     const members = [...this.members, this.sandbox].filter(({ alive }) => alive)
     await Promise.all(members.map((member) => member.kill()))
     await this.lossy?.close()
+    await (await this.#app)?.close()
     await this.db.close()
     await this.postgres.stop()
     if (!keep) await rm(this.directory, { recursive: true, force: true })
@@ -282,7 +304,8 @@ export async function openPlant(options: PlantOptions = {}): Promise<Plant> {
     await allow(join(directory, 'database'), 'createdb')
     await postgres.start()
     const url = postgres.url(database, { name: 'plant' })
-    const tenant = await prepareDatabase(postgres, { database, url, secret, accounts: options.accounts ?? 1 })
+    const { accounts = 1, clock = 'system' } = options
+    const tenant = await prepareDatabase(postgres, { database, url, secret, clock, accounts })
     const lossy = options.lossy && (await openLossy({ socket: () => postgres.socket, decide: options.lossy }))
     const db = openDatabase({ connectionString: url }, { pool_size: 4 })
     const plant = new Plant({ directory, postgres, db, tenant, lossy, options })

@@ -87,6 +87,9 @@ function isReplay({ to, by, reconciled }: Transition, boundary: Transition | und
 }
 
 /** The states a run never reached, of those it was meant to. */
-export function listMissing(rare: Rare, wanted: readonly (keyof Rare)[]): (keyof Rare)[] {
-  return wanted.filter((name) => rare[name] === 0)
+export function listMissing<Name extends string>(
+  reached: Readonly<Record<Name, number>>,
+  wanted: readonly Name[],
+): Name[] {
+  return wanted.filter((name) => reached[name] === 0)
 }

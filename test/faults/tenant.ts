@@ -1,11 +1,11 @@
 /** The plant's database: one workspace with a key that may do everything, and a witness of every change of state. */
 import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
-import { setGates } from '../../src/capabilities/gates/gates.ts'
+import { setAllowed, setGates } from '../../src/capabilities/gates/gates.ts'
 import { createKey } from '../../src/capabilities/keys/keys.ts'
 import { createUser } from '../../src/capabilities/users/users.ts'
 import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
 import { makeLogger } from '../../src/cli/log.ts'
-import { openApp } from '../../src/cli/open.ts'
+import { type OpenApp, openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/pool.ts'
@@ -62,28 +62,46 @@ const witness = `
       and owner in (select id from faults.workers where name <> all (alive));
   $$;`
 
-export async function prepareDatabase(
-  postgres: Postgres,
-  wanted: { database: string; url: string; secret: string; accounts: number },
-): Promise<Tenant> {
-  const admin = openDatabase(
-    { connectionString: postgres.url('postgres', { name: 'plant' }) },
-    { pool_size: 1 },
-  )
-  await admin.pool.query(`create database ${wanted.database}`).finally(() => admin.close())
-  const app = await openApp({
-    config: readConfig({ DATABASE_URL: wanted.url, PARLEY_SECRET: wanted.secret }),
+export interface PlantDatabase {
+  readonly url: string
+  readonly secret: string
+  readonly clock: 'system' | 'manual'
+}
+
+/** The App in this process, as an operator's command has it. */
+export function openPlantApp({ url, secret, clock }: PlantDatabase): Promise<OpenApp> {
+  return openApp({
+    config: readConfig({
+      DATABASE_URL: url,
+      PARLEY_SECRET: secret,
+      PARLEY_CLOCK: clock,
+      PARLEY_POOL_SIZE: '4',
+    }),
     data_dir: '',
     log: makeLogger('silent'),
     claim: 'service',
     operations,
     routes,
   })
+}
+
+export async function prepareDatabase(
+  postgres: Postgres,
+  wanted: PlantDatabase & { database: string; accounts: number },
+): Promise<Tenant> {
+  const admin = openDatabase(
+    { connectionString: postgres.url('postgres', { name: 'plant' }) },
+    { pool_size: 1 },
+  )
+  await admin.pool.query(`create database ${wanted.database}`).finally(() => admin.close())
+  const app = await openPlantApp(wanted)
   try {
     await app.db.pool.query(witness)
-    await setGates(app, 'system', { names: ['all'], enabled: true })
+    await setGates(app, 'system', { names: ['all', 'extended'], enabled: true })
     const { id: workspace_id } = await createWorkspace(app, 'system', { name: 'Plant' })
     const { id: user_id } = await createUser(app, 'system', { email: 'ana@plant.example', workspace_id })
+    await setAllowed(app, 'system', { list: 'campaign_user', id: user_id, allowed: true })
+    await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed: true })
     const keys: string[] = []
     for (const name of ['plant', 'second', 'third']) {
       keys.push((await createKey(app, 'system', { workspace_id, user_id, name, scopes })).key)

@@ -1,4 +1,7 @@
-/** What the oracle of campaigns looks at, read from a database. */
+/** What the oracle of campaigns looks at, read from a database; and recipients as callers see them. */
+import type { App } from '../../src/app.ts'
+import { presentRecipients, requireCampaign } from '../../src/capabilities/campaigns/campaign-pages.ts'
+import { readStanding } from '../../src/capabilities/campaigns/facts.ts'
 import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import type {
   CampaignEvidence,
@@ -54,4 +57,30 @@ async function readAll(db: Db, witness: Witness): Promise<CampaignEvidence> {
       where n.count > 0`),
   ])
   return { campaigns, recipients, messages, days, totals, ...witness }
+}
+
+export interface ShownRecipient {
+  readonly id: string
+  readonly status: string
+  readonly blocked_by: string | null
+  readonly next_action_at: Date | null
+}
+
+/** The recipients of these campaigns, the first thousand of each, with why they have not moved; and the time of that. */
+export async function presentCampaigns(
+  app: App,
+  workspace_id: string,
+  campaign_ids: readonly string[],
+): Promise<{ shown: ShownRecipient[]; now: Date }> {
+  const settings = await app.settings.refresh()
+  return app.db.snapshot(async (db) => {
+    const standing = await readStanding(app, db, workspace_id)
+    const shown: ShownRecipient[] = []
+    for (const id of campaign_ids) {
+      const row = await requireCampaign(db, workspace_id, id)
+      const { people } = await presentRecipients(db, settings, { row, standing, after: -1, limit: 1000 })
+      shown.push(...(people as ShownRecipient[]))
+    }
+    return { shown, now: standing.now }
+  })
 }

@@ -47,7 +47,11 @@ export class PickedRows {
   }
 
   async pick(held: Held, campaign_id: string): Promise<() => Promise<string>> {
-    const heads = await listHeads(this.rows.app, this.rows.db, { account_ids: [held.account_id], avoid: [] })
+    const heads = await listHeads(this.rows.app, this.rows.db, {
+      account_ids: [held.account_id],
+      avoid: [],
+      due: true,
+    })
     const own = heads.filter((head) => head.campaign_id === campaign_id)
     const [due] = chooseDue(this.rows.app, own)
     if (!due) throw new Error('Nothing is due.')

@@ -202,7 +202,7 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
   const app = await openApp({
     config,
     data_dir: '',
-    log: makeLogger('info', { write: (line) => void log.push(line) }),
+    log: makeLogger(config.log_level, { write: (line) => void log.push(line) }),
     claim: 'service',
     operations,
     routes: listed,

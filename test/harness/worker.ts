@@ -167,14 +167,17 @@ export interface WorkplaceOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly manual_from?: Date
   readonly routes?: readonly Route[]
+  /** Where it listens; any free port unless told. */
+  readonly port?: number
 }
 
 export async function openWorkplace({
   env = {},
   manual_from,
   routes: own = [],
+  port = 0,
 }: WorkplaceOptions = {}): Promise<Workplace> {
-  const service = await openService({ env, routes: own })
+  const service = await openService({ env, routes: own, port })
   const failed = (error: unknown) => {
     throw error
   }

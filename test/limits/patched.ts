@@ -33,6 +33,7 @@ export const smallStore: readonly Patch[] = [
 /** A call to a receiver that hangs ends soon, so that many of them are tested. */
 export const briefCalls: readonly Patch[] = [
   { marker: 'limit: webhook call', replace: 'const callMsMax = 4_000' },
+  { marker: 'limit: attempts at a stop', replace: 'const stopMsMax = 1_500' },
 ]
 
 export function withPatches(patches: readonly Patch[]): Plugin {

@@ -3,12 +3,14 @@
  * asked at once. The table of outcomes is printed.
  */
 import { execFileSync } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { createServer as createSecure } from 'node:https'
 import { type AddressInfo, createServer as createRaw, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { queryObjects } from 'node:v8'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type CallOutcome, HttpCaller, resolveWith } from '../../src/capabilities/webhooks/call.ts'
@@ -326,6 +328,45 @@ test('a receiver that hangs, drips, floods, lies or redirects costs its own time
   expect(followed).toBe(0)
 })
 
+/** The largest piece that a socket of these calls has read. */
+async function largestPiece(calls: () => Promise<void>): Promise<number> {
+  let largest = 0
+  const watch = (message: unknown) => {
+    const { socket } = message as { socket: Socket }
+    const push = socket.push.bind(socket)
+    socket.push = (chunk: Buffer | null) => {
+      largest = Math.max(largest, chunk?.length ?? 0)
+      return push(chunk)
+    }
+  }
+  subscribe('undici:client:connected', watch)
+  await calls()
+  unsubscribe('undici:client:connected', watch)
+  return largest
+}
+
+test('an endless answer is read in small pieces, so that hundreds of them fit into the memory', async () => {
+  const open = caller(['127.0.0.1'])
+  const url = await http((r) => endless(r.writeHead(200, { 'content-length': 10 * 2 ** 30 })))
+  const largest = await largestPiece(async () => {
+    for (let n = 0; n < 5; n++) expect(wordOf(await post(open, url))).toBe('200')
+  })
+  expect(largest).toBeGreaterThan(0)
+  expect(largest).toBeLessThanOrEqual(8 * 1024)
+})
+
+test('a call leaves nothing behind, however long the signal lives that may cut it off', async () => {
+  const open = caller(['127.0.0.1'])
+  const url = await http((response) => void response.end())
+  const { signal } = new AbortController()
+  const calls = async (count: number) => {
+    for (let n = 0; n < count; n++) await open.post({ url, headers: {}, body: '{}' }, signal)
+    return queryObjects(AbortSignal, { format: 'count' })
+  }
+  const before = await calls(10)
+  expect(await calls(100)).toBeLessThan(before + 50)
+})
+
 test('a call that is cut off ends at once, also while it connects, and nobody knows what came of it', async () => {
   const open = caller(['127.0.0.1'])
   const silent = await raw(() => {})
@@ -385,6 +426,11 @@ test.runIf(hasOpenssl)('certificates are verified, whatever the environment says
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   try {
     expect(note('good certificate', await serve('good.example', good))).toBe('200')
+    const largest = await largestPiece(async () => {
+      const flood = await listen(createSecure(good, (_, response) => endless(response)))
+      expect(note('endless body over TLS', await post(open, `https://good.example:${flood}/`))).toBe('200')
+    })
+    expect(largest).toBeLessThanOrEqual(8 * 1024)
     expect(note('expired certificate', await serve('old.example', old))).toBe('tls')
     expect(note('self-signed certificate', await serve('self.example', self))).toBe('tls')
     expect(note('certificate of another name', await serve('wrong.example', good))).toBe('tls')

@@ -30,6 +30,7 @@ const rechecking = {
 
 const ledger = (name: string) => `src/access/ledger/${name}.test.ts`
 const webhooks = (name: string) => `src/capabilities/webhooks/${name}.test.ts`
+const stopping = { file: 'test/limits/webhook-stop.test.ts' }
 const worker = (name: string) => `src/worker/${name}.test.ts`
 
 /** A value in a template of the shipped source. */
@@ -651,6 +652,18 @@ export const mutants: readonly Mutant[] = [
     'guard: lost commit of a message is not sent',
     'a message whose crossing gives no answer is not sent, and its worker says so',
   ),
+  {
+    what: 'the clock of a message starts after the boundary',
+    patches: [
+      {
+        marker: 'guard: clock starts before the boundary of a message',
+        replace: 'const startedAt = Number.NaN',
+      },
+      { marker: 'crash point 5', insert: 'if (Number.isNaN(startedAt)) startedAt = app.sources.now()' },
+    ],
+    test: 'a message whose process stands still after it has crossed is not sent after a cancel that came meanwhile, and its worker says so',
+    ...messages,
+  },
   mutant(
     messages,
     'guard: lost commit of a message is in the journal',
@@ -711,6 +724,38 @@ export const mutants: readonly Mutant[] = [
     { file: 'test/limits/webhook-calls.test.ts' },
     'guard: every address of a name is checked',
     'a name is not called if one of its addresses is not public',
+  ),
+  mutant(
+    { file: 'test/limits/webhook-calls.test.ts' },
+    'guard: one buffer for all sockets',
+    'an endless answer is read in small pieces, so that hundreds of them fit into the memory',
+  ),
+  mutant(
+    stopping,
+    'guard: attempts may end at a stop',
+    'a stop lets an attempt end: it is recorded and not repeated',
+  ),
+  mutant(
+    stopping,
+    'guard: attempts cut off at a stop',
+    'a stop cuts off an attempt that goes on: nobody knows what came of it, so it is repeated',
+  ),
+  mutant(
+    stopping,
+    'guard: leases of endpoints at a stop',
+    'a stop keeps the endpoint while it waits, and gives it back at once',
+    'const renewed = Promise.resolve()',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: count of the address',
+    'a failing endpoint is not blamed for what its address before answers after the change',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: queued anew',
+    'resending 200 while the last attempt of a series is under way: the new series is not lost with it',
+    'const queuedAnew = sql`false`',
   ),
   mutant(
     { file: 'src/capabilities/events/events.test.ts' },

@@ -1,11 +1,8 @@
 /** All promises of campaigns over the whole of a story. */
-
-import { presentRecipients, requireCampaign } from '../../src/capabilities/campaigns/campaign-pages.ts'
-import { readStanding } from '../../src/capabilities/campaigns/facts.ts'
 import { verifyCampaign } from '../../src/capabilities/campaigns/verify.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
 import { judgeCampaigns } from '../faults/campaign-oracle.ts'
-import { readCampaignEvidence } from '../harness/campaign-evidence.ts'
+import { presentCampaigns, readCampaignEvidence } from '../harness/campaign-evidence.ts'
 import type { Place } from './place.ts'
 
 interface Judged {
@@ -25,35 +22,22 @@ export async function judgeAll(
   return { wrong: [...found.map(({ promise, what }) => `${promise}: ${what}`), ...wrong, ...books], reasons }
 }
 
-interface Shown {
-  readonly status: string
-  readonly blocked_by: string | null
-  readonly next_action_at: Date | null
-}
-
 /** Whoever is pending is due, in flight, or held for exactly one reason. */
 async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<Judged> {
-  const settings = await app.settings.refresh()
   const campaigns = await app.db.rows<{ id: string }>(
     sql`select id from campaigns where kind <> 'broadcast' order by id`,
   )
   const wrong: string[] = []
   const reasons: string[] = []
-  await app.db.snapshot(async (db) => {
-    const standing = await readStanding(app, db, workspace_id)
-    for (const { id } of campaigns) {
-      const row = await requireCampaign(db, workspace_id, id)
-      const { people } = await presentRecipients(db, settings, { row, standing, after: -1, limit: 1000 })
-      for (const { status, blocked_by, next_action_at } of people as Shown[]) {
-        const pending = status === 'queued' || status === 'waiting'
-        const due = next_action_at !== null && next_action_at <= standing.now
-        if (blocked_by !== null) reasons.push(blocked_by)
-        if (pending && blocked_by === null && !due) wrong.push(`reason: ${status}, neither due nor held`)
-        if (!pending && status !== 'submitting' && blocked_by !== null)
-          wrong.push(`reason: ${status} is held`)
-      }
-    }
-  })
+  const ids = campaigns.map(({ id }) => id)
+  const { shown, now } = await presentCampaigns(app, workspace_id, ids)
+  for (const { status, blocked_by, next_action_at } of shown) {
+    const pending = status === 'queued' || status === 'waiting'
+    const due = next_action_at !== null && next_action_at <= now
+    if (blocked_by !== null) reasons.push(blocked_by)
+    if (pending && blocked_by === null && !due) wrong.push(`reason: ${status}, neither due nor held`)
+    if (!pending && status !== 'submitting' && blocked_by !== null) wrong.push(`reason: ${status} is held`)
+  }
   return { wrong, reasons }
 }
 

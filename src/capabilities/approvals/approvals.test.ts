@@ -253,6 +253,25 @@ describe('a write without a token', () => {
     expect(await stage.ask(input)).not.toBe(id)
   })
 
+  test('the same by many at once is one request', async () => {
+    const input = stage.message()
+    const ids = await Promise.all(Array.from({ length: 10 }, () => stage.ask(input)))
+    expect(new Set(ids).size).toBe(1)
+  })
+
+  test('the same is another request once the account is somebody else on its platform', async () => {
+    const input = stage.message()
+    const change = (by: number) =>
+      stage.db.run(sql`
+        update accounts set platform_user_id = platform_user_id + ${by}::int where id = ${stage.account_id}`)
+    const before = await stage.ask(input)
+    await change(1)
+    const after = await stage.ask(input)
+    await change(-1)
+    expect(after).not.toBe(before)
+    expect(await stage.ask(input)).toBe(before)
+  })
+
   test('another key asks for itself', async () => {
     const input = stage.message()
     const { id: key_id } = await stage.workplace.service.key(stage.tenant)

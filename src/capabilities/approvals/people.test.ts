@@ -1,8 +1,10 @@
 /** The approvals page: what a signed-in user sees and decides, and what nobody else does. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type AgentStage, openAgentStage } from '../../../test/harness/agents.ts'
-import { sql } from '../../db/sql.ts'
+import { type Sql, sql } from '../../db/sql.ts'
+import { newId } from '../../lib/ids.ts'
 import { createStage } from '../pipeline/pipeline.ts'
+import { approve } from './decisions.ts'
 
 let stage: AgentStage
 let cookie: string
@@ -104,7 +106,8 @@ describe('GET /approvals', () => {
     expect((await ask<Page>('GET', '')).body.approvals).toEqual([])
   })
 
-  test('200 in pages, each request once, and 400 for a cursor of another list', async () => {
+  test('200 in pages, each request once, and 400 for a cursor of another list or user', async () => {
+    const theirs = await (await stage.colleague()).cookie()
     for (let n = 0; n < 5; n++) await stage.ask(stage.message())
     const all = (await ask<Page>('GET', '?limit=100')).body.approvals.map(({ id }) => id)
     const walked: unknown[] = []
@@ -115,6 +118,8 @@ describe('GET /approvals', () => {
       if (body.next_cursor) {
         const foreign = await ask('GET', `?state=history&cursor=${body.next_cursor}`)
         expect([foreign.status, foreign.body.code]).toEqual([400, 'invalid_cursor'])
+        const taken = await ask('GET', `?limit=2&cursor=${body.next_cursor}`, { cookie: theirs })
+        expect([taken.status, taken.body.code]).toEqual([400, 'invalid_cursor'])
       }
       next = body.next_cursor
     }
@@ -174,6 +179,32 @@ describe('POST /approvals/{request_id}/approve', () => {
     await stage.db.run(sql`update keys set revoked_at = domain_now() where id = ${other.tenant.key_id}`)
     const { status, body } = await ask('POST', `/${id}/approve`, { cookie: await other.cookie() })
     expect([status, body.code]).toEqual([409, 'conflict'])
+    expect(await stage.state(id)).toBe('waiting')
+  })
+
+  test.each<[string, (other: AgentStage, heir: string) => Sql]>([
+    [
+      'the key that asked has expired',
+      ({ tenant }) => sql`update keys set expires_at = domain_now() where id = ${tenant.key_id}`,
+    ],
+    [
+      'the user is disabled',
+      ({ tenant }) => sql`update users set disabled_at = domain_now() where id = ${tenant.user_id}`,
+    ],
+    [
+      'the identity is linked to somebody else',
+      ({ tenant }, heir) => sql`update identities set user_id = ${heir} where user_id = ${tenant.user_id}`,
+    ],
+    [
+      'the identity has another UUID',
+      ({ tenant }) => sql`update identities set idp_user_uuid = ${newId()} where user_id = ${tenant.user_id}`,
+    ],
+  ])('409 where %s since the user was let in', async (_, change) => {
+    const other = await stage.colleague()
+    const id = await other.ask(other.message())
+    const heir = await stage.workplace.service.tenant('Heir')
+    await stage.db.run(change(other, heir.user_id))
+    await expect(approve(stage.app, other.user, id)).rejects.toMatchObject({ code: 'conflict' })
     expect(await stage.state(id)).toBe('waiting')
   })
 

@@ -911,5 +911,10 @@ describe('GET /campaigns/{campaign_id}/verify', () => {
       update campaign_recipients set status = 'failed', ended_at = '2020-01-01', next_action_at = null, step = 1
       where campaign_id = ${id}`)
     expect(await verify()).toEqual([false, ['messages', 'nothing_after_the_end']])
+    // Written before our message crossed, and heard of only after it.
+    await db().run(sql`
+      update campaign_recipients set status = 'replied', replied_at = '2020-01-01', ended_at = domain_now()
+      where campaign_id = ${id}`)
+    expect(await verify()).toEqual([false, ['messages']])
   })
 })

@@ -7,6 +7,7 @@ import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { readMessages } from '../../platform/sandbox/person-acts.ts'
 import { addSuppression } from '../suppressions/suppressions.ts'
+import { loops } from './loops.ts'
 
 let place: CampaignPlace
 let account_id: string
@@ -94,6 +95,47 @@ describe('a sequence', () => {
     await place.advance(10 * day)
     expect(place.sent()).toHaveLength(3)
     expect(await place.statuses(id)).toEqual(['cancelled', 'cancelled', 'cancelled'])
+  })
+})
+
+describe('an account with nobody due in a campaign', () => {
+  const dueTimes = (id: string) =>
+    place.db.one<{ due_at: string; next_action_at: string }>(sql`
+      select c.due_at::text, r.next_action_at::text from campaign_accounts c join campaign_recipients r using (campaign_id)
+      where c.campaign_id = ${id}`)
+  const putOff = () =>
+    loops()
+      .find(({ name }) => name === 'campaigns')
+      ?.step(place.app, AbortSignal.timeout(60_000))
+
+  test('does not look at it again until somebody is', async () => {
+    const id = await place.campaign({ chats: await chatsWith(1), steps: daily })
+    await place.advance(hour)
+    await putOff()
+    const { due_at, next_action_at } = await dueTimes(id)
+    expect(due_at).toBe(next_action_at)
+    await place.advance(3 * day)
+    expect(place.sent().map(({ text }) => text)).toEqual(['First message', 'Step 1', 'Step 2'])
+  })
+
+  test('is not put off while a recipient becomes due earlier', async () => {
+    const id = await place.campaign({ chats: await chatsWith(1), steps: daily })
+    await place.advance(hour)
+    await place.db.run(sql`update campaign_accounts set due_at = '-infinity' where campaign_id = ${id}`)
+    const client = await place.db.client()
+    try {
+      await client.query('begin')
+      await client.query(
+        `update campaign_recipients set next_action_at = next_action_at - interval '1 hour' where campaign_id = '${id}'`,
+      )
+      await putOff()
+      await client.query('commit')
+    } finally {
+      await client.end()
+    }
+    await putOff()
+    const { due_at, next_action_at } = await dueTimes(id)
+    expect(due_at).toBe(next_action_at)
   })
 })
 

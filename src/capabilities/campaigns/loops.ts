@@ -22,7 +22,8 @@ export const loops = (): readonly Loop[] => [
       const started = await startSchedules(app)
       const changed = (await endUnknown(app)) + (await freeContacts(app.db)) + (await moveOn(app.db))
       if (started + changed > 0) app.wake.signal(messagesDue)
-      return started + changed >= atOnce
+      const putOff = await putOffAccounts(app)
+      return started + changed >= atOnce || putOff >= atOnce
     },
     nextDueAt: findNextDue,
     countDue,
@@ -120,15 +121,39 @@ function moveOn(db: Db): Promise<number> {
     from moved m where k.id = m.id`)
 }
 
+/**
+ * Accounts with nobody due in a campaign are not asked about it again until somebody is. Their rows are locked before it is
+ * read who will be due next, and whoever makes somebody due takes the same lock: nobody becomes due unseen.
+ */
+function putOffAccounts({ db }: App): Promise<number> {
+  return db.transaction(async (tx) => {
+    const idle = await tx.rows<{ campaign_id: string; account_id: string }>(sql`
+      select c.campaign_id, c.account_id from campaign_accounts c
+      join campaigns k on k.id = c.campaign_id and k.status in ('queued', 'sending')
+      where c.has_open and c.account_id <> '' and c.due_at <= (select domain_now()) and not exists (
+        select from campaign_recipients r where r.account_id = c.account_id and r.campaign_id = c.campaign_id
+          and r.status in ('queued', 'waiting') and r.next_action_at <= (select domain_now()))
+      order by 1, 2 limit ${atOnce} for no key update of c skip locked`)
+    if (idle.length === 0) return 0
+    return tx.run(sql`
+      update campaign_accounts c set due_at = coalesce((
+        select min(r.next_action_at) from campaign_recipients r
+        where r.account_id = c.account_id and r.campaign_id = c.campaign_id and r.status in ('queued', 'waiting')), 'infinity')
+      from unnest(${idle.map(({ campaign_id }) => campaign_id)}::uuid[], ${idle.map(({ account_id }) => account_id)}::text[])
+        as g (campaign_id, account_id)
+      where c.campaign_id = g.campaign_id and c.account_id = g.account_id`)
+  })
+}
+
 /** The heads of all accounts that somebody drives. */
-async function listAllHeads(app: App, db: Db) {
+async function listAllHeads(app: App, db: Db, { due }: { due: boolean }) {
   const accounts = await db.rows<{ account_id: string }>(sql`
     select h.account_id from account_hosts h join accounts a on a.id = h.account_id
     where a.status = 'READY' and h.lease_until > real_now() and h.observed_at is not null and exists (
       select from campaign_accounts c where c.account_id = h.account_id and (c.has_open or c.pool))
     order by 1`)
   if (accounts.length === 0) return []
-  return listHeads(app, db, { account_ids: accounts.map(({ account_id }) => account_id), avoid: [] })
+  return listHeads(app, db, { account_ids: accounts.map(({ account_id }) => account_id), avoid: [], due })
 }
 
 /** The earliest moment at which anything here happens by itself. */
@@ -138,7 +163,7 @@ async function findNextDue(app: App): Promise<Date | null> {
       select least(
         (select min(scheduled_at) from campaigns where status = 'scheduled'),
         (select min(next_action_at) from campaign_recipients where status = 'submitting')) as at`),
-    listAllHeads(app, app.db),
+    listAllHeads(app, app.db, { due: false }),
   ])
   const waits = heads.map((row) => decide(app, row))
   const times = waits.flatMap((one) => (one.do === 'wait' && one.until ? [one.until] : []))
@@ -164,7 +189,7 @@ async function countDue(app: App): Promise<number> {
         + (select count(*) from campaigns k where k.status = 'queued' and exists (
           select from campaign_accounts c where c.campaign_id = k.id
             and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)))::int as count`),
-      listAllHeads(app, db),
+      listAllHeads(app, db, { due: true }),
     ]),
   )
   const due = heads.filter((row) => isDue(decide(app, row).do)).length

@@ -1,6 +1,6 @@
 /** What is to be done next for each account: follow-ups before first messages, one at a time. */
 import type { App } from '../../app.ts'
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { type Plan, plan } from './plan.ts'
 import {
   aboutCampaigns,
@@ -24,15 +24,19 @@ export interface Due {
 /**
  * The first recipient of each campaign that is not held, for each account: of those that wait for a follow-up, of those
  * that wait for their first message, and of contacts that no account has taken. A paused or exhausted campaign hides
- * nothing behind it. `avoid`: recipients that failed a moment ago for a reason of ours.
+ * nothing behind it. `avoid`: recipients that failed a moment ago for a reason of ours. `due`: only of those whose time has
+ * come; then campaigns of which nobody's has are not even looked at.
  */
 export function listHeads(
   { config }: Pick<App, 'config'>,
   db: Db,
-  { account_ids, avoid }: { account_ids: readonly string[]; avoid: readonly string[] },
+  { account_ids, avoid, due }: { account_ids: readonly string[]; avoid: readonly string[]; due: boolean },
 ): Promise<Head[]> {
+  const isDue = (at: Sql) => (due ? sql`and ${at} <= (select domain_now())` : sql``)
+  const hasDue = isDue(sql`c.due_at`)
+  const come = isDue(sql`r.next_action_at`)
   const running = sql`campaigns k where k.status in ('queued', 'sending') and k.id in (
-    select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.has_open
+    select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.has_open ${hasDue}
     union select c.campaign_id from campaign_accounts c where c.account_id = any(${account_ids}) and c.pool)`
   return db.rows<Head>(sql`
     with ${aboutCampaigns(running)}
@@ -44,22 +48,22 @@ export function listHeads(
       cross join lateral (
         (select r.id from campaign_recipients r
           where r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'waiting'
-            and r.id <> all(${avoid}::uuid[])
+            ${come} and r.id <> all(${avoid}::uuid[])
           order by r.next_action_at, r.position limit 1)
         union all
         (select r.id from campaign_recipients r
           where r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
-            and r.id <> all(${avoid}::uuid[])
+            ${come} and r.id <> all(${avoid}::uuid[])
           order by r.next_action_at, r.position limit 1)
         union all
         -- Who never wrote must wait for another day: whoever did is next.
         (select r.id from campaign_recipients r
           where coalesce(d.used_cold, 0) >= account.cold_per_day
             and r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
-            and r.id <> all(${avoid}::uuid[]) and exists (
+            ${come} and r.id <> all(${avoid}::uuid[]) and exists (
               select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender)
           order by r.next_action_at, r.position limit 1)) r
-      where c.account_id = g.account_id and c.has_open and k.status in ('queued', 'sending')
+      where c.account_id = g.account_id and c.has_open ${hasDue} and k.status in ('queued', 'sending')
       union
       select r.id from campaign_accounts c join campaigns k on k.id = c.campaign_id
       join campaign_accounts untaken on untaken.campaign_id = c.campaign_id and untaken.account_id = ''

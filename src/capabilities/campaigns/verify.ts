@@ -75,7 +75,7 @@ const rules: readonly Rule[] = [
   {
     name: 'nothing_after_the_end',
     good: 'Nothing was submitted after a recipient had ended or the campaign was cancelled.',
-    // By our clock. The platform's time of a reply may be told late, and in whole seconds it may lie before our message.
+    // A reply ends a recipient when it is stored. On the platform it may be older than a message that crossed meanwhile.
     wrong: (id) => sql`
       select o.id from campaign_recipients r join campaigns k on k.id = r.campaign_id
       join operations o on o.recipient_id = r.id

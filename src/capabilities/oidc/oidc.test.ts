@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Browser } from '../../../test/harness/browser.ts'
 import { clientSecret, IdentityProvider, type Lies } from '../../../test/harness/identity-provider.ts'
 import { askDashboard, signIn } from '../../../test/harness/person.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
@@ -174,10 +175,23 @@ describe('GET /dashboard/oidc/start', () => {
 
   test('403 under a name of this machine that the provider does not know', async () => {
     const { port } = new URL(service.url)
-    expect(await visit(`http://localhost:${port}/dashboard/oidc/start`)).toMatchObject({
-      status: 403,
-      body: { code: 'origin_refused', error: expect.stringContaining(service.url) },
-    })
+    for (const accept of ['*/*', 'text/html']) {
+      expect(await visit(`http://localhost:${port}/dashboard/oidc/start`, { accept })).toMatchObject({
+        status: 403,
+        body: { code: 'origin_refused', error: expect.stringContaining(service.url) },
+      })
+    }
+  })
+
+  test('403 at an address in plain text, on the way there and back', async () => {
+    const address = 'http://parley.example:8080'
+    const plain = await openWith({ PARLEY_BASE_URL: address })
+    for (const way of ['start', 'callback?code=x&state=x']) {
+      const answer = await new Browser(plain, address).get(`/dashboard/oidc/${way}`)
+      expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining('needs HTTPS') } })
+      expect(answer.headers['set-cookie']).toBeUndefined()
+    }
+    await plain.close()
   })
 })
 
@@ -453,6 +467,28 @@ describe('a set-up link', () => {
     expect(await signInAt(sub)).toMatchObject({ status: 302 })
   })
 
+  test('ends the sessions from before, and the other links of its user', async () => {
+    const user = await newUser()
+    const before = await signIn(service, user.id)
+    const [token, other] = [await tokenFor(user.id), await tokenFor(user.id)]
+    const stranger = await signIn(service, (await newUser()).id)
+    expect(await follow(token, newId())).toMatchObject({ status: 302 })
+    expect((await askDashboard(service, 'GET', '/session', { cookie: before })).status).toBe(401)
+    expect((await askDashboard(service, 'GET', '/session', { cookie: stranger })).status).toBe(200)
+    const look = { body: { token: other } }
+    expect((await askDashboard(service, 'POST', '/setup/look', look)).status).toBe(404)
+  })
+
+  test('404 for one that is not good: nobody is led to the provider', async () => {
+    const used = await tokenFor((await newUser()).id)
+    await follow(used, newId())
+    for (const token of [used, 'x'.repeat(43)]) {
+      const answer = await askDashboard(service, 'POST', '/setup/oidc', { body: { token } })
+      expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
+      expect(answer.headers.get('set-cookie')).toBeNull()
+    }
+  })
+
   test('401 where the account at the provider belongs to another user, and the link stays good', async () => {
     const { sub } = await linkedUser()
     const user = await newUser()
@@ -540,6 +576,23 @@ describe('an e-mail address', () => {
       await signInAt('cy', { at: trusting, lies: { userinfo: { ...userinfo, sub: 'dee' } } }),
     ).toMatchObject(refused)
     expect(await signInAt('cy', { at: trusting, lies: { userinfo } })).toMatchObject({ status: 302 })
+  })
+
+  test('that is signed counts, whatever is told besides', async () => {
+    const env = { PARLEY_OIDC_LINK_BY_EMAIL: 'on', PARLEY_OIDC_UUID_CLAIM: 'employee' }
+    const asking = await openWith(env)
+    const { workspace_id } = await asking.tenant()
+    const [ida, max] = await Promise.all(
+      ['ida@acme.example', 'max@acme.example'].map((email) =>
+        createUser(asking.app, 'system', { email, workspace_id, role: 'member' }),
+      ),
+    )
+    const claims = { email: ida?.email, email_verified: true }
+    const userinfo = { sub: 'ida', email: max?.email, email_verified: true, employee: newId() }
+    expect(await signInAt('ida', { at: asking, lies: { claims, userinfo } })).toMatchObject({ status: 302 })
+    const rows = await asking.app.db.rows(sql`select user_id, idp_user_uuid from identities`)
+    expect(rows).toEqual([{ user_id: ida?.id, idp_user_uuid: userinfo.employee }])
+    await asking.close()
   })
 })
 

@@ -5,7 +5,7 @@ import { requireSession } from '../../access/sessions.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import { sha256 } from '../../lib/secrets.ts'
-import { createUser, makeSetupLink, setUserEnabled } from '../users/users.ts'
+import { consumeSetupLink, createUser, makeSetupLink, setUserEnabled } from '../users/users.ts'
 import { changePassword, prepareChange, prepareSetup } from './sessions.ts'
 import { requirePassword, signIn } from './sign-in.ts'
 
@@ -65,7 +65,11 @@ describe('POST /dashboard/api/setup', () => {
     await pass('7 days -1 second')
     expect((await browser.post('/setup/look', { body: { token } })).status).toBe(200)
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: false })
+    expect((await browser.post('/setup/look', { body: { token } })).status).toBe(404)
     expect((await browser.post('/setup', { body: { token, password } })).status).toBe(404)
+    // Also where they were disabled since somebody looked.
+    const consumed = db().transaction((tx) => consumeSetupLink(tx, token))
+    await expect(consumed).rejects.toMatchObject({ code: 'not_found' })
     await setUserEnabled(service.app, 'system', { id: user.user_id, enabled: true })
     await pass('1 second')
     for (const given of [token, 'x'.repeat(43)]) {
@@ -275,6 +279,22 @@ describe('a session', () => {
     expect((await browser.get('/session')).status).toBe(401)
   })
 
+  test('is over once its identity is linked to somebody else', async () => {
+    const [user, heir] = [await service.tenant('Before'), await service.tenant('After')]
+    const browser = await signedIn(user.user_id)
+    await db().run(sql`update identities set user_id = ${heir.user_id} where user_id = ${user.user_id}`)
+    expect((await browser.get('/session')).status).toBe(401)
+  })
+
+  test('keeps the first 300 characters of what a browser calls itself', async () => {
+    const browser = new Browser(service)
+    const headers = { 'user-agent': `${'x'.repeat(299)}yz` }
+    expect((await browser.post('/sign-in', { body: { email, password }, headers })).status).toBe(200)
+    const { body } = await browser.get('/sessions')
+    const current = (body.sessions as { current: boolean; user_agent: string }[]).find((each) => each.current)
+    expect(current?.user_agent).toBe(`${'x'.repeat(299)}y`)
+  })
+
   test('does not open a workspace that its user has left, and neither does a key of theirs, ever again', async () => {
     const user = await service.tenant('Left')
     const browser = await signedIn(user.user_id)
@@ -336,9 +356,16 @@ describe('POST /dashboard/api/sessions/{session_id}/revoke', () => {
     const user = await service.tenant('Others')
     const browser = await signedIn(user.user_id)
     const others = [await signedIn(user.user_id), await signedIn(user.user_id)]
+    const stranger = await signedIn()
+    // One that has ended by itself is not among them.
+    await signedIn(user.user_id)
+    await db().run(sql`
+      update sessions set expires_at = domain_now() where id = (
+        select id from sessions where user_id = ${user.user_id} order by created_at desc, id desc limit 1)`)
     const answer = await browser.post('/sessions/revoke-others')
     expect(answer).toMatchObject({ status: 200, body: { ok: true, revoked: 2 } })
     for (const other of others) expect((await other.get('/session')).status).toBe(401)
+    expect((await stranger.get('/session')).status).toBe(200)
     const { body } = await browser.get('/sessions')
     expect(body.sessions).toMatchObject([
       { current: true, user_agent: 'test', identity: { issuer: 'local' } },

@@ -66,6 +66,18 @@ describe('a user', () => {
     expect((await listUsers(service.app.db)).some(({ email }) => email === 'dee@acme.example')).toBe(false)
   })
 
+  test('who has a password keeps it when somebody adds them with another', async () => {
+    await make('fay@acme.example', { password_hash: 'first' })
+    const { workspace_id } = await service.tenant('Further')
+    await expect(make('fay@acme.example', { workspace_id, password_hash: 'second' })).rejects.toMatchObject({
+      code: 'conflict',
+    })
+    const row = await service.app.db.one(sql`
+      select password_hash, (select count(*)::int from memberships where user_id = users.id) as memberships
+      from users where email = 'fay@acme.example'`)
+    expect(row).toEqual({ password_hash: 'first', memberships: 1 })
+  })
+
   test('401 with the key of one who was disabled', async () => {
     const user = await make('eve@acme.example')
     const { key } = await service.key({ ...tenant, user_id: user.id })

@@ -1,6 +1,6 @@
 /** One HTTP call to an endpoint. It connects only to addresses that were checked, and ends within its time. */
 import { lookup, Resolver } from 'node:dns/promises'
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
 import { version } from '../../lib/version.ts'
 import { readRetryAfter } from './schedule.ts'
@@ -10,8 +10,18 @@ const callMsMax = 15_000 // limit: webhook call
 const headerBytesMax = 16 * 1024
 const bodyBytesRead = 64 * 1024
 const bodyBytesKept = 2 * 1024
-/** What a socket holds before it is read. Hundreds of endless answers at once must not fill the memory. */
-const socketBytes = 16 * 1024
+/** What is read from a socket at once, and held before it is used. Answers are short, and most have no body at all. */
+const socketBytes = 8 * 1024
+/**
+ * All sockets read into this one buffer and keep a copy of what came. Otherwise every socket that has something to read
+ * gets 64 KiB of its own: hundreds of endless answers at once would fill the memory.
+ */
+const sharedRead = {
+  buffer: Buffer.alloc(socketBytes),
+  callback(this: Socket, size: number, buffer: Uint8Array): boolean {
+    return this.push(Buffer.from(buffer.subarray(0, size)))
+  },
+}
 /** Idle connections are closed soon, so that a name that moves is looked up again. */
 const idleMs = 4_000
 const userAgent = `Parley/${version}`
@@ -69,6 +79,7 @@ export class HttpCaller {
       timeout: callMsMax,
       autoSelectFamily: true,
       highWaterMark: socketBytes,
+      onread: sharedRead, // guard: one buffer for all sockets
       // Whatever the environment says.
       rejectUnauthorized: true,
       ...(ca !== undefined && { ca }),
@@ -89,13 +100,21 @@ export class HttpCaller {
   async post(call: NewCall, stopping?: AbortSignal): Promise<CallOutcome | undefined> {
     const startedAt = performance.now()
     const ended = new AbortController()
-    const late = setTimeout(() => ended.abort(), callMsMax)
-    const signal = stopping ? AbortSignal.any([ended.signal, stopping]) : ended.signal
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      ended.abort()
+    }, callMsMax)
+    // Not AbortSignal.any(): a signal that is made of one that lives long lives as long as that.
+    const cut = () => ended.abort()
+    stopping?.addEventListener('abort', cut)
+    if (stopping?.aborted) cut()
     let status: number | null = null
     try {
       const target = readTarget(call.url, this.#allow)
       // A literal address is not looked up, so the hook below would never see it.
       if (typeof target === 'string') throw new CallProblem('blocked_address') // guard: url checked at every call
+      const { signal } = ended
       const answer = await Promise.race([this.#request(target.url, call, signal), rejectionOf(signal)])
       status = answer.statusCode
       const response = await readBeginning(answer)
@@ -103,11 +122,12 @@ export class HttpCaller {
       const retry_after = readRetryAfter(one(answer.headers['retry-after']), Date.now())
       return { status, error: null, ms, response, retry_after }
     } catch (error) {
-      if (stopping?.aborted && !ended.signal.aborted) return undefined
-      const problem = ended.signal.aborted ? 'timeout' : problemOf(error)
+      if (stopping?.aborted && !late) return undefined
+      const problem = late ? 'timeout' : problemOf(error)
       return { status, error: problem, ms: msSince(startedAt), response: null, retry_after: null }
     } finally {
-      clearTimeout(late)
+      clearTimeout(timer)
+      stopping?.removeEventListener('abort', cut)
     }
   }
 

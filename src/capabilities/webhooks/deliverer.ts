@@ -27,7 +27,7 @@ const recordMax = 500
 /** How often it looks for more when nothing tells it to. */
 const lookMs = 250
 const renewMs = (leaseSeconds * 1_000) / 3
-const stopMsMax = 5_000
+const stopMsMax = 5_000 // limit: attempts at a stop
 const retryMs = { first: 100, most: 2_000 } as const
 
 export type Ending = 'delivered' | 'failed' | 'cut_off'
@@ -88,7 +88,10 @@ export class Deliverer {
     await this.#claim()
     await this.#load()
     if (this.#endpoints.size + this.#attempts.size === 0) return false
-    await Promise.race([this.#news.promise, this.#app.sources.sleep(lookMs), abortOf(stopping)])
+    const wake = () => this.#news.resolve()
+    stopping.addEventListener('abort', wake)
+    if (!stopping.aborted) await Promise.race([this.#news.promise, this.#app.sources.sleep(lookMs)])
+    stopping.removeEventListener('abort', wake) // it lives as long as the process
     if (stopping.aborted) await this.#stop()
     return true
   }
@@ -177,8 +180,10 @@ export class Deliverer {
     endpoint.running -= 1
     endpoint.ended += 1
     const ok = outcome !== undefined && outcome.error === null && isSuccess(outcome.status)
-    if (ok) endpoint.failures = 0
-    else if (outcome && !isTest(delivery)) endpoint.failures += 1
+    // What came from an address that the endpoint no longer has does not count.
+    const counts = outcome !== undefined && endpoint.state?.url === state.url
+    if (counts && ok) endpoint.failures = 0
+    else if (counts && !isTest(delivery)) endpoint.failures += 1
     this.#count(ok ? 'delivered' : outcome ? 'failed' : 'cut_off')
     const recorded = outcome && this.#recordUntilStored({ state, delivery, outcome, ok, probe, startedAt })
     // The next one begins while this one is recorded.
@@ -204,9 +209,8 @@ export class Deliverer {
   }
 
   #secretsOf({ webhook_id, secret, previous_secret }: EndpointState): [string, ...string[]] {
-    const { secrets } = this.#app
-    const now = openSecret(secrets, webhook_id, secret)
-    return previous_secret ? [now, openSecret(secrets, webhook_id, previous_secret)] : [now]
+    const open = (sealed: Buffer) => openSecret(this.#app.secrets, webhook_id, sealed)
+    return previous_secret ? [open(secret), open(previous_secret)] : [open(secret)]
   }
 
   /** A database that is away is waited for, because what is not recorded is sent again. */
@@ -234,11 +238,16 @@ export class Deliverer {
   /** What runs gets a while to end; what is cut off then is sent again by whoever holds the endpoint next. */
   async #stop(): Promise<void> {
     this.#stopping = true
+    const { db, sources, log } = this.#app
+    const held = [...this.#endpoints.keys()]
+    // Nobody else may take them while attempts run, and the last renewal may be a third of the lease ago.
+    const renewed = renewLeases(db, this.#owner, held) // guard: leases of endpoints at a stop
+    await renewed.catch((err) => log.warn({ err }, 'the leases of webhooks could not be renewed'))
     const all = () => Promise.all(this.#attempts)
-    await Promise.race([all(), this.#app.sources.sleep(stopMsMax)])
-    this.#cut.abort()
+    await Promise.race([all(), sources.sleep(stopMsMax)]) // guard: attempts may end at a stop
+    this.#cut.abort() // guard: attempts cut off at a stop
     await all()
-    await releaseLeases(this.#app.db, this.#owner, [...this.#endpoints.keys()])
+    await releaseLeases(db, this.#owner, held)
     this.#endpoints.clear()
     await this.#caller.close()
   }
@@ -264,7 +273,9 @@ function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: Ended, 
   return {
     ...rest,
     webhook_id: state.webhook_id,
+    url: state.url,
     delivery_id,
+    series_attempts,
     test,
     probe,
     ok,
@@ -286,9 +297,4 @@ function isOpen({ failures }: Endpoint): boolean {
 
 function isTest({ sequence }: DueDelivery): boolean {
   return sequence === null
-}
-
-function abortOf(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -231,6 +231,27 @@ describe('a failing endpoint', () => {
     await elsewhere.close()
   })
 
+  test('is not blamed for what its address before answers after the change', async () => {
+    const { id } = await place.endpoint(tenant, receiver.url)
+    const elsewhere = await Receiver.open()
+    const answers: (() => void)[] = []
+    receiver.answer = (response) => void answers.push(() => void response.writeHead(500).end())
+    await place.tell(tenant.workspace_id, 8)
+    await until('all are under way', 60_000, () => receiver.received.length === 8)
+    await place.call('PATCH', tenant, id, { url: elsewhere.url })
+    for (const answer of answers) answer()
+    await until('all have failed', 60_000, async () =>
+      (await place.deliveries(tenant, id)).every(({ attempts }) => attempts === 1),
+    )
+    const breaker = await place.db.one(
+      sql`select consecutive_failures, probe_at from webhooks where id = ${id}`,
+    )
+    expect(breaker).toEqual({ consecutive_failures: 0, probe_at: null })
+    await place.advance(10)
+    expect(new Set(elsewhere.ids)).toEqual(new Set(receiver.ids))
+    await elsewhere.close()
+  })
+
   test('that is deleted gets nothing more, and its rows are removed', async () => {
     const { id } = await failing(1)
     expect((await place.call('DELETE', tenant, id)).status).toBe(200)
@@ -332,6 +353,38 @@ describe('resending', () => {
     expect(receiver.received).toHaveLength(2)
     expect(receiver.received[0]?.body).toBe(receiver.received[1]?.body)
     expect(await place.deliveries(tenant, id)).toMatchObject([{ state: 'delivered', attempts: 2 }])
+  })
+
+  test('200 while the last attempt of a series is under way: the new series is not lost with it', async () => {
+    const { id } = await place.endpoint(tenant, receiver.url)
+    let fail: () => void = () => {}
+    receiver.answer = (response) => {
+      fail = () => void response.writeHead(500).end()
+    }
+    const under = (count: number) =>
+      until('it is under way', 60_000, () => receiver.received.length === count)
+    const failed = (attempts: number) =>
+      until('it is recorded', 60_000, async () => {
+        const [delivery] = await place.deliveries(tenant, id)
+        return delivery?.attempts === attempts && delivery
+      })
+    await place.tell(tenant.workspace_id, 1)
+    await under(1)
+    fail()
+    const delivery = await failed(1)
+    await place.db.run(
+      sql`update webhook_deliveries set series_attempts = 8, due_at = domain_now() where id = ${delivery.id}`,
+    )
+    await under(2)
+    expect((await place.call('POST', tenant, `${id}/deliveries/${delivery.id}/resend`)).status).toBe(200)
+    fail()
+    expect(await failed(2)).toMatchObject({ state: 'pending' })
+    await under(3)
+    receiver.status(200)
+    fail()
+    expect(await failed(3)).toMatchObject({ state: 'pending' })
+    await place.advance(10)
+    expect(await failed(4)).toMatchObject({ state: 'delivered' })
   })
 
   test('200 takes up what had failed since then, once the endpoint is active', async () => {

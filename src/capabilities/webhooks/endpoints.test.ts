@@ -120,7 +120,9 @@ describe('the lease of an endpoint', () => {
     const [{ due } = { due: [] }] = await loadDue(service.app.db, { owner: one, wanted, busy: [] })
     const attempted = (n: number, more: Partial<Attempted>): Attempted => ({
       webhook_id,
+      url: 'https://example.com/',
       delivery_id: due[n]?.id ?? '',
+      series_attempts: 0,
       test: false,
       probe: false,
       ok: false,

@@ -120,7 +120,11 @@ export async function loadDue(
 /** What came of one attempt. */
 export interface Attempted {
   readonly webhook_id: string
+  /** Where it was sent: the endpoint may have another address by now. */
+  readonly url: string
   readonly delivery_id: string
+  /** Those of the series before this one. */
+  readonly series_attempts: number
   readonly test: boolean
   /** It was the one attempt that an open breaker lets through. */
   readonly probe: boolean
@@ -157,27 +161,35 @@ export async function recordAttempts(
   })
 }
 
-/** How the attempts of one endpoint change its count: from zero where one succeeded, and the failures after that. */
-function tallyOf(webhook_id: string, attempts: readonly Attempted[]) {
+/**
+ * How the attempts at one address change the endpoint's count: from zero where one succeeded, and the failures after that.
+ * What an address answered that it no longer has does not count.
+ */
+function tallyOf(attempts: readonly Attempted[]) {
   const lastSuccess = attempts.findLastIndex(({ ok }) => ok)
   // A test never counts as a failure, and its success counts as everybody's.
   const failed = attempts.slice(lastSuccess + 1).filter(({ test }) => !test)
   const probed = failed.some(({ probe }) => probe)
-  return { webhook_id, succeeded: lastSuccess >= 0, failures: failed.length, probed }
+  const { webhook_id, url } = attempts[0] as Attempted
+  return { webhook_id, url, succeeded: lastSuccess >= 0, failures: failed.length, probed }
 }
 
+/** It was queued anew during the attempt, which is one of the series before: the new one is as it was asked for. */
+const queuedAnew = sql`d.series_attempts < r.series_attempts` // guard: queued anew
+
 async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted[]): Promise<Disabled[]> {
-  const byEndpoint = Map.groupBy(attempts, ({ webhook_id }) => webhook_id)
-  const tallies = [...byEndpoint].map(([webhook_id, group]) => tallyOf(webhook_id, group))
+  const byAddress = Map.groupBy(attempts, ({ webhook_id, url }) => `${webhook_id} ${url}`)
+  const tallies = [...byAddress.values()].map(tallyOf)
   const all = <K extends keyof Attempted>(name: K) => attempts.map((attempt) => attempt[name])
   const changed = await tx.rows<Disabled & { disabled: boolean }>(sql`
     with tally as (
       select * from unnest(${tallies.map(({ webhook_id }) => webhook_id)}::uuid[],
+        ${tallies.map(({ url }) => url)}::text[],
         ${tallies.map(({ succeeded }) => succeeded)}::boolean[], ${tallies.map(({ failures }) => failures)}::int[],
-        ${tallies.map(({ probed }) => probed)}::boolean[]) as t (webhook_id, succeeded, failures, probed)),
+        ${tallies.map(({ probed }) => probed)}::boolean[]) as t (webhook_id, url, succeeded, failures, probed)),
     -- Endpoints before deliveries, by their ids: everybody locks them in this order.
     locked as materialized (
-      select w.id, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
+      select w.id, w.url, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
       from webhooks w where w.id in (select webhook_id from tally) order by w.id for no key update),
     result as (
       -- A manual clock stands still during an attempt.
@@ -185,12 +197,15 @@ async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted
         else domain_now() - make_interval(secs => ago_ms / 1000) end as at
       from unnest(${all('delivery_id')}::uuid[], ${all('webhook_id')}::uuid[], ${all('ok')}::boolean[],
         ${all('ago_ms')}::float8[], ${all('status')}::int[], ${all('ms')}::int[], ${all('error')}::text[],
-        ${all('response')}::text[], ${all('retry_seconds')}::float8[])
-        as r (delivery_id, webhook_id, ok, ago_ms, status, ms, error, response, retry_seconds)),
+        ${all('response')}::text[], ${all('retry_seconds')}::float8[], ${all('series_attempts')}::int[])
+        as r (delivery_id, webhook_id, ok, ago_ms, status, ms, error, response, retry_seconds, series_attempts)),
     stored as (
-      update webhook_deliveries d set attempts = d.attempts + 1, series_attempts = d.series_attempts + 1,
-        state = case when r.ok then 'delivered' when r.retry_seconds is null then 'failed' else 'pending' end,
-        due_at = case when not r.ok then domain_now() + make_interval(secs => r.retry_seconds) end,
+      update webhook_deliveries d set attempts = d.attempts + 1,
+        series_attempts = d.series_attempts + case when ${queuedAnew} then 0 else 1 end,
+        state = case when r.ok then 'delivered' when r.retry_seconds is not null or ${queuedAnew} then 'pending'
+          else 'failed' end,
+        due_at = case when r.ok then null when ${queuedAnew} then d.due_at
+          else domain_now() + make_interval(secs => r.retry_seconds) end,
         delivered_at = case when r.ok then domain_now() end,
         last_at = r.at, last_status = r.status, last_ms = r.ms, last_error = r.error
       from result r join locked l on l.id = r.webhook_id
@@ -203,6 +218,7 @@ async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted
       select l.*, t.succeeded, t.failures, t.probed,
         case when t.succeeded then t.failures else l.consecutive_failures + t.failures end as count
       from locked l join tally t on t.webhook_id = l.id
+        and t.url = l.url -- guard: count of the address
       where l.lease_owner = ${owner}), -- guard: count of the owner
     -- The breaker opens with the first gap. Attempts that were under way then change nothing; a failed probe doubles it.
     breaker as (

@@ -59,6 +59,8 @@ function problemOf(url: URL, { host, allowed }: Omit<Target, 'url'>): string | u
   }
   if (allowed) return undefined
   if (ipaddr.isValid(host)) return isPublic(host) ? undefined : `must not lead to the address ${quote(host)}`
+  // A second dot at the end would make another name of `localhost`.
+  if (host.split('.').includes('')) return 'must not have an empty part in its host name'
   const local = localNames.some((name) => host === name || host.endsWith(`.${name}`))
   return local || !host.includes('.') ? `must not lead to the local name ${quote(host)}` : undefined
 }

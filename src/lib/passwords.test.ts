@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { hashPassword, isPassword } from './passwords.ts'
+
+const password = 'correct horse battery'
+
+test('a hash is argon2id with 19 MiB and two passes, and another one each time', async () => {
+  const hashes = await Promise.all([hashPassword(password), hashPassword(password)])
+  for (const hash of hashes) expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$/)
+  expect(hashes[0]).not.toBe(hashes[1])
+})
+
+test('only the password itself is the one that is stored, however its letters were typed', async () => {
+  const stored = await hashPassword('caf\u00e9 horse battery')
+  expect(await isPassword('cafe\u0301 horse battery', stored)).toBe(true)
+  expect(await isPassword('cafe horse battery', stored)).toBe(false)
+  expect(await isPassword('', stored)).toBe(false)
+})
+
+test('where nothing is stored no password is right', async () => {
+  for (const given of [password, '', 'A'.repeat(43)]) expect(await isPassword(given, undefined)).toBe(false)
+})
+
+test('what is stored and is no hash is a fault, and the next one is compared all the same', async () => {
+  await expect(isPassword(password, 'no hash')).rejects.toThrow('A password could not be compared')
+  expect(await isPassword(password, await hashPassword(password))).toBe(true)
+})
+
+test('two are worked on and twenty wait; who comes then is told to come again', async () => {
+  const all = await Promise.allSettled(Array.from({ length: 25 }, () => isPassword(password, undefined)))
+  const refused = all.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+  expect(refused).toHaveLength(3)
+  for (const reason of refused) expect(reason).toMatchObject({ code: 'rate_limited', retry_after: 2 })
+})
+
+/** How nice each thread of this process is, by its number. The name of a thread may have spaces. */
+function niceOfThreads(): Map<number, number> {
+  const threads = readdirSync('/proc/self/task').map((id) => {
+    const stat = readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
+    return [Number(id), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])] as const
+  })
+  return new Map(threads)
+}
+
+test.runIf(process.platform === 'linux')('the threads that hash stand behind all others', async () => {
+  await Promise.all([hashPassword(password), hashPassword(password)])
+  const threads = niceOfThreads()
+  const own = threads.get(process.pid) ?? 0
+  expect(own).toBeLessThan(19)
+  const others = [...threads.values()].filter((nice) => nice !== own)
+  expect(others).toEqual(Array(2).fill(Math.min(19, own + 10)))
+})

@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { until } from '../../test/harness/process.ts'
+import { threadCalls } from './threads.ts'
+
+const file = new URL('../../test/harness/odd-thread.ts', import.meta.url)
+/** Answers the number of the thread that was asked. */
+const makeCalls = () => threadCalls<string, number>(file)
+
+test('a thread is kept for the next call, and two calls at once have one each', async () => {
+  const call = makeCalls()
+  const first = await call('answer')
+  expect(await call('answer')).toBe(first)
+  const both = await Promise.all([call('answer'), call('answer')])
+  expect(new Set(both).size).toBe(2)
+  expect(both).toContain(first)
+})
+
+test.each(['throw', 'exit'])(
+  'a thread that dies (%s) fails its call, and the next call has another',
+  async (how) => {
+    const call = makeCalls()
+    const first = await call('answer')
+    const [failed, other] = await Promise.allSettled([call(how), call('answer')])
+    expect(failed).toMatchObject({ reason: { message: 'A thread died before it had answered.' } })
+    expect(other).toMatchObject({ status: 'fulfilled' })
+    const next = await call('answer')
+    expect(next).not.toBe(first)
+    expect([next]).toEqual([(other as { value: number }).value])
+  },
+)
+
+test('a thread that dies while nobody asks it is not asked again', async () => {
+  const call = makeCalls()
+  const first = await call('answer and throw')
+  const next = await until('another thread answers', 30_000, () =>
+    call('answer').then(
+      (id) => (id === first ? undefined : id),
+      () => undefined,
+    ),
+  )
+  expect(next).not.toBe(first)
+})
+
+test('the process waits for an answer, and for nothing else', async () => {
+  const script = `
+    import { threadCalls } from ${JSON.stringify(new URL('./threads.ts', import.meta.url).href)}
+    const call = threadCalls(new URL(${JSON.stringify(file.href)}))
+    await call('answer')
+    process.stdout.write('answered ' + typeof (await call('answer')))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: 60_000,
+  })
+  expect(stdout).toBe('answered number')
+})

@@ -1,0 +1,198 @@
+/**
+ * What strikes a plant: its processes are killed, paused and started again as a supervisor does, PostgreSQL crashes, and
+ * other things go wrong meanwhile (`disturbances.ts`). Every storm strikes with this.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Disturbance, disturb, disturbances } from './disturbances.ts'
+import type { Member } from './member.ts'
+import type { Patch } from './patch.ts'
+import type { Plant } from './plant.ts'
+import type { Random } from './random.ts'
+import { countErrors, say } from './report.ts'
+
+const pauseSeconds = { least: 16, most: 20 }
+/** Of every twenty hits one is PostgreSQL's, and one a pause longer than a lease. */
+const crashShare = 0.05
+const pauseShare = 0.03
+/** This share of the hits strikes a process that is still starting: it may be reading its predecessor's journal. */
+const startingShare = 0.15
+/** This share may strike the last process of its role. */
+const lastShare = 0.1
+/** After this share of the kills the leases of the dead process end at once. After the others they run out in time. */
+const hastenShare = 0.8
+/** So many kills come with something else that goes wrong (`disturbances.ts`), each kind in its turn. */
+const disturbedShare = 0.35
+const startAttemptsMax = 200
+
+/**
+ * Accounts change hands every few seconds here, and a session that is closed waits eight for its answers. A silent platform
+ * is given up before that, or the end of the session would always come first and no timeout would ever be seen.
+ */
+export const briefAnswer: Patch = {
+  marker: 'limit: answer of the platform',
+  replace: 'const answerMsMax = { text: 4_000, file: 20_000 }',
+}
+
+export class Strikes {
+  /** What happened to the processes. */
+  readonly hits = { serve: 0, work: 0, sandbox: 0, starting: 0, postgres: 0, pause: 0, died: 0 }
+  readonly disturbed: Record<Disturbance, number> = {
+    freeze_postgres: 0,
+    freeze_backend: 0,
+    exhaust_connections: 0,
+    terminate_backends: 0,
+    flip_account: 0,
+    flip_dispatch: 0,
+  }
+  /** What the processes that have ended complained of. */
+  readonly errors: Record<string, number> = {}
+  readonly #plant: Plant
+  readonly #random: Random
+  /** What goes on in the background: restarts and pauses. */
+  readonly #pending = new Set<Promise<void>>()
+  readonly #raising = new Set<Member>()
+  #disturbing = false
+  #disturbances = 0
+
+  constructor(plant: Plant, random: Random) {
+    this.#plant = plant
+    this.#random = random
+    for (const member of plant.members) this.#watch(member)
+  }
+
+  /** As many hits as that, of every kind. `struck` is told after each. */
+  async rage(hits: number, struck: (hit: number) => void): Promise<void> {
+    for (let n = 1; n <= hits; n++) {
+      if (!this.#disturbing && this.#random.chance(disturbedShare)) this.#do(this.#disturb())
+      await this.#strike()
+      struck(n)
+    }
+  }
+
+  /** One worker dies, others take over what it had at once, and it comes back. */
+  async killWorker(): Promise<void> {
+    const up = this.#plant.works.filter((member) => member.url)
+    if (up.length === 0) return
+    this.hits.work++
+    this.#do(this.#kill(this.#random.pick(up), { leases: true, attempts: true }))
+  }
+
+  async #strike(): Promise<void> {
+    const random = this.#random
+    const what = random.weigh([
+      ['crash', crashShare],
+      ['pause', pauseShare],
+      ['kill', 1 - crashShare - pauseShare],
+    ])
+    if (what === 'crash') {
+      this.hits.postgres++
+      await this.#plant.postgres.crash(random.pick(['SIGKILL', 'SIGQUIT']))
+      await this.#plant.postgres.untilUp('plant')
+      return
+    }
+    const early = what === 'kill' && random.chance(startingShare) ? this.#findStarting() : undefined
+    const member = early ?? (await this.#findTarget())
+    if (early) await sleep(random.between(0, 1_000))
+    if (what === 'pause') {
+      this.hits.pause++
+      this.#do(this.#pause(member))
+    } else {
+      this.hits[early ? 'starting' : member.verb]++
+      this.#do(this.#kill(member, { leases: random.chance(hastenShare), attempts: random.chance(0.2) }))
+    }
+    await sleep(random.between(0, 500))
+  }
+
+  /** One at a time, so that each shows what it does. */
+  async #disturb(): Promise<void> {
+    const what = disturbances[this.#disturbances++ % disturbances.length] ?? 'flip_account'
+    this.#disturbing = true
+    try {
+      await disturb(this.#plant, this.#random.fork(this.#disturbances), what)
+      this.disturbed[what]++
+    } finally {
+      this.#disturbing = false
+    }
+  }
+
+  /** Somebody who runs; mostly not the last one of its role, so that the load goes on. */
+  async #findTarget(): Promise<Member> {
+    const roles = [this.#plant.serves, this.#plant.works]
+    const least = this.#random.chance(lastShare) ? 1 : 2
+    if (this.#random.chance(0.5)) roles.reverse()
+    for (let waited = 0; waited < 600; waited++) {
+      for (const members of roles) {
+        const up = members.filter((member) => member.url && !member.paused)
+        if (up.length >= Math.min(least, members.length)) return this.#random.pick(up)
+      }
+      await sleep(50)
+    }
+    throw new Error('No process has come up for half a minute.')
+  }
+
+  #findStarting(): Member | undefined {
+    const starting = [...this.#raising].filter(({ alive }) => alive)
+    return starting.length > 0 ? this.#random.pick(starting) : undefined
+  }
+
+  /** `leases`, `attempts`: whether those of the dead end at once. */
+  async #kill(member: Member, { leases, attempts }: { leases: boolean; attempts: boolean }): Promise<void> {
+    if (member.alive) await member.kill()
+    // Without it most accounts would lie idle until a lease has run out, and nothing would be under way to be hit.
+    if (leases) await this.#plant.expireLeases({ attempts }).catch(() => {})
+    await this.raise(member)
+  }
+
+  async #pause(member: Member): Promise<void> {
+    member.pause()
+    await sleep(this.#random.between(pauseSeconds.least, pauseSeconds.most) * 1000)
+    if (member.alive) member.resume()
+  }
+
+  /** As a supervisor does: until it runs. It may find no database, or be killed again. */
+  async raise(member: Member): Promise<void> {
+    if (this.#raising.has(member) || member.url) return
+    this.#raising.add(member)
+    try {
+      for (let attempt = 1; !member.url; attempt++) {
+        if (attempt > startAttemptsMax) throw new Error(`${member.name} does not start: ${member.output()}`)
+        await (member.alive ? member.ready() : member.start()).catch(() => sleep(100))
+      }
+      this.#watch(member)
+    } finally {
+      this.#raising.delete(member)
+    }
+  }
+
+  /** A process that ends by itself is a finding; it is started again all the same. */
+  #watch(member: Member): void {
+    const { name } = member
+    void member.ended().then(({ code, stdout, stderr }) => {
+      countErrors(this.errors, stdout + stderr)
+      if (code === null) return
+      this.hits.died++
+      say(`${name} ended by itself with ${code}: ${(stdout + stderr).slice(-2_000)}`)
+      this.#do(this.raise(member))
+    })
+  }
+
+  #do(work: Promise<void>): void {
+    const done = work.finally(() => this.#pending.delete(done))
+    this.#pending.add(done)
+    done.catch(() => {})
+  }
+
+  /** Nobody is hit any more, and everybody runs. */
+  async calm(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending)
+    await this.#plant.postgres.untilUp('plant')
+    await Promise.all(this.#plant.members.map((member) => this.raise(member)))
+  }
+
+  /** What all processes complained of, those that live included. */
+  listErrors(): Record<string, number> {
+    const all = { ...this.errors }
+    for (const member of this.#plant.members) countErrors(all, member.output())
+    return all
+  }
+}
