@@ -447,19 +447,8 @@ describe('POST /campaigns', () => {
       cursor = next.body.next_cursor
     } while (cursor !== null)
     expect(seen.size).toBe(5_000)
-    await db().run(sql`create table stopped (count int)`)
-    await db().run(sql`
-      create function note_stopped() returns trigger language plpgsql as $$
-      begin insert into stopped select count(*) from changed; return null; end $$`)
-    await db().run(sql`
-      create trigger stopped after update on campaign_recipients referencing new table as changed
-      for each statement execute function note_stopped()`)
     await control(id, 'cancel')
-    await db().run(sql`drop trigger stopped on campaign_recipients`)
     expect((await detail(id)).totals).toMatchObject({ cancelled: 5_000, queued: 0 })
-    // What counts them takes the square of how many one statement changes.
-    const { most } = await db().one<{ most: number }>(sql`select max(count) as most from stopped`)
-    expect(most).toBeLessThanOrEqual(200)
   })
 })
 

@@ -83,20 +83,12 @@ function nextStatus({ status, sequence, resumed }: Row, control: Control): Campa
   return 'paused'
 }
 
-/**
- * How many are stopped by one statement. The trigger that counts recipients by status compares each row of a statement with
- * every other: 5,000 at once took longer than a statement may.
- */
-const stoppedAtOnce = 200
-
 /** Everybody who still waits, in the order in which everybody locks them. What has crossed the boundary may still arrive. */
 async function stopRecipients(tx: Tx, campaign_id: string): Promise<void> {
-  const waiting = sql`campaign_id = ${campaign_id} and status in ('queued', 'waiting')`
-  while (await tx.maybe(sql`select 1 from campaign_recipients where ${waiting} limit 1`)) {
-    await tx.run(sql`
-      with next as materialized (
-        select id from campaign_recipients where ${waiting} order by id limit ${stoppedAtOnce} for update)
-      update campaign_recipients r set status = 'cancelled', next_action_at = null, ended_at = (select domain_now())
-      from next where r.id = next.id`)
-  }
+  await tx.run(sql`
+    with waiting as materialized (
+      select id from campaign_recipients where campaign_id = ${campaign_id} and status in ('queued', 'waiting')
+      order by id for update)
+    update campaign_recipients r set status = 'cancelled', next_action_at = null, ended_at = (select domain_now())
+    from waiting where r.id = waiting.id`)
 }
