@@ -435,6 +435,12 @@ export const mutants: readonly Mutant[] = [
     'a process that was held up since before the boundary sends nothing, and says so',
     'if (!intended) {',
   ),
+  mutant(
+    attempting,
+    'guard: one kind of an account at a time',
+    'messages of two kinds of an account are recorded one kind after the other: an update about both waits in no circle',
+    'for (const together of [learnt]) {',
+  ),
   {
     what: 'the clock starts after the boundary',
     patches: [
