@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util'
 import type { App } from '../../src/app.ts'
 import { loops, messagesDue } from '../../src/capabilities/campaigns/loops.ts'
 import { sql } from '../../src/db/sql.ts'
+import type { Loop } from '../../src/loop.ts'
 import type { Behaviour } from '../../src/platform/sandbox/people.ts'
 import { endProcesses } from '../harness/process.ts'
 import { type CampaignRare, countCampaignRare, judgeAllCampaigns } from './campaign-verdict.ts'
@@ -156,7 +157,7 @@ async function untilCompleted(plant: Plant, scene: Scene): Promise<void> {
 async function strike(plant: Plant, { strikes, random }: Scene, isOver: () => boolean): Promise<void> {
   const chance = random.fork('faults')
   while (!isOver()) {
-    await strikes.killWorker()
+    strikes.killWorker()
     for (let n = 0; n < faultsAtOnce; n++) {
       await plant.fault(drawFault(chance, chance.pick(plant.accounts), 'send')).catch(() => {})
     }
@@ -170,19 +171,29 @@ async function moveTime(plant: Plant, { app, campaign_id, deadline }: Scene): Pr
   const { now: begun } = await plant.db.one<{ now: Date }>(sql`select domain_now() as now`)
   let told = performance.now()
   for (let now = begun; performance.now() < deadline; ) {
-    const doneBy = performance.now() + dueMsMax
-    while (((await loop?.countDue?.(app)) ?? 0) > 0 && performance.now() < doneBy) await sleep(20)
+    const isDone = await untilDone(app, loop)
     const { status, open } = await look(plant, campaign_id)
     if (performance.now() - told > 10_000) {
       told = performance.now()
       say(`${now.toISOString()}: the campaign is ${status}, ${open} recipients are open`)
     }
     if (status === 'completed') return
-    const due = await loop?.nextDueAt?.(app)
-    const next = Math.max(now.getTime() + pacingSeconds * 1000, due?.getTime() ?? 0)
-    now = new Date(next)
+    // While an account has no worker, nobody knows when it would write next.
+    const isWhole = isDone && (await plant.countReady()) === plant.accounts.length
+    const due = isWhole ? await loop?.nextDueAt?.(app) : null
+    now = new Date(Math.max(now.getTime() + pacingSeconds * 1000, due?.getTime() ?? 0))
     await plant.moveClock(now)
     app.wake.signal(messagesDue)
+  }
+}
+
+/** Whether everything that is due has been done. */
+async function untilDone(app: App, loop: Loop | undefined): Promise<boolean> {
+  const doneBy = performance.now() + dueMsMax
+  for (;;) {
+    const left = (await loop?.countDue?.(app)) ?? 0
+    if (left === 0 || performance.now() > doneBy) return left === 0
+    await sleep(20)
   }
 }
 
