@@ -172,15 +172,15 @@ async function moveTime(plant: Plant, { app, campaign_id, deadline }: Scene): Pr
   let told = performance.now()
   for (let now = begun; performance.now() < deadline; ) {
     const isDone = await untilDone(app, loop)
-    const { status, open } = await look(plant, campaign_id)
+    const { status, queued, open, next } = await look(plant, campaign_id)
     if (performance.now() - told > 10_000) {
       told = performance.now()
-      say(`${now.toISOString()}: the campaign is ${status}, ${open} recipients are open`)
+      say(`${now.toISOString()}: ${status}, ${open} recipients are not final, ${queued} of them queued`)
     }
     if (status === 'completed') return
-    // While an account has no worker, nobody knows when it would write next.
+    // Where somebody is due and held, only the accounts' workers know until when: then all of them have to be there.
     const isWhole = isDone && (await plant.countReady()) === plant.accounts.length
-    const due = isWhole ? await loop?.nextDueAt?.(app) : null
+    const due = next && next > now ? next : isWhole ? await loop?.nextDueAt?.(app) : null
     now = new Date(Math.max(now.getTime() + pacingSeconds * 1000, due?.getTime() ?? 0))
     await plant.moveClock(now)
     app.wake.signal(messagesDue)
@@ -197,10 +197,19 @@ async function untilDone(app: App, loop: Loop | undefined): Promise<boolean> {
   }
 }
 
-function look(plant: Plant, id: string): Promise<{ status: string; open: number }> {
-  return plant.db.one(sql`
-    select k.status, coalesce(sum(c.queued + c.submitting + c.waiting), 0)::int as open
-    from campaigns k join campaign_accounts c on c.campaign_id = k.id where k.id = ${id} group by 1`)
+interface Look {
+  readonly status: string
+  readonly queued: number
+  readonly open: number
+  /** When the first of those who are not final is due. */
+  readonly next: Date | null
+}
+
+function look(plant: Plant, id: string): Promise<Look> {
+  return plant.db.one<Look>(sql`
+    select k.status, sum(c.queued)::int as queued, sum(c.queued + c.submitting + c.waiting)::int as open,
+      (select min(next_action_at) from campaign_recipients where campaign_id = ${id} and ended_at is null) as next
+    from campaigns k join campaign_accounts c on c.campaign_id = k.id where k.id = ${id} group by k.id`)
 }
 
 async function conclude(plant: Plant, strikes: Strikes): Promise<number> {
