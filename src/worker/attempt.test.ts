@@ -333,10 +333,12 @@ test('messages of two kinds of an account are recorded one kind after the other:
       rows.db.maybe(sql`
         select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
     )
-    await tx.run(sql`select 1 from chats where account_id = ${account_id} and chat_id = 9002 for update nowait`)
+    await tx.run(sql`
+      select 1 from chats where account_id = ${account_id} and chat_id = 9002 for update nowait`)
   })
   await recorded
-  expect([(await rows.row(single)).state, (await rows.row(message)).state]).toEqual(['completed', 'completed'])
+  const ended = [await rows.row(single), await rows.row(message)]
+  expect(ended.map(({ state }) => state)).toEqual(['completed', 'completed'])
 })
 
 describe('a flood wait', () => {
