@@ -26,7 +26,7 @@ import { say, tellOutcomes, tellTable } from './report.ts'
 import { briefAnswer, Strikes } from './strikes.ts'
 
 const killMs = 3_000
-/** One of so many calls of the platform goes wrong: faults are arranged for this many accounts after each kill. */
+/** After each kill the next call of so many accounts goes wrong. */
 const faultsAtOnce = 4
 /** The clock stops at least so often: as often as an account may write. */
 const pacingSeconds = 15
@@ -42,6 +42,7 @@ const behaviours: readonly (readonly [Behaviour, number])[] = [
   ['blocks', 1],
 ]
 
+/** Nobody is suppressed here: whoever asks to stop counts as having replied. */
 const mustReach: readonly (keyof CampaignRare)[] = [
   'ambiguous_by_answer',
   'ambiguous_by_lease',
@@ -51,7 +52,6 @@ const mustReach: readonly (keyof CampaignRare)[] = [
   'completed',
   'replied',
   'failed',
-  'suppressed',
   'followed_up',
 ]
 
