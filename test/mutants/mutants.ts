@@ -450,10 +450,7 @@ export const mutants: readonly Mutant[] = [
   ),
   {
     what: 'the clock starts after the boundary',
-    patches: [
-      { marker: 'guard: clock starts before the boundary', replace: noClock },
-      clockAfterCommit,
-    ],
+    patches: [{ marker: 'guard: clock starts before the boundary', replace: noClock }, clockAfterCommit],
     test: 'a process that was held up since before the boundary sends nothing, and says so',
     ...attempting,
   },
