@@ -305,6 +305,42 @@ test('outcomes of several kinds at once lock their rows in the order of the ids'
   expect([(await rows.row(low)).state, (await rows.row(high)).state]).toEqual(['ambiguous', 'completed'])
 })
 
+test('messages of two kinds of an account are recorded one kind after the other: an update about both waits in no circle', async () => {
+  const held = await rows.account()
+  const { account_id, workspace_id } = held
+  await rows.db.run(sql`
+    insert into chats (account_id, workspace_id, chat_id, kind)
+    select ${account_id}, ${workspace_id}, chat_id, 'private' from unnest('{9001,9002}'::bigint[]) as chat_id`)
+  const token = newId()
+  const at = new Date().toISOString()
+  const outcome = (message_id: string) => ({ kind: 'accepted', value: { message_id, at } }) as const
+  const row = { state: 'submitting', token } as const
+  const single = await rows.operation(held, { ...row, chat_id: '9002' })
+  const payload = { text: 'first', branch: null, variant: 0, found: false }
+  const ofCampaign = { ...row, chat_id: '9001', kind: 'campaign_message', payload }
+  const message = await rows.operation(held, ofCampaign)
+  const recorder = new Recorder(rows.app, { count: () => {} })
+  const operations = [await rows.queued(single), await rows.queued(message)] as const
+  let recorded: Promise<unknown> | undefined
+  // As an update about both does: in the order of the chats.
+  await rows.db.transaction(async (tx) => {
+    await tx.run(sql`select 1 from chats where account_id = ${account_id} and chat_id = 9001 for update`)
+    recorded = Promise.all([
+      recorder.record({ operation: operations[0], public_id: single, token, outcome: outcome('41') }),
+      recorder.record({ operation: operations[1], public_id: message, token, outcome: outcome('42') }),
+    ])
+    await until('the recorder waits', 30_000, () =>
+      rows.db.maybe(sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+    )
+    await tx.run(sql`
+      select 1 from chats where account_id = ${account_id} and chat_id = 9002 for update nowait`)
+  })
+  await recorded
+  const ended = [await rows.row(single), await rows.row(message)]
+  expect(ended.map(({ state }) => state)).toEqual(['completed', 'completed'])
+})
+
 describe('a flood wait', () => {
   async function floodOf({ account_id }: Held): Promise<boolean> {
     const { flooded } = await rows.db.one<{ flooded: boolean }>(sql`

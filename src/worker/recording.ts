@@ -92,9 +92,19 @@ export class Recorder {
     this.#stopping = true
   }
 
-  /** A batch that the database refuses is repeated row by row, so that one row does not hold up the others. */
   async #recordAll(learnt: readonly Learnt[]): Promise<readonly Result[]> {
     await this.#noteTroubles(learnt)
+    const results = new Map<Learnt, Result>()
+    // guard: one kind of an account at a time
+    for (const together of roundsOf(learnt)) {
+      const told = await this.#recordTogether(together)
+      for (const [at, one] of together.entries()) results.set(one, told[at] ?? {})
+    }
+    return learnt.map((one) => results.get(one) ?? {})
+  }
+
+  /** A batch that the database refuses is repeated row by row, so that one row does not hold up the others. */
+  async #recordTogether(learnt: readonly Learnt[]): Promise<readonly Result[]> {
     const whole = await this.#tryToStore(learnt)
     if (whole.error === undefined || learnt.length === 1 || isAway(whole.error))
       return learnt.map(() => whole)
@@ -153,6 +163,24 @@ export class Recorder {
         log.warn({ operation_id: id, account_id, reason, detail }, 'an outcome is unknown')
     }
   }
+}
+
+/**
+ * One kind of each account at a time. Every kind stores its messages and chats in statements of its own: with two of them in
+ * one transaction, an update about both, which takes the chats in their order, would wait in a circle with it.
+ */
+function roundsOf(learnt: readonly Learnt[]): Learnt[][] {
+  const kinds = new Map<string, string[]>()
+  const rounds: Learnt[][] = []
+  for (const one of learnt) {
+    const { account_id, kind } = one.operation
+    const own = kinds.get(account_id) ?? []
+    kinds.set(account_id, own)
+    if (!own.includes(kind)) own.push(kind)
+    const at = own.indexOf(kind)
+    rounds[at] = [...(rounds[at] ?? []), one]
+  }
+  return rounds
 }
 
 /** What the platform holds against an account. */

@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util'
 import type { App } from '../../src/app.ts'
 import { loops, messagesDue } from '../../src/capabilities/campaigns/loops.ts'
 import { sql } from '../../src/db/sql.ts'
+import type { Loop } from '../../src/loop.ts'
 import type { Behaviour } from '../../src/platform/sandbox/people.ts'
 import { endProcesses } from '../harness/process.ts'
 import { type CampaignRare, countCampaignRare, judgeAllCampaigns } from './campaign-verdict.ts'
@@ -25,7 +26,7 @@ import { say, tellOutcomes, tellTable } from './report.ts'
 import { briefAnswer, Strikes } from './strikes.ts'
 
 const killMs = 3_000
-/** One of so many calls of the platform goes wrong: faults are arranged for this many accounts after each kill. */
+/** After each kill the next call of so many accounts goes wrong. */
 const faultsAtOnce = 4
 /** The clock stops at least so often: as often as an account may write. */
 const pacingSeconds = 15
@@ -41,6 +42,7 @@ const behaviours: readonly (readonly [Behaviour, number])[] = [
   ['blocks', 1],
 ]
 
+/** Nobody is suppressed here: whoever asks to stop counts as having replied. */
 const mustReach: readonly (keyof CampaignRare)[] = [
   'ambiguous_by_answer',
   'ambiguous_by_lease',
@@ -50,7 +52,6 @@ const mustReach: readonly (keyof CampaignRare)[] = [
   'completed',
   'replied',
   'failed',
-  'suppressed',
   'followed_up',
 ]
 
@@ -156,7 +157,7 @@ async function untilCompleted(plant: Plant, scene: Scene): Promise<void> {
 async function strike(plant: Plant, { strikes, random }: Scene, isOver: () => boolean): Promise<void> {
   const chance = random.fork('faults')
   while (!isOver()) {
-    await strikes.killWorker()
+    strikes.killWorker()
     for (let n = 0; n < faultsAtOnce; n++) {
       await plant.fault(drawFault(chance, chance.pick(plant.accounts), 'send')).catch(() => {})
     }
@@ -170,26 +171,45 @@ async function moveTime(plant: Plant, { app, campaign_id, deadline }: Scene): Pr
   const { now: begun } = await plant.db.one<{ now: Date }>(sql`select domain_now() as now`)
   let told = performance.now()
   for (let now = begun; performance.now() < deadline; ) {
-    const doneBy = performance.now() + dueMsMax
-    while (((await loop?.countDue?.(app)) ?? 0) > 0 && performance.now() < doneBy) await sleep(20)
-    const { status, open } = await look(plant, campaign_id)
+    const isDone = await untilDone(app, loop)
+    const { status, queued, open, next } = await look(plant, campaign_id)
     if (performance.now() - told > 10_000) {
       told = performance.now()
-      say(`${now.toISOString()}: the campaign is ${status}, ${open} recipients are open`)
+      say(`${now.toISOString()}: ${status}, ${open} recipients are not final, ${queued} of them queued`)
     }
     if (status === 'completed') return
-    const due = await loop?.nextDueAt?.(app)
-    const next = Math.max(now.getTime() + pacingSeconds * 1000, due?.getTime() ?? 0)
-    now = new Date(next)
+    // Where somebody is due and held, only the accounts' workers know until when: then all of them have to be there.
+    const isWhole = isDone && (await plant.countReady()) === plant.accounts.length
+    const due = next && next > now ? next : isWhole ? await loop?.nextDueAt?.(app) : null
+    now = new Date(Math.max(now.getTime() + pacingSeconds * 1000, due?.getTime() ?? 0))
     await plant.moveClock(now)
     app.wake.signal(messagesDue)
   }
 }
 
-function look(plant: Plant, id: string): Promise<{ status: string; open: number }> {
-  return plant.db.one(sql`
-    select k.status, coalesce(sum(c.queued + c.submitting + c.waiting), 0)::int as open
-    from campaigns k join campaign_accounts c on c.campaign_id = k.id where k.id = ${id} group by 1`)
+/** Whether everything that is due has been done. */
+async function untilDone(app: App, loop: Loop | undefined): Promise<boolean> {
+  const doneBy = performance.now() + dueMsMax
+  for (;;) {
+    const left = (await loop?.countDue?.(app)) ?? 0
+    if (left === 0 || performance.now() > doneBy) return left === 0
+    await sleep(20)
+  }
+}
+
+interface Look {
+  readonly status: string
+  readonly queued: number
+  readonly open: number
+  /** When the first of those who are not final is due. */
+  readonly next: Date | null
+}
+
+function look(plant: Plant, id: string): Promise<Look> {
+  return plant.db.one<Look>(sql`
+    select k.status, sum(c.queued)::int as queued, sum(c.queued + c.submitting + c.waiting)::int as open,
+      (select min(next_action_at) from campaign_recipients where campaign_id = ${id} and ended_at is null) as next
+    from campaigns k join campaign_accounts c on c.campaign_id = k.id where k.id = ${id} group by k.id`)
 }
 
 async function conclude(plant: Plant, strikes: Strikes): Promise<number> {

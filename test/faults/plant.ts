@@ -154,11 +154,15 @@ export class Plant {
   /** Every account is READY and driven by somebody who lives. */
   untilReady(msMax = 60_000): Promise<boolean> {
     return until('every account is READY', msMax, async () => {
-      const { ready } = await this.db.one<{ ready: number }>(sql`
-        select count(*)::int as ready from accounts a join account_hosts h on h.account_id = a.id
-        where a.status = 'READY' and h.lease_until > clock_timestamp() and h.observed_at is not null`)
-      return ready === this.accounts.length
+      return (await this.countReady()) === this.accounts.length
     })
+  }
+
+  async countReady(): Promise<number> {
+    const { ready } = await this.db.one<{ ready: number }>(sql`
+      select count(*)::int as ready from accounts a join account_hosts h on h.account_id = a.id
+      where a.status = 'READY' and h.lease_until > clock_timestamp() and h.observed_at is not null`)
+    return ready
   }
 
   async control(method: string, path: string, body?: object): Promise<Record<string, unknown>> {

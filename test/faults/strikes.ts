@@ -69,10 +69,11 @@ export class Strikes {
     }
   }
 
-  /** One worker dies, others take over what it had at once, and it comes back. */
-  async killWorker(): Promise<void> {
-    const up = this.#plant.works.filter((member) => member.url)
-    if (up.length === 0) return
+  /** One worker dies, others take over what it had at once, and it comes back. While fewer than half run, nobody dies. */
+  killWorker(): void {
+    const { works } = this.#plant
+    const up = works.filter((member) => member.url)
+    if (up.length <= works.length / 2) return
     this.hits.work++
     this.#do(this.#kill(this.#random.pick(up), { leases: true, attempts: true }))
   }

@@ -71,6 +71,13 @@ const journalling = {
   still: 'a line that a full disk cut off does not swallow the next one',
 }
 
+/** What both boundaries share: the deadline counts from after the COMMIT. */
+const noClock = 'const startedAt = Number.NaN'
+const clockAfterCommit: Patch = {
+  marker: 'crash point 5',
+  insert: 'if (Number.isNaN(startedAt)) startedAt = app.sources.now()',
+}
+
 const members = {
   file: 'src/capabilities/users/members.test.ts',
   still: 'GET /members 200 with everybody who belongs to the workspace, and nobody who has left',
@@ -436,12 +443,15 @@ export const mutants: readonly Mutant[] = [
     'a process that was held up since before the boundary sends nothing, and says so',
     'if (!intended) {',
   ),
+  mutant(
+    attempting,
+    'guard: one kind of an account at a time',
+    'messages of two kinds of an account are recorded one kind after the other: an update about both waits in no circle',
+    'for (const together of [learnt]) {',
+  ),
   {
     what: 'the clock starts after the boundary',
-    patches: [
-      { marker: 'guard: clock starts before the boundary', replace: '' },
-      { marker: 'crash point 5', insert: 'const startedAt = app.sources.now()' },
-    ],
+    patches: [{ marker: 'guard: clock starts before the boundary', replace: noClock }, clockAfterCommit],
     test: 'a process that was held up since before the boundary sends nothing, and says so',
     ...attempting,
   },
@@ -655,11 +665,8 @@ export const mutants: readonly Mutant[] = [
   {
     what: 'the clock of a message starts after the boundary',
     patches: [
-      {
-        marker: 'guard: clock starts before the boundary of a message',
-        replace: 'const startedAt = Number.NaN',
-      },
-      { marker: 'crash point 5', insert: 'if (Number.isNaN(startedAt)) startedAt = app.sources.now()' },
+      { marker: 'guard: clock starts before the boundary of a message', replace: noClock },
+      clockAfterCommit,
     ],
     test: 'a message whose process stands still after it has crossed is not sent after a cancel that came meanwhile, and its worker says so',
     ...messages,
