@@ -183,7 +183,7 @@ export async function requireSince({ settings }: App, since: Date): Promise<void
 
 const retentionMs = 30 * 24 * 3_600_000
 
-/** Everything that was given up since then. Tests are not: each is asked for by somebody who looks at it. */
+/** What was given up of all events since then. Tests are not: each is asked for by somebody who looks at it. */
 export async function resendFailed(tx: Tx, key: WebhookKey, since: Date): Promise<number> {
   const { id: webhook_id } = await requireWebhook(tx, key)
   return tx.run(sql`

@@ -37,7 +37,7 @@ export const deliveryParams = z.strictObject({
 
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const
 
-export const sinceIn = time.meta({ description: 'From when on. At most 30 days back.' })
+export const sinceIn = time.meta({ description: 'Events from then on. At most 30 days back.' })
 
 export const webhookOut = z
   .object({
