@@ -311,6 +311,13 @@ describe('a session', () => {
     expect((await browser.get(me)).body.code).toBe('not_found')
     expect((await browser.get('/session')).body.workspaces).toEqual([])
     expect((await service.get('/me', { key: user.key })).status).toBe(401)
+    // Also one that nobody has revoked.
+    const revoke = (at: Date | null) =>
+      db().run(sql`update keys set revoked_at = ${at} where user_id = ${user.user_id}`)
+    await revoke(null)
+    await service.settle()
+    expect((await service.get('/me', { key: user.key })).status).toBe(401)
+    await revoke(new Date())
     await end('never')
     await service.settle()
     expect((await browser.get(me)).status).toBe(200)
