@@ -15,6 +15,7 @@ import { openBrowser } from './browser.ts'
 import { callTool, type Demo, findChat, startDemo } from './demo.ts'
 import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
 import { showHostile } from './hostile-text.ts'
+import { visitAsMember } from './plain-member.ts'
 
 const password = 'a long sentence nobody guesses'
 const actionMsMax = 20_000
@@ -67,6 +68,12 @@ async function walk(browser: Browser, demo: Demo): Promise<void> {
     }
     await out.close()
     assert.deepEqual(wrong, [])
+  })
+  await step('a plain member', async () => {
+    const context = await open(browser, demo, 1280)
+    const { workspace_id } = places
+    assert.deepEqual(await visitAsMember(context, demo, { workspace_id, owner: wide }), [])
+    await context.close()
   })
   await step('2,000 hostile texts', async () => {
     const shown = await showHostile(wide, { ...places, address: demo.address })

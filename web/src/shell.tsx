@@ -159,14 +159,12 @@ function SideBar() {
                 icon={KeyRound}
                 label="API keys"
               />
-              {workspace.role !== 'member' && (
-                <Entry
-                  to="/w/$workspace_id/members"
-                  params={{ workspace_id: workspace.id }}
-                  icon={Users}
-                  label="Members"
-                />
-              )}
+              <Entry
+                to="/w/$workspace_id/members"
+                params={{ workspace_id: workspace.id }}
+                icon={Users}
+                label="Members"
+              />
               <Entry
                 to="/w/$workspace_id/connect"
                 params={{ workspace_id: workspace.id }}

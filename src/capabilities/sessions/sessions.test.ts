@@ -287,12 +287,14 @@ describe('a session', () => {
   })
 
   test('keeps the first 300 characters of what a browser calls itself', async () => {
+    const user = await service.tenant('Talkative')
     const browser = new Browser(service)
     const headers = { 'user-agent': `${'x'.repeat(299)}yz` }
-    expect((await browser.post('/sign-in', { body: { email, password }, headers })).status).toBe(200)
-    const { body } = await browser.get('/sessions')
-    const current = (body.sessions as { current: boolean; user_agent: string }[]).find((each) => each.current)
-    expect(current?.user_agent).toBe(`${'x'.repeat(299)}y`)
+    const body = { token: await linkFor(user.user_id), password }
+    expect((await browser.post('/setup', { body, headers })).status).toBe(200)
+    expect((await browser.get('/sessions')).body.sessions).toMatchObject([
+      { current: true, user_agent: `${'x'.repeat(299)}y` },
+    ])
   })
 
   test('does not open a workspace that its user has left, and neither does a key of theirs, ever again', async () => {
@@ -309,6 +311,13 @@ describe('a session', () => {
     expect((await browser.get(me)).body.code).toBe('not_found')
     expect((await browser.get('/session')).body.workspaces).toEqual([])
     expect((await service.get('/me', { key: user.key })).status).toBe(401)
+    // Also one that nobody has revoked.
+    const revoke = (at: Date | null) =>
+      db().run(sql`update keys set revoked_at = ${at} where user_id = ${user.user_id}`)
+    await revoke(null)
+    await service.settle()
+    expect((await service.get('/me', { key: user.key })).status).toBe(401)
+    await revoke(new Date())
     await end('never')
     await service.settle()
     expect((await browser.get(me)).status).toBe(200)

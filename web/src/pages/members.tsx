@@ -9,7 +9,7 @@ import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Menu, MenuItem, MenuLine } from '../ui/menu.tsx'
-import { Loaded } from '../ui/states.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Time } from '../ui/time.tsx'
 import { ChangeRole, Invite, NewLink } from './member-dialogs.tsx'
@@ -19,7 +19,31 @@ type Open = { what: 'invite' } | { what: 'role' | 'link' | 'remove'; member: Mem
 
 export function MembersPage() {
   const workspace = useWorkspace()
-  return workspace ? <Members workspace={workspace} /> : <Missing />
+  if (!workspace) return <Missing />
+  return workspace.role === 'member' ? (
+    <OwnMembership workspace={workspace} />
+  ) : (
+    <Members workspace={workspace} />
+  )
+}
+
+/** Who else belongs to the workspace is for admins to know. Everybody may leave. */
+function OwnMembership({ workspace }: { workspace: Workspace }) {
+  const { user } = useSession()
+  const [leaving, setLeaving] = useState(false)
+  const own = { user_id: user.id, email: user.email }
+  return (
+    <Page title="Members" about={`You are a member of ${workspace.name}.`}>
+      <Empty
+        icon={Users}
+        title="Admins see who belongs here"
+        action={<Button onClick={() => setLeaving(true)}>Leave this workspace…</Button>}
+      >
+        Ask an admin or an owner of this workspace to add somebody, or to give you another role.
+      </Empty>
+      <Remove workspace={workspace} member={leaving ? own : undefined} onClose={() => setLeaving(false)} />
+    </Page>
+  )
 }
 
 function Members({ workspace }: { workspace: Workspace }) {
@@ -141,7 +165,7 @@ function Remove({
   workspace,
   onClose,
 }: {
-  member: Member | undefined
+  member: Pick<Member, 'user_id' | 'email'> | undefined
   workspace: Workspace
   onClose: () => void
 }) {
@@ -155,7 +179,7 @@ function Remove({
       onClose={onClose}
       title={own ? 'Leave this workspace?' : `Remove ${member?.email ?? ''}?`}
       description="Access and keys in this workspace end within a second. What was done with them stays in the records."
-      phrase={member?.email ?? ''}
+      phrase={own ? workspace.name : (member?.email ?? '')}
       action={own ? 'Leave' : 'Remove'}
       busy={remove.isPending}
       error={remove.error}

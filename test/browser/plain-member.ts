@@ -1,0 +1,51 @@
+/** A plain member: the page of members is no failure for them, and they can leave. */
+import assert from 'node:assert/strict'
+import type { BrowserContext } from 'playwright-core'
+import { mouse, setUp } from './approval-journey.ts'
+import type { Demo } from './demo.ts'
+import { lookAt } from './every-page.ts'
+
+const email = 'bo@acme.example'
+const password = 'a long sentence of a member'
+
+interface Where {
+  readonly workspace_id: string
+  /** Signed in as an owner, who adds them. */
+  readonly owner: BrowserContext
+}
+
+/** What is wrong with the page. In the end the member has left. */
+export async function visitAsMember(
+  context: BrowserContext,
+  demo: Demo,
+  { workspace_id, owner }: Where,
+): Promise<string[]> {
+  const { address } = demo
+  const added = await owner.request.post(`${address}/dashboard/api/w/${workspace_id}/members`, {
+    data: { email, role: 'member' },
+    headers: { origin: address },
+  })
+  const { setup_link } = (await added.json()) as { setup_link: string }
+  const page = await context.newPage()
+  await setUp(page, { ...demo, setup_link }, password)
+  const path = `/dashboard/w/${workspace_id}/members`
+  const wrong: string[] = []
+  for (const [width, theme] of [
+    [1280, 'light'],
+    [1280, 'dark'],
+    [320, 'light'],
+  ] as const) {
+    const sight = { path, heading: 'Admins see who belongs here' }
+    wrong.push(...(await lookAt(context, [sight], { address, width, theme })))
+  }
+  await page.goto(address + path)
+  await mouse.press(page, /^Leave this workspace/)
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel(/^Type its name/).fill('Demo')
+  await dialog.getByRole('button', { name: 'Leave' }).click()
+  await page.waitForURL('**/dashboard/mcp-approvals')
+  const session = await context.request.get(`${address}/dashboard/api/session`)
+  assert.deepEqual(((await session.json()) as { workspaces: unknown[] }).workspaces, [])
+  await page.close()
+  return wrong
+}
