@@ -123,7 +123,9 @@ describe('parley events', () => {
     await until('it says so', 180_000, () => follower.stderr().endsWith('asked again until it does.\n'))
     follower.signal('SIGTERM')
     const { stderr } = await follower.exit()
-    expect(stderr.trim().split('\n')).toEqual([expect.stringContaining('http://127.0.0.1:9 does not answer.')])
+    expect(stderr.trim().split('\n')).toEqual([
+      expect.stringContaining('http://127.0.0.1:9 does not answer.'),
+    ])
   })
 
   test('the items of a page are cut out as they stand there', () => {

@@ -82,8 +82,12 @@ describe('V1: several statements of one transaction', () => {
   })
 
   test('503 for a statement behind a failure, also where nobody remembers the failure', () => {
-    const behind = Object.assign(new pg.DatabaseError('in a failed transaction', 0, 'error'), { code: '25P02' })
-    expect(() => rethrow(behind)).toThrow(expect.objectContaining({ code: 'store_unavailable', cause: behind }))
+    const behind = Object.assign(new pg.DatabaseError('in a failed transaction', 0, 'error'), {
+      code: '25P02',
+    })
+    expect(() => rethrow(behind)).toThrow(
+      expect.objectContaining({ code: 'store_unavailable', cause: behind }),
+    )
   })
 
   test('503 where the failure before it was passed over', async () => {
