@@ -1,7 +1,9 @@
 /** The contract, read again: each finding of the second reading, by its number. */
 import { connect } from 'node:net'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createStage, updateStage } from '../src/capabilities/pipeline/pipeline.ts'
+import { rethrow } from '../src/db/errors.ts'
 import { sql } from '../src/db/sql.ts'
 import { emit } from '../src/events/emit.ts'
 import { sequence } from '../src/events/sequencer.ts'
@@ -77,6 +79,15 @@ describe('V1: several statements of one transaction', () => {
       }
     }
     expect((await search()).status).toBe(200)
+  })
+
+  test('503 for a statement behind a failure, also where nobody remembers the failure', () => {
+    const behind = Object.assign(new pg.DatabaseError('in a failed transaction', 0, 'error'), {
+      code: '25P02',
+    })
+    expect(() => rethrow(behind)).toThrow(
+      expect.objectContaining({ code: 'store_unavailable', cause: behind }),
+    )
   })
 
   test('503 where the failure before it was passed over', async () => {

@@ -86,13 +86,17 @@ describe('/metrics', () => {
 
   test('counts the files whose bytes are stored', async () => {
     expect(await samplesOf('parley_files_waiting')).toEqual({ '': 0 })
-    const file_id = newId()
-    for (const n of [0, 1]) {
+    const [older, younger] = [newId(), newId()]
+    for (const [file_id, n, seconds] of [
+      [older, 0, 50],
+      [older, 1, 50],
+      [younger, 0, 0],
+    ] as const) {
       await rows.db.run(sql`
-        insert into file_chunks (file_id, n, workspace_id, bytes, stored_at)
-        values (${file_id}, ${n}, ${rows.tenant.workspace_id}, 'x', clock_timestamp() - interval '50 s')`)
+        insert into file_chunks (file_id, n, workspace_id, bytes, stored_at) values (${file_id}, ${n},
+          ${rows.tenant.workspace_id}, 'x', clock_timestamp() - make_interval(secs => ${seconds}))`)
     }
-    expect(await samplesOf('parley_files_waiting')).toEqual({ '': 1 })
+    expect(await samplesOf('parley_files_waiting')).toEqual({ '': 2 })
     const { '': seconds = 0 } = await samplesOf('parley_files_waiting_oldest_seconds')
     expect(seconds).toBeGreaterThanOrEqual(50)
   })

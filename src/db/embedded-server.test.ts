@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { buffersFor } from './embedded-server.ts'
+import type { Cluster } from './embedded-cluster.ts'
+import { buffersFor, killServer } from './embedded-server.ts'
 
 test('buffersFor: an eighth of the memory, neither too little nor too much', () => {
   const gigabyte = 1024 ** 3
@@ -11,3 +14,21 @@ test('buffersFor: an eighth of the memory, neither too little nor too much', () 
     '2048MB',
   ])
 })
+
+test.runIf(process.platform === 'linux')(
+  'a server is ended by its number only if it is that of the cluster',
+  async () => {
+    const cluster = '/somewhere/parley/postgres'
+    const [server, other] = [cluster, '/elsewhere'].map((directory) => {
+      const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', directory])
+      return { pid: child.pid ?? 0, child, exited: once(child, 'exit') }
+    })
+    if (!server || !other) throw new Error('Neither was spawned.')
+    await killServer({ cluster } as Cluster, server.pid)
+    await killServer({ cluster } as Cluster, other.pid)
+    expect(await server.exited).toEqual([null, 'SIGQUIT'])
+    expect(other.child.exitCode ?? other.child.signalCode).toBe(null)
+    other.child.kill()
+    await other.exited
+  },
+)

@@ -88,7 +88,10 @@ export async function stopServer(place: Cluster): Promise<void> {
   while (isAlive(pid) && performance.now() < buried) await sleep(5)
 }
 
-/** At once, for a server whose files are gone: it could write nothing any more. */
+/** At once, for a server whose files are gone: it could write nothing any more. The process is gone when this returns. */
 export async function killServer(place: Cluster, pid: number): Promise<void> {
-  if (isAlive(pid) && (await isServer(pid, place))) process.kill(pid, 'SIGQUIT')
+  const runs = async () => isAlive(pid) && (await isServer(pid, place))
+  if (await runs()) process.kill(pid, 'SIGQUIT')
+  const deadline = performance.now() + 10_000
+  while ((await runs()) && performance.now() < deadline) await sleep(10)
 }

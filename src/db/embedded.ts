@@ -57,10 +57,11 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const looking = setInterval(look, lookMs).unref()
 
   /** A server whose files were deleted goes on for a minute and stores nothing: it is ended, and so is who uses it. */
-  function look(): void {
+  async function look(): Promise<void> {
     if (closing || existsSync(place.cluster)) return
     closing = true
-    if (server) void killServer(place, server)
+    // One that has ended in this very moment is what was wanted.
+    if (server) await killServer(place, server).catch(() => {})
     lose(new Refusal(`${place.cluster} was deleted or moved under the service. Stop it before you do that.`))
   }
 
