@@ -1,7 +1,7 @@
 /** The boundary of campaign messages: what it requires, what it writes, and that nobody slips through beside it. */
 import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { NewCampaign } from '../../test/harness/campaigns.ts'
+import { insertCampaign, type NewCampaign } from '../../test/harness/campaigns.ts'
 import type { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { openPickedRows, type Picked, type PickedRows, type Standing } from '../../test/harness/picked.ts'
 import { until } from '../../test/harness/process.ts'
@@ -187,6 +187,24 @@ describe('a message', () => {
     const again = await pick(one.held, one.campaign_id)
     expect(await again()).toBe('ended')
     expect(await stateOf(one)).toMatchObject({ status: 'submitting', operations: 1 })
+  })
+
+  test.each([
+    ['its worker has died', sql`lease_until = real_now() - interval '1 second'`],
+    ['its session is not live', sql`observed_at = null`],
+    ['nothing was heard of it for long', sql`observed_at = real_now() - interval '1 hour'`],
+  ])('to a contact is left to the account with most of its day left, unless %s', async (_, gone) => {
+    const [one, other] = [await rows.account(), await rows.account()]
+    const pool = [one.account_id, other.account_id]
+    await insertCampaign(rows.db, rows.tenant, { kind: 'contacts', pool, contacts: [{ contact: newId() }] })
+    await rows.db.run(sql`
+      insert into account_days (account_id, workspace_id, day, used)
+      select ${one.account_id}, id, (domain_now() at time zone timezone)::date, 1 from workspaces
+      where id = ${one.workspace_id}`)
+    const options = { account_ids: [one.account_id], avoid: [], due: true }
+    expect(await listHeads(rows.app, rows.db, options)).toEqual([])
+    await rows.host(other, gone)
+    expect(await listHeads(rows.app, rows.db, options)).toHaveLength(1)
   })
 
   test('is not picked while somebody waits for a single send of the account', async () => {

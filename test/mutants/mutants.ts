@@ -654,6 +654,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     messages,
+    'guard: pool accounts that are driven',
+    'a message to a contact is left to the account with most of its day left, unless its worker has died',
+  ),
+  mutant(
+    messages,
     'guard: the recipient crosses with its operation',
     'a message crosses with its operation, its recipient and the use of its day',
   ),

@@ -8,8 +8,12 @@ import { countWorkers } from './workers.ts'
 /** A session that answered or delivered something this recently is live. */
 export const liveSeconds = 90 // limit: live session
 
-/** Whether the session of the account of row `h` of `account_hosts` is live. False where nothing was heard yet. */
-export const isLive: Sql = sql`coalesce(h.observed_at > (select real_now()) - make_interval(secs => ${liveSeconds}), false)`
+/** Whether the session of the account of a row of `account_hosts` is live. False where nothing was heard yet. */
+export const isLiveHost = (host: Sql): Sql =>
+  sql`coalesce(${host}.observed_at > (select real_now()) - make_interval(secs => ${liveSeconds}), false)`
+
+/** The same of row `h`. */
+export const isLive: Sql = isLiveHost(sql`h`)
 
 /** Which accounts have a session that is live. The others are known from the store only. */
 export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {

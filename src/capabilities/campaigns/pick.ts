@@ -1,4 +1,5 @@
 /** What is to be done next for each account: follow-ups before first messages, one at a time. */
+import { isLiveHost } from '../../access/ledger/liveness.ts'
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { type Plan, plan } from './plan.ts'
@@ -89,7 +90,9 @@ export function listHeads(
         join account_hosts bh on bh.account_id = b.id
         left join account_days bd on bd.account_id = b.id and bd.day = t.day
         where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
-          and bh.observed_at is not null and (bh.flood_until is null or bh.flood_until <= t.now)
+          -- Nobody waits for an account whose worker has died.
+          and bh.lease_until > (select real_now()) -- guard: pool accounts that are driven
+          and ${isLiveHost(sql`bh`)} and (bh.flood_until is null or bh.flood_until <= t.now)
           -- Whoever has no first message or no look-up left for today leaves them to the others.
           and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day)
           and coalesce(bd.lookups, 0) < ${config.start_chat_day}
