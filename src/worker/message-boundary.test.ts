@@ -120,6 +120,22 @@ describe('a message', () => {
     expect(await stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
   })
 
+  test('to somebody who comes onto the list in this very moment ends the recipient', async () => {
+    const one = await picked({ steps })
+    const { definition } = await rows.db.one<{ definition: string }>(sql`
+      select pg_get_functiondef('forbidden_by_suppression'::regproc) as definition`)
+    // What was read with the row was read a moment before.
+    await rows.db.pool.query(`
+      create or replace function forbidden_by_suppression(workspace uuid, account text, person bigint) returns text
+      language sql volatile as $$ select 'identity_suppressed' $$`)
+    try {
+      expect(await one.cross()).toBe('ended')
+    } finally {
+      await rows.db.pool.query(definition)
+    }
+    expect(await stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
   test('waits while somebody adds to the list', async () => {
     const one = await picked({ steps })
     const { workspace_id } = rows.tenant

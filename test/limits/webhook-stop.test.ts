@@ -42,7 +42,12 @@ const failedAttempts = async () => (await place.db.rows(sql`select n from webhoo
 
 test('a stop lets an attempt end: it is recorded and not repeated', async () => {
   await hanging()
+  const lease = () =>
+    place.db.one<{ until: string }>(sql`select lease_until::text as until from webhooks where id = ${id}`)
+  const before = await lease()
   const stopped = place.rest()
+  // It waits from then on: without the wait the attempt would have been cut off by now.
+  await until('the stop has begun', 60_000, async () => (await lease()).until !== before.until)
   await turn()
   answer()
   await stopped

@@ -623,7 +623,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     messages,
     'guard: suppression list is read under its lock',
-    'a message to somebody whose number is written another way than on the list ends the recipient',
+    'a message to somebody who comes onto the list in this very moment ends the recipient',
     'const suppressed = locked.suppressed',
   ),
   mutant(

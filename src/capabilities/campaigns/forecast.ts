@@ -89,9 +89,14 @@ export class Forecast {
     for (const one of this.#accounts) {
       if (!one.wake) continue
       const apart = first?.wake ? one.wake.getTime() - first.wake.getTime() : -1
-      if (apart < 0 || (apart === 0 && first && one.state.used < first.state.used)) first = one
+      if (apart < 0 || (apart === 0 && first && this.#usedAtWake(one) < this.#usedAtWake(first))) first = one
     }
     return first
+  }
+
+  /** Who wakes on another day has used nothing of it. */
+  #usedAtWake({ wake, state }: Account): number {
+    return wake && wake < this.#day.ends ? state.used : 0
   }
 
   #dayOf(at: Date): Day {
