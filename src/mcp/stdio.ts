@@ -32,7 +32,8 @@ export interface Upstream {
 /** Until standard input ends. */
 export async function serveOnStdio(upstream: Upstream): Promise<void> {
   const handle = serveStdio(() => makeServer(upstream), { maxSubscriptions: 0 })
-  await once(process.stdin, 'close')
+  // A file ends without being closed.
+  await Promise.race([once(process.stdin, 'end'), once(process.stdin, 'close')])
   await handle.close()
 }
 

@@ -73,7 +73,7 @@ export function SignInPage() {
         </Field>
       </Form>
       <p className="mt-6 text-xs text-muted">
-        Forgotten? An admin of your workspace can make you a new set-up link.
+        Forgotten? Whoever operates this instance can make you a new set-up link.
       </p>
     </Entrance>
   )
