@@ -1,11 +1,14 @@
 /** `parley mcp` as a client starts it: a process that speaks the protocol and nothing else. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open as openFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { runParley, until } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
 let service: Service
@@ -164,4 +167,23 @@ describe('parley mcp', () => {
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toContain('Set PARLEY_API_KEY')
   })
+})
+
+test('input from a file that ends: exit 0, and nothing on standard error', async () => {
+  const directory = await makeScratch('parley-mcp-')
+  const file = await openFile(join(directory, 'input'), 'w+')
+  const hello = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  await file.write(`${JSON.stringify(hello)}\n`, 0)
+  const child = spawn(process.execPath, [main, 'mcp'], {
+    env: { PATH: process.env.PATH, PARLEY_API_KEY: own.key, PARLEY_BASE_URL: service.url },
+    stdio: [file.fd, 'ignore', 'pipe'],
+  })
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const [code] = await once(child, 'close')
+  await file.close()
+  await rm(directory, { recursive: true, force: true })
+  expect([code, stderr]).toEqual([0, ''])
 })

@@ -178,7 +178,9 @@ function roundsOf(learnt: readonly Learnt[]): Learnt[][] {
     kinds.set(account_id, own)
     if (!own.includes(kind)) own.push(kind)
     const at = own.indexOf(kind)
-    rounds[at] = [...(rounds[at] ?? []), one]
+    const round = rounds[at] ?? []
+    rounds[at] = round
+    round.push(one)
   }
   return rounds
 }

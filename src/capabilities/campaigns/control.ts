@@ -31,7 +31,7 @@ export interface Reach {
 }
 
 /** Something of campaign `k` has gone out, also where the loop that notes it has not come by yet. */
-const hasBegun = sql`exists (
+export const hasBegun = sql`exists (
   select from campaign_accounts c where c.campaign_id = k.id
     and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)`
 

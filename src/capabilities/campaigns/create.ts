@@ -107,8 +107,8 @@ export function overlapOf(
     select exists (
       select from unnest(${found.map(({ contact }) => contact)}::text[]) as g (contact)
       cross join lateral (
-        select 1 from campaign_recipients r where r.workspace_id = ${workspace_id} and r.contact = g.contact and r.ended_at is null
-          and r.status in ('queued', 'submitting', 'waiting') limit 1) r)
+        select 1 from campaign_recipients r where r.workspace_id = ${workspace_id} and r.contact = g.contact
+          and r.ended_at is null and r.status in ('queued', 'submitting', 'waiting') limit 1) r)
     or exists (
       select from unnest(${chats.map(({ account_id }) => account_id)}::text[],
         ${chats.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)

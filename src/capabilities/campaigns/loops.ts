@@ -3,6 +3,7 @@ import type { App, Topic } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { emit, emitted } from '../../events/emit.ts'
 import type { Loop } from '../../loop.ts'
+import { hasBegun } from './control.ts'
 import { decide, listHeads } from './pick.ts'
 import { planStart } from './plan.ts'
 import { countReplies, type Reply, replyColumns } from './replies.ts'
@@ -186,9 +187,7 @@ async function countDue(app: App): Promise<number> {
           where state = 'ambiguous' and campaign_id is not null and proof_message_id is not null)
         + (select count(*) from campaigns k where k.status in ('queued', 'sending') and not exists (
           select from campaign_accounts c where c.campaign_id = k.id and c.has_open))
-        + (select count(*) from campaigns k where k.status = 'queued' and exists (
-          select from campaign_accounts c where c.campaign_id = k.id
-            and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)))::int as count`),
+        + (select count(*) from campaigns k where k.status = 'queued' and ${hasBegun}))::int as count`),
       listAllHeads(app, db, { due: true }),
     ]),
   )
