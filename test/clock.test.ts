@@ -179,7 +179,7 @@ describe('POST /sandbox/v1/clock/advance on parley work, with a sandbox of its o
     scene = await makeScene()
     const args = ['sandbox', '--port', '0', '--data-dir', join(directory, 'apart')]
     sandboxUrl = await spawnParley(args, manual).ready()
-    await scene.start(['work'], { PARLEY_SANDBOX_URL: sandboxUrl })
+    await scene.start(['work', '--data-dir', join(directory, 'work')], { PARLEY_SANDBOX_URL: sandboxUrl })
   })
   afterAll(() => scene.close())
 
@@ -246,7 +246,10 @@ describe('without a manual clock', () => {
     const args = ['sandbox', '--port', '0', '--data-dir', join(directory, 'mismatch')]
     const PARLEY_SANDBOX_URL = await spawnParley(args).ready()
     const env = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret, PARLEY_SANDBOX_URL, ...manual }
-    const exit = await spawnParley(['work', '--port', '0'], env).exit()
+    const exit = await spawnParley(
+      ['work', '--port', '0', '--data-dir', join(directory, 'worker')],
+      env,
+    ).exit()
     expect(exit.code).toBe(1)
     expect(exit.stderr).toContain('PARLEY_CLOCK=manual')
     await database.drop()

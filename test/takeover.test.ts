@@ -53,7 +53,7 @@ async function control(path: string, body: object): Promise<Record<string, unkno
 }
 
 function startWorker(): Parley {
-  return spawnParley(['work', '--port', '0'], {
+  return spawnParley(['work', '--port', '0', '--data-dir', join(directory, 'worker')], {
     DATABASE_URL: service.database.url,
     PARLEY_SECRET: testSecret,
     PARLEY_SANDBOX_URL: sandboxUrl,
