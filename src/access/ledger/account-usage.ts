@@ -7,19 +7,30 @@ import type { ChatNumber } from '../../lib/shapes.ts'
 const today = (workspace_id: string): Sql =>
   sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
 
-/** Messages went out; cold are those to people who have never written to the account. */
-export function countSent(tx: Tx, sent: readonly (AccountKey & { readonly chat_id: ChatNumber })[]): void {
+/** A message that went out, by its operation. */
+interface SentMessage extends AccountKey {
+  readonly id: string
+  readonly chat_id: ChatNumber
+}
+
+/**
+ * Messages went out, on the day on which their operations ended; cold are those to people who have never written to
+ * the account.
+ */
+export function countSent(tx: Tx, sent: readonly SentMessage[]): void {
   if (sent.length === 0) return
+  // The clock may have passed midnight since the operations ended, in this very transaction.
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
-    select g.account_id, g.workspace_id, ((select domain_now()) at time zone w.timezone)::date, count(*),
+    select g.account_id, g.workspace_id, (o.finished_at at time zone w.timezone)::date, count(*),
       count(*) filter (where g.chat_id > 0 and not exists (
         select from messages m where m.account_id = g.account_id and m.chat_id = g.chat_id and not m.is_sender))
-    from unnest(${sent.map(({ account_id }) => account_id)}::text[],
+    from unnest(${sent.map(({ id }) => id)}::uuid[], ${sent.map(({ account_id }) => account_id)}::text[],
       ${sent.map(({ workspace_id }) => workspace_id)}::uuid[],
-      ${sent.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, workspace_id, chat_id)
+      ${sent.map(({ chat_id }) => chat_id)}::bigint[]) as g (id, account_id, workspace_id, chat_id)
+    join operations o on o.id = g.id
     join workspaces w on w.id = g.workspace_id
-    group by 1, 2, 3 order by 1
+    group by 1, 2, 3 order by 1, 3
     on conflict (account_id, day) do update set sent = d.sent + excluded.sent, cold = d.cold + excluded.cold`)
 }
 

@@ -197,3 +197,20 @@ test('a completion that is told twice is counted once', async () => {
   const days = await rows.db.rows(sql`select sent from account_days where account_id = ${account.account_id}`)
   expect(days).toEqual([{ sent: 1 }])
 })
+
+test('a message is counted on the day it ended, also where the clock passes midnight before COMMIT', async () => {
+  const account = await rows.account()
+  const token = newId()
+  const id = await rows.operation(account, { state: 'submitting', token })
+  const operation = await rows.queued(id)
+  const value = { message_id: '13', at: new Date().toISOString() }
+  await rows.db.run(sql`insert into manual_clock (at) values ('2030-01-01T23:59:59Z')`)
+  await rows.db.transaction(async (tx) => {
+    await complete(tx, byKind([sendMessage]), [{ operation, public_id: id, token, value }])
+    await rows.db.run(sql`update manual_clock set at = '2030-01-02T00:00:01Z'`)
+  })
+  await rows.db.run(sql`delete from manual_clock`)
+  const days = await rows.db.rows(sql`
+    select day::text, sent from account_days where account_id = ${account.account_id}`)
+  expect(days).toEqual([{ day: '2030-01-01', sent: 1 }])
+})
