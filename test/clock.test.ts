@@ -320,7 +320,15 @@ describe('parley sandbox --seed', () => {
   })
 
   test('refuses a seed that is none', async () => {
-    const exit = await spawnParley(['sandbox', '--port', '0', '--seed', 'seven']).exit()
+    const exit = await spawnParley([
+      'sandbox',
+      '--port',
+      '0',
+      '--seed',
+      'seven',
+      '--data-dir',
+      join(directory, 'seedless'),
+    ]).exit()
     expect(exit).toMatchObject({ code: 2, stderr: expect.stringContaining('whole number') })
   })
 })

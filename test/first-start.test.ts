@@ -113,6 +113,31 @@ describe('parley start at a terminal', () => {
   })
 })
 
+test('an empty instance says how to go on, and what it says works as printed', async () => {
+  const data_dir = join(home, 'empty')
+  const args = ['start', '--no-demo', '--port', '0', '--admin-port', '0', '--data-dir', data_dir]
+  const service = spawnParley(args, terminal)
+  await until('the welcome is there', 60_000, () => service.stdout().includes('names every verb'))
+  const lines = service.stdout().match(/(?<=^ {4}npx parley ).*$/gm) ?? []
+  expect(lines).toHaveLength(5)
+  const ids = new Map<string, string>()
+  for (const line of lines) {
+    const words = [...line.matchAll(/"([^"]+)"|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain)
+    const known = words.map((word) => ids.get(word) ?? word)
+    const { code, stdout, stderr } = await runParley([...known, '--json', '--data-dir', data_dir])
+    expect([code, stderr], line).toEqual([0, ''])
+    const { id } = JSON.parse(stdout) as { id?: string }
+    if (id) ids.set(`${words[0]?.toUpperCase()}_ID`, id)
+  }
+  service.signal('SIGINT')
+  await service.exit()
+  const again = spawnParley(args, terminal)
+  await until('it runs', 60_000, () => again.stdout().includes('this machine only'))
+  expect(again.stdout()).not.toContain('This instance is empty')
+  again.signal('SIGINT')
+  await again.exit()
+})
+
 describe('a signal', () => {
   const sentence = /^(Stopped by SIG(TERM|INT) before it was ready\.\n)?$/
 

@@ -86,7 +86,9 @@ function table(rows: readonly Row[]): string {
 
 function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
-  if (value instanceof Date) return `${value.toISOString().slice(0, 16).replace('T', ' ')}Z`
+  if (value instanceof Date) return showTime(value.toISOString())
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'string' && isoTime.test(value)) return showTime(value)
   if (Array.isArray(value)) return value.map(show).join(', ') || '–'
   if (typeof value === 'object') {
     const named = Object.entries(value).map(([name, own]) => `${name}=${show(own)}`)
@@ -94,4 +96,12 @@ function show(value: unknown): string {
   }
   // A name from outside must not move the cursor of the terminal.
   return String(value).replaceAll(/\p{Cc}/gu, '�')
+}
+
+/** As the API writes every moment. */
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** To the minute: a table is for reading, and --json has the rest. */
+function showTime(iso: string): string {
+  return `${iso.slice(0, 16).replace('T', ' ')}Z`
 }

@@ -41,7 +41,8 @@ export function addRunVerbs(program: Command, parts: Parts): void {
 
 function adminHelp(role: Role): string {
   const without = role === 'start' ? 'the port after --port unless named' : 'none unless named'
-  return `metrics and health, and in the demo the sandbox, for this machine only; 0 to 65535; ${without}`
+  const sandbox = role === 'start' ? ', and in the demo the sandbox' : ''
+  return `metrics and health${sandbox}, for this machine only; 0 to 65535; ${without}`
 }
 
 /** Undefined where the process has no admin port. */

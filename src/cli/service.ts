@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
+import { hasWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { openDataDirectory } from '../db/data-directory.ts'
 import { buildAdminServer } from '../http/admin.ts'
@@ -60,6 +61,8 @@ export interface Begun {
   readonly admin_address: string | undefined
   /** If this start has made one. */
   readonly demo: Demo | undefined
+  /** Nobody has made a workspace yet. */
+  readonly empty: boolean
 }
 
 export class Service {
@@ -128,7 +131,8 @@ export class Service {
     this.#requireGoing()
     const demo = await this.#beginDemo()
     this.#ready = true
-    return { address: app.base_url(), admin_address, demo }
+    const empty = !(await hasWorkspace(app.db))
+    return { address: app.base_url(), admin_address, demo, empty }
   }
 
   /** Says that it is about to stop, and goes on for a while: whoever spreads requests over processes asks `/readyz`. */

@@ -39,7 +39,7 @@ function addChanges(webhook: Command): void {
   apiVerb<ChangeOptions>(
     webhook,
     'create <url>',
-    'add an endpoint; prints its secret, once',
+    'add an endpoint; prints its secret, once; `events --forward-to` tries one on this machine',
     async (api, { events }, url) => {
       const made = await api.call<{ webhook: Row; secret: string }>('POST', '/webhooks', { url, events })
       return { ...made.webhook, secret: made.secret }

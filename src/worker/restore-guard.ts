@@ -165,7 +165,8 @@ export class RestoreGuard {
       if (forgotten++ === 0) await this.#switchOff('older') // guard: forgotten switches off at once
     }
     await replay()
-    log.error({ forgotten, damaged }, 'the journals of this disk were put back')
+    const level = forgotten + damaged > 0 ? 'error' : 'info'
+    log[level]({ forgotten, damaged }, 'the journals of this disk were put back')
     // What the damaged lines would have told is not known, so a person has to say that sending may go on.
     if (damaged > 0) await this.#switchOff('older')
     // Something else was noticed meanwhile: the next heartbeat begins again.

@@ -1,7 +1,7 @@
 /** From a sign-in to a message that an agent sends once: with the mouse, on a narrow screen, and by keyboard alone. */
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { callTool, type Demo, findChat } from './demo.ts'
+import { callTool, type Demo, exampleChat } from './demo.ts'
 
 /** How somebody acts on a page. */
 export interface Hand {
@@ -107,12 +107,11 @@ export async function makeKey(page: Page, hand: Hand, name: string): Promise<str
 
 /** The agent asks, a person reads and approves, the agent sends; the platform has it once. */
 export async function approveOnce(page: Page, hand: Hand, demo: Demo, key: string): Promise<void> {
-  const chat = await findChat(demo.address, key)
   const text = `Hello,\nthe parcel is on its way (${Math.random()}).`
   const send = (more: object) =>
     callTool(demo.address, key, {
       name: 'service_send_message',
-      arguments: { account_id: chat.account_id, chat_id: chat.id, text, ...more },
+      arguments: { account_id: exampleChat.account_id, chat_id: exampleChat.id, text, ...more },
     })
   const { structuredContent: asked } = await send({})
   assert.equal(asked.code, 'approval_required')
@@ -135,11 +134,10 @@ export async function approveOnce(page: Page, hand: Hand, demo: Demo, key: strin
 
 /** One click, and nothing happens. */
 export async function denyOnce(page: Page, demo: Demo, key: string): Promise<void> {
-  const chat = await findChat(demo.address, key)
   const text = `Never to be sent (${Math.random()})`
   const { structuredContent: asked } = await callTool(demo.address, key, {
     name: 'service_send_message',
-    arguments: { account_id: chat.account_id, chat_id: chat.id, text },
+    arguments: { account_id: exampleChat.account_id, chat_id: exampleChat.id, text },
   })
   await page.goto(`${demo.address}/dashboard/mcp-approvals`)
   await page.getByRole('link', { name: /wants to send a message/ }).click()

@@ -12,7 +12,7 @@ import {
   signIn,
 } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
-import { callTool, type Demo, findChat, startDemo } from './demo.ts'
+import { callTool, type Demo, exampleChat, startDemo } from './demo.ts'
 import { frame, lookAt, sightsBefore, sightsOf } from './every-page.ts'
 import { showHostile } from './hostile-text.ts'
 import { visitAsMember } from './plain-member.ts'
@@ -116,10 +116,13 @@ async function again(
 async function placesOf(context: BrowserContext, { address }: Demo, key: string) {
   const response = await context.request.get(`${address}/dashboard/api/session`)
   const { workspaces } = (await response.json()) as { workspaces: { id: string }[] }
-  const chat = await findChat(address, key)
   const { structuredContent } = await callTool(address, key, {
     name: 'service_send_message',
-    arguments: { account_id: chat.account_id, chat_id: chat.id, text: 'Shall I send the tracking link?' },
+    arguments: {
+      account_id: exampleChat.account_id,
+      chat_id: exampleChat.id,
+      text: 'Shall I send the tracking link?',
+    },
   })
   return { workspace_id: workspaces[0]?.id ?? '', request_id: String(structuredContent.request_id) }
 }

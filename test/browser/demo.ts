@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { exampleAccountId, examplePerson } from '../../src/lib/examples.ts'
 import { endProcesses, spawnParley, until } from '../harness/process.ts'
 
 export interface Demo {
@@ -67,19 +68,9 @@ export async function callTool(
   return result
 }
 
-interface Chat {
-  readonly id: string
-  readonly account_id: string
-  readonly name: string
-}
-
-/** The first chat that the key can see. */
-export async function findChat(address: string, key: string): Promise<Chat> {
-  const { structuredContent } = await callTool(address, key, {
-    name: 'service_list_chats',
-    arguments: { limit: 1 },
-  })
-  const [chat] = structuredContent.chats as Chat[]
-  if (!chat) throw new Error('The demo has no chats.')
-  return chat
-}
+/** Of somebody who takes every message. The newest chat may be that of one who blocks, because people go on writing. */
+export const exampleChat = {
+  id: 'platform:chat:42',
+  account_id: exampleAccountId,
+  name: examplePerson.name,
+} as const

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeKey, mouse, setUp } from './approval-journey.ts'
 import { openBrowser } from './browser.ts'
-import { callTool, findChat, startDemo } from './demo.ts'
+import { callTool, exampleChat, startDemo } from './demo.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'docs', 'screenshots')
 const text =
@@ -19,16 +19,15 @@ try {
   await setUp(page, demo, 'a long sentence nobody guesses')
   await page.goto(`${demo.address}/dashboard/`)
   const key = await makeKey(page, mouse, 'Claude on my laptop')
-  const chat = await findChat(demo.address, key)
   await page.reload()
   await page.getByText('Claude on my laptop').waitFor()
   await page.screenshot({ path: join(folder, 'keys.png') })
   const { structuredContent } = await callTool(demo.address, key, {
     name: 'service_send_message',
     arguments: {
-      account_id: chat.account_id,
-      chat_id: chat.id,
-      text: `Hello ${chat.name.split(' ')[0]},\n\n${text}`,
+      account_id: exampleChat.account_id,
+      chat_id: exampleChat.id,
+      text: `Hello ${exampleChat.name.split(' ')[0]},\n\n${text}`,
     },
   })
   await page.goto(String(structuredContent.approval_url))

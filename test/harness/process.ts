@@ -43,6 +43,11 @@ export function spawnParley(
   flags: readonly string[] = [],
   input?: string,
 ): Parley {
+  // Without one it would be that of the checkout, which belongs to whoever works there.
+  const writes = ['start', 'work', 'sandbox'].includes(args[0] ?? '')
+  if (writes && !args.includes('--data-dir') && !args.includes('--help')) {
+    throw new Error(`A test that runs \`parley ${args[0]}\` names a --data-dir of its own.`)
+  }
   const child = spawn(process.execPath, [...flags, main, ...args], {
     env: { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -32,7 +32,7 @@ export async function verifyOnPlatform(
     await findMissing(app.db, { accepted, told }),
     await findStrangers(app, campaign_id, told),
   ]
-  const of = `Of ${told.length} chats that were asked`
+  const of = `Of the chats that were asked (${told.length})`
   return [
     checkAsked(answered),
     describeCheck('platform_messages', missing, `${of}, each has every accepted message, once.`),

@@ -49,7 +49,8 @@ export function readTarget(text: string, allow: Allowed): Target | string {
 }
 
 function problemOf(url: URL, { host, allowed }: Omit<Target, 'url'>): string | undefined {
-  if (url.protocol !== 'https:' && !(allowed && url.protocol === 'http:')) return 'must begin with https://'
+  if (url.protocol !== 'https:' && !(allowed && url.protocol === 'http:'))
+    return 'must begin with https://, but for hosts that PARLEY_WEBHOOK_ALLOW of the service names'
   if (url.username || url.password) return 'must not contain a user name or a password'
   if (url.hash || url.href.endsWith('#')) return 'must not have a fragment'
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))

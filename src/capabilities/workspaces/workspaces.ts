@@ -81,6 +81,11 @@ export function listWorkspaces(db: Db): Promise<Workspace[]> {
   return db.rows<Workspace>(sql`select ${fields} from workspaces order by created_at, id`)
 }
 
+export async function hasWorkspace(db: Db): Promise<boolean> {
+  const { found } = await db.one<{ found: boolean }>(sql`select exists (select from workspaces) as found`)
+  return found
+}
+
 export async function requireWorkspace(db: Db, id: string): Promise<Workspace> {
   const workspace =
     isUuid(id) && (await db.maybe<Workspace>(sql`select ${fields} from workspaces where id = ${id}`))
