@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { messagesDue } from '../src/capabilities/campaigns/campaigns.ts'
 import { setAllowed, setGates } from '../src/capabilities/gates/gates.ts'
-import { createUser } from '../src/capabilities/users/users.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
@@ -45,10 +44,9 @@ export async function withStage(
   const env = { PARLEY_PACING_SECONDS: '0' }
   await withInstance(
     async (app, data_dir) => {
-      const { workspace_id, ids } = await makeAccounts(app, accounts)
-      const user = await createUser(app, 'system', { email: 'campaigns@example.org', workspace_id })
+      const { workspace_id, user_id, ids } = await makeAccounts(app, accounts)
       await setGates(app, 'system', { names: ['all'], enabled: true })
-      await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })
+      await setAllowed(app, 'system', { list: 'campaign_user', id: user_id, allowed: true })
       await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed: true })
       const sandbox = apart ? await openApart() : await openInside()
       const people: number[] = []
@@ -64,7 +62,7 @@ export async function withStage(
       await app.db.run(sql`
         insert into chats (account_id, chat_id, workspace_id, kind, name)
         select a.id, p.id, a.workspace_id, 'private', 'Ada' from accounts a, unnest(${people}::bigint[]) as p (id)`)
-      const place = { app, data_dir, workspace_id, user_id: user.id, accounts: ids, people }
+      const place = { app, data_dir, workspace_id, user_id, accounts: ids, people }
       const { accepted } = sandbox
       await work({ ...place, accepted, send: (kind) => send(place, sandbox, kind) })
       await worker.stop()

@@ -17,10 +17,10 @@ import { listCampaigns } from '../src/capabilities/campaigns/campaign-pages.ts'
 import { checkRequest, createCampaign } from '../src/capabilities/campaigns/create.ts'
 import { type Caller, scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
-import { newId } from '../src/lib/ids.ts'
 import { type Stage, until, withStage } from './dispatch-stage.ts'
 import { fsyncMs, number, quantile, row, verdict } from './harness.ts'
 import { cpuOf } from './load.ts'
+import { addWaiting } from './waiting-recipients.ts'
 
 const accounts = 100
 /** Of each account in a round; the rounds of a day stay below the largest quota there is. */
@@ -137,10 +137,10 @@ async function waiting(): Promise<void> {
   await withStage({ accounts, people: each }, async (stage) => {
     const few = 10_000
     const many = 1_000_000
-    await addWaiting(stage, few)
+    await addWaiting(stage, { count: few, first_chat: 1_000_000 })
     await stage.send()
     const before = await costOf(stage)
-    await addWaiting(stage, many - few)
+    await addWaiting(stage, { count: many - few, first_chat: 1_000_000 })
     await stage.send()
     const after = await costOf(stage)
     row('buffers of a message, 10,000 waiting', number(before.buffers))
@@ -162,31 +162,6 @@ async function costOf(stage: Stage): Promise<{ buffers: number; ms: number }> {
   const before = await read()
   const { ms } = await measured(stage, () => stage.send())
   return { buffers: ((await read()) - before) / count, ms: ms / count }
-}
-
-/** They have had their first message, and wait a week for the next; every second campaign is paused. */
-async function addWaiting({ app, workspace_id, user_id, accounts: ids }: Stage, more: number): Promise<void> {
-  const size = 5_000
-  for (let made = 0; made < more; made += size) {
-    const paused = (made / size) % 2 === 1
-    const id = newId()
-    await app.db.run(sql`
-      insert into campaigns (id, workspace_id, user_id, kind, status, pause_reason, message_text,
-        daily_quota_per_account, max_followups, sequence)
-      values (${id}, ${workspace_id}, ${user_id}, 'scoped', ${paused ? 'paused' : 'sending'},
-        ${paused ? 'requested' : null}, 'A message.', 200, 1, true)`)
-    await app.db.run(sql`
-      insert into campaign_steps (campaign_id, workspace_id, branch, position, wait_hours, variants)
-      values (${id}, ${workspace_id}, 'no_reply', 1, 168, '{Again.}')`)
-    await app.db.run(sql`
-      insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, position, status, step,
-        last_sent_at, last_message_id, next_action_at)
-      select gen_random_uuid(), ${id}, ${workspace_id}, a.id, 1000000 + n, a.id || ':' || n, n, 'waiting', 1, domain_now(),
-        n, domain_now() + interval '7 days'
-      from generate_series(1, ${size}::int) as n
-      join unnest(${ids}::text[]) with ordinality as a (id, place) on a.place = n % ${ids.length}::int + 1`)
-  }
-  await app.db.run(sql`analyze campaign_recipients, campaign_accounts, campaigns`)
 }
 
 async function memory(): Promise<void> {

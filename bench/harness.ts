@@ -35,9 +35,9 @@ export async function withInstance(
 export async function makeAccounts(
   app: OpenApp,
   count: number,
-): Promise<{ workspace_id: string; ids: string[] }> {
+): Promise<{ workspace_id: string; user_id: string; ids: string[] }> {
   const workspace = await createWorkspace(app, 'system', { name: 'Bench' })
-  await createUser(app, 'system', { email: 'bench@example.org', workspace_id: workspace.id })
+  const user = await createUser(app, 'system', { email: 'bench@example.org', workspace_id: workspace.id })
   const ids: string[] = []
   for (let at = 0; at < count; at++) {
     const name = `Account ${at}`
@@ -48,7 +48,7 @@ export async function makeAccounts(
     })
     ids.push(account.id)
   }
-  return { workspace_id: workspace.id, ids }
+  return { workspace_id: workspace.id, user_id: user.id, ids }
 }
 
 /** How long one fsync takes: everything durable waits for at least one. */

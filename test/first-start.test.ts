@@ -129,6 +129,14 @@ test('an empty instance says how to go on, and what it says works as printed', a
     const { id } = JSON.parse(stdout) as { id?: string }
     if (id) ids.set(`${words[0]?.toUpperCase()}_ID`, id)
   }
+  // A table that is wider than the terminal would be broken in two; each row stands by itself then.
+  const list = ['key', 'list', '--data-dir', data_dir]
+  expect((await runParley(list)).stdout).toMatch(/^id +workspace_id /)
+  const narrow = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.columns=80' }
+  const rows = (await runParley(list, narrow)).stdout
+  expect(rows).toMatch(/^name {10}my app$/m)
+  expect(rows).toMatch(/^created_at {4}\d{4}-\d\d-\d\d \d\d:\d\dZ$/m)
+  expect(rows).toMatch(/^mcp_only {6}no$/m)
   service.signal('SIGINT')
   await service.exit()
   const again = spawnParley(args, terminal)

@@ -56,7 +56,11 @@ function put(text: string): Promise<void> {
 
 function readable(result: Row | readonly Row[]): string {
   if (!Array.isArray(result)) return facts(result as Row)
-  return result.length === 0 ? 'None yet.' : table(result)
+  if (result.length === 0) return 'None yet.'
+  const lines = table(result)
+  // A terminal would break them in two, which nobody can read: there each row stands by itself.
+  const fits = lines.every(({ length }) => length <= (process.stdout.columns || length))
+  return fits ? lines.join('\n') : result.map(facts).join('\n\n')
 }
 
 export function write(text: string): void {
@@ -70,18 +74,16 @@ function facts(row: Row): string {
     .join('\n')
 }
 
-function table(rows: readonly Row[]): string {
+function table(rows: readonly Row[]): string[] {
   const names = Object.keys(rows[0] ?? {})
   const lines = [names, ...rows.map((row) => names.map((name) => show(row[name])))]
   const widths = names.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)))
-  return lines
-    .map((line) =>
-      line
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  return lines.map((line) =>
+    line
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
 }
 
 function show(value: unknown): string {

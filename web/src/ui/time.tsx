@@ -16,7 +16,7 @@ const units: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 export function relative(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1_000
   for (const [unit, length] of units) {
-    if (Math.abs(seconds) >= length) return words.format(Math.trunc(seconds / length), unit)
+    if (Math.abs(seconds) >= length) return words.format(Math.round(seconds / length), unit)
   }
   return seconds > 0 ? 'in less than a minute' : 'just now'
 }
