@@ -149,8 +149,8 @@ describe.each(Object.entries(parsers))('%s', (_, parser) => {
     const slow: string[] = []
     for (const [name, make] of Object.entries(texts)) {
       let growth = await growthOf(parser, make)
-      // Somebody else's noise does not come twice.
-      if (growth > growthMax) growth = Math.min(growth, await growthOf(parser, make))
+      // What others do on the machine disturbs one measurement or two; what tries in vain is slow each time.
+      for (let again = 0; again < 5 && growth > growthMax; again++) growth = await growthOf(parser, make)
       if (growth > growthMax) slow.push(`${name}: ${growth.toFixed(0)} times`)
     }
     expect(slow).toEqual([])
