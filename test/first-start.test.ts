@@ -124,7 +124,8 @@ test('an empty instance says how to go on, and what it says works as printed', a
   for (const line of lines) {
     const words = [...line.matchAll(/"([^"]+)"|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain)
     const known = words.map((word) => ids.get(word) ?? word)
-    const { code, stdout, stderr } = await runParley([...known, '--json', '--data-dir', data_dir])
+    expect(words.slice(-2), line).toEqual(['--data-dir', data_dir])
+    const { code, stdout, stderr } = await runParley([...known, '--json'])
     expect([code, stderr], line).toEqual([0, ''])
     const { id } = JSON.parse(stdout) as { id?: string }
     if (id) ids.set(`${words[0]?.toUpperCase()}_ID`, id)

@@ -12,7 +12,7 @@ import {
 import { Refusal } from '../lib/errors.ts'
 import { readText } from './crm.ts'
 import { platformHelp, workspaceHelp } from './help.ts'
-import { Plain } from './output.ts'
+import { Plain, show } from './output.ts'
 import { withProgress } from './progress.ts'
 import { noun, verb, whole } from './verbs.ts'
 
@@ -134,14 +134,14 @@ interface ShownRecipient {
 
 function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
   const { recipients, reporting: _, totals, message_text: __, ...facts } = shown
-  for (const [name, value] of Object.entries(facts)) yield `${name.padEnd(25)}${plain(value)}\n`
+  for (const [name, value] of Object.entries(facts)) yield `${name.padEnd(25)}${show(value)}\n`
   const counted = Object.entries(totals as Record<string, number>).filter(([, count]) => count > 0)
   yield `${'recipients'.padEnd(25)}${counted.map(([status, count]) => `${count} ${status}`).join(', ')}\n`
   for (const one of recipients as ShownRecipient[]) {
     const who = one.name ?? one.identifier ?? one.chat_id
     const why = one.blocked_by ?? one.reason
-    const when = one.next_action_at === null ? '' : `, next ${one.next_action_at.toISOString()}`
-    yield `  ${plain(who)}: ${one.status}, ${one.step} sent${why === null ? '' : `, ${why}`}${when}\n`
+    const when = one.next_action_at === null ? '' : `, next ${show(one.next_action_at)}`
+    yield `  ${show(who)}: ${one.status}, ${one.step} sent${why === null ? '' : `, ${why}`}${when}\n`
   }
 }
 
@@ -153,14 +153,5 @@ function* readableForecast(foretold: Record<string, unknown>): Generator<string>
   for (const { account_id, day, messages, total } of load) {
     yield `${day}  ${account_id}  ${messages} of this campaign, ${total} in all\n`
   }
-  yield end === null
-    ? 'Nothing goes out as things stand.\n'
-    : `The last message goes out at ${end.toISOString()}.\n`
-}
-
-/** A name from outside must not move the cursor of the terminal. */
-function plain(value: unknown): string {
-  return value === null || value === undefined || value === ''
-    ? '–'
-    : String(value).replaceAll(/\p{Cc}/gu, '�')
+  yield end === null ? 'Nothing goes out as things stand.\n' : `The last message goes out at ${show(end)}.\n`
 }

@@ -86,7 +86,8 @@ function table(rows: readonly Row[]): string[] {
   )
 }
 
-function show(value: unknown): string {
+/** A value as people read it. */
+export function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   if (value instanceof Date) return showTime(value.toISOString())
   if (typeof value === 'boolean') return value ? 'yes' : 'no'

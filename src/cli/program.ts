@@ -6,6 +6,7 @@ import { version } from '../lib/version.ts'
 import { helpStyle } from './help.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
+import { dataDirDefault } from './verbs.ts'
 
 export type AddVerbs = (program: Command, parts: Parts) => void
 
@@ -14,7 +15,7 @@ export function makeProgram(parts: Parts, verbs: readonly AddVerbs[]): Command {
     .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')
     .version(version, '-V, --version', 'print which Parley this is')
     .helpOption('-h, --help', 'explain a verb and its options')
-    .option('--data-dir <dir>', 'where the embedded database lives', process.env.PARLEY_DATA_DIR || '.parley')
+    .option('--data-dir <dir>', 'where the embedded database lives', dataDirDefault)
     .configureHelp(helpStyle)
     .helpCommand(false)
     .exitOverride()

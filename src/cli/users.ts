@@ -9,6 +9,7 @@ import {
   setUserEnabled,
   updateUser,
 } from '../capabilities/users/users.ts'
+import { addressDefault } from '../config.ts'
 import { type Role, roles } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { hashPassword, requireNewPassword } from '../lib/passwords.ts'
@@ -18,6 +19,8 @@ import { verb } from './verbs.ts'
 
 const linkNote =
   'Whoever opens the link chooses how this user signs in. It is shown this once and works once, within 7 days.'
+/** This process does not know where the service listens. */
+const addressNote = `It leads to ${addressDefault}, because PARLEY_BASE_URL is not set: if the service is elsewhere, change that part.`
 
 export function addUsers(user: Command): void {
   addCreate(user)
@@ -26,7 +29,10 @@ export function addUsers(user: Command): void {
     user,
     'link <id>',
     'make a link behind which the user chooses a password',
-    async (app, actor, _, id = '') => new Noted(await makeSetupLink(app, actor, id), linkNote),
+    async (app, actor, _, id = '') => {
+      const made = await makeSetupLink(app, actor, id)
+      return new Noted(made, app.config.base_url === undefined ? `${linkNote}\n${addressNote}` : linkNote)
+    },
   )
   addUpdate(user)
   verb(user, 'disable <id>', 'sign them out everywhere; their keys stop working', (app, actor, _, id = '') =>

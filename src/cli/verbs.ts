@@ -13,6 +13,9 @@ import { openApp } from './open.ts'
 import { print, type Result } from './output.ts'
 import { platformVariables } from './platforms.ts'
 
+/** Where the embedded database lives unless --data-dir says otherwise. */
+export const dataDirDefault = process.env.PARLEY_DATA_DIR || '.parley'
+
 export interface Shared {
   readonly dataDir: string
   readonly json: boolean
