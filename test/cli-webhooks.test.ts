@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { splitItems } from '../src/cli/events-feed.ts'
 import { emitted } from '../src/events/emit.ts'
+import { version } from '../src/lib/version.ts'
 import { endProcesses, runParley, spawnParley, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { Receiver, WebhookPlace } from './harness/webhooks.ts'
@@ -110,6 +111,7 @@ describe('parley events', () => {
     })
     const feed = await response.text()
     for (const { body, headers } of receiver.received) {
+      expect(headers['user-agent']).toBe(`Parley/${version}`)
       expect(feed).toContain(body)
       expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual(JSON.parse(body))
     }

@@ -63,6 +63,12 @@ interface Row {
   readonly enabled: boolean
 }
 
+test('journals of a worker on DATABASE_URL do not lie where an embedded database has its own', async () => {
+  const { stdout } = await runParley(['--help'], { DATABASE_URL: 'postgres://nowhere/parley' })
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain('(default: .parley-work)')
+  expect((await runParley(['--help'])).stdout.replaceAll(/\s+/g, ' ')).toContain('(default: .parley)')
+})
+
 describe('the life of an embedded database', () => {
   let service: Parley
   let url: string
@@ -229,7 +235,10 @@ describe('what an operator gets wrong', () => {
     const port = String(typeof address === 'object' && address ? address.port : 0)
     const { code, stderr } = await runParley(['start', '--port', port, '--data-dir', data_dir])
     taken.close()
-    expect([code, stderr]).toEqual([1, `Port ${port} is taken. Choose another with --port.\n`])
+    expect([code, stderr]).toEqual([
+      1,
+      `Port ${port} is taken. Choose another with --port, or stop what has it.\n`,
+    ])
     expect(await serversOf(data_dir)).toEqual([])
   })
 

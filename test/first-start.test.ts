@@ -224,14 +224,14 @@ describe('what a start refuses with a sentence', () => {
     const { port } = taken.address() as { port: number }
     const data_dir = join(home, 'never')
     expect(await refused(data_dir, '--port', String(port))).toBe(
-      `Port ${port} is taken. Choose another with --port.\n`,
+      `Port ${port} is taken. Choose another with --port, or stop what has it.\n`,
     )
     expect(await refused(data_dir, '--port', '0', '--admin-port', String(port))).toBe(
-      `Port ${port} is taken. Choose another with --admin-port.\n`,
+      `Port ${port} is taken. Choose another with --admin-port, or stop what has it.\n`,
     )
     const free = String(await freePort())
     expect(await refused(data_dir, '--port', free, '--admin-port', free)).toBe(
-      `Port ${free} is taken. Choose another with --admin-port.\n`,
+      `Port ${free} is taken. Choose another with --admin-port, or stop what has it.\n`,
     )
     taken.close()
     expect(await readdir(home)).not.toContain('never')

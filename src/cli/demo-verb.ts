@@ -6,7 +6,7 @@ import { Refusal } from '../lib/errors.ts'
 import { type Demo, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
-import { keyNote, Noted, print } from './output.ts'
+import { addressNote, keyNote, Noted, print } from './output.ts'
 import { closePlatforms, openPlatforms, platformVariables } from './platforms.ts'
 import type { Parts } from './service.ts'
 import { closing, type Shared } from './verbs.ts'
@@ -29,7 +29,10 @@ export function addDemoVerb(program: Command, { routes, operations, platforms, m
       const app = await openApp({ config, data_dir, log, claim: 'service', operations, routes, migrations })
       await closing(
         () => app.close(),
-        async () => print(new Noted(await makeAsked(app, platforms, data_dir), keyNote), options),
+        async () => {
+          const note = config.base_url === undefined ? `${keyNote}\n${addressNote}` : keyNote
+          await print(new Noted(await makeAsked(app, platforms, data_dir), note), options)
+        },
       )
     })
 }

@@ -1,6 +1,7 @@
 /** Reads `GET /events` in order, prints every event, and posts it on as a webhook would be. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../lib/errors.ts'
+import { userAgent } from '../lib/version.ts'
 import { newSecret, signatureHeaders } from '../lib/webhook-signatures.ts'
 import { type ApiClient, sentenceOf } from './api-client.ts'
 
@@ -98,6 +99,7 @@ function forwarding(url: string, given: string | undefined): (body: string) => P
     const timestamp = Math.floor(Date.now() / 1_000)
     const headers = {
       'content-type': 'application/json',
+      'user-agent': userAgent,
       ...signatureHeaders({ id, timestamp, body }, [secret]),
     }
     const signal = AbortSignal.timeout(forwardMsMax)

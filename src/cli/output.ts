@@ -1,4 +1,5 @@
 /** What a verb prints: exactly one JSON document with --json, otherwise a table for people. */
+import { addressDefault } from '../config.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -26,6 +27,9 @@ export class Noted {
 
 /** Below every key that was just made. */
 export const keyNote = 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'
+
+/** Below a link: a verb does not know where the service listens. */
+export const addressNote = `The link leads to ${addressDefault}, because PARLEY_BASE_URL is not set: if the service is elsewhere, change that part.`
 
 export type Result = Row | readonly Row[] | Plain | Noted
 

@@ -15,7 +15,7 @@ export function makeProgram(parts: Parts, verbs: readonly AddVerbs[]): Command {
     .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')
     .version(version, '-V, --version', 'print which Parley this is')
     .helpOption('-h, --help', 'explain a verb and its options')
-    .option('--data-dir <dir>', 'where the embedded database lives', dataDirDefault)
+    .option('--data-dir <dir>', 'where the embedded database and the journals live', dataDirDefault)
     .configureHelp(helpStyle)
     .helpCommand(false)
     .exitOverride()

@@ -6,7 +6,7 @@ import { makeLogger, tellVersion } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { type Begun, type Parts, type Role, Service } from './service.ts'
-import { dataDirDefault, port, type Shared } from './verbs.ts'
+import { port, type Shared } from './verbs.ts'
 import { welcome } from './welcome.ts'
 
 interface RunOptions extends Shared {
@@ -64,7 +64,7 @@ async function run(role: Role, parts: Parts, options: RunOptions): Promise<void>
   const service = await Service.open(parts, { role, config, log, data_dir, port, admin_port, demo })
   const stopped = stopOnSignal(service)
   try {
-    greet(service, await service.begin(), data_dir)
+    greet(service, await service.begin(), { role, directory: data_dir })
   } catch (error) {
     // Told to stop meanwhile, the work that was begun may fail in any way: that is no failure of the start.
     if (!service.stopping) {
@@ -76,14 +76,13 @@ async function run(role: Role, parts: Parts, options: RunOptions): Promise<void>
   if (failure) throw failure
 }
 
-function greet(service: Service, begun: Begun, directory: string): void {
+function greet(service: Service, begun: Begun, { role, directory }: { role: Role; directory: string }): void {
   const { stopping, app } = service
   const { address, admin_address, demo } = begun
   if (!stopping) app.log.info({ address, admin_address }, 'ready')
   app.log.level = app.config.log_level
-  const named = app.config.database.kind === 'embedded' && directory !== dataDirDefault
-  const data_dir = named ? directory : undefined
-  if (demo || (process.stdout.isTTY && !stopping)) write(welcome(begun, { stopping, data_dir }))
+  const data_dir = app.config.database.kind === 'embedded' ? directory : undefined
+  if (demo || (process.stdout.isTTY && !stopping)) write(welcome(begun, { role, stopping, data_dir }))
 }
 
 /** Resolves once the service has stopped: with nothing after a signal, with an error after a failure. */

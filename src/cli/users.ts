@@ -9,19 +9,15 @@ import {
   setUserEnabled,
   updateUser,
 } from '../capabilities/users/users.ts'
-import { addressDefault } from '../config.ts'
 import { type Role, roles } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { hashPassword, requireNewPassword } from '../lib/passwords.ts'
 import { workspaceHelp } from './help.ts'
-import { Noted } from './output.ts'
+import { addressNote, Noted } from './output.ts'
 import { verb } from './verbs.ts'
 
 const linkNote =
   'Whoever opens the link chooses how this user signs in. It is shown this once and works once, within 7 days.'
-/** This process does not know where the service listens. */
-const addressNote = `It leads to ${addressDefault}, because PARLEY_BASE_URL is not set: if the service is elsewhere, change that part.`
-
 export function addUsers(user: Command): void {
   addCreate(user)
   verb(user, 'list', 'every user', (app) => listUsers(app.db))

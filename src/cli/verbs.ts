@@ -13,8 +13,12 @@ import { openApp } from './open.ts'
 import { print, type Result } from './output.ts'
 import { platformVariables } from './platforms.ts'
 
-/** Where the embedded database lives unless --data-dir says otherwise. */
-export const dataDirDefault = process.env.PARLEY_DATA_DIR || '.parley'
+/**
+ * The data directory unless --data-dir names it. Journals belong to one database: those of a worker on DATABASE_URL do not
+ * lie where an embedded database has its own.
+ */
+export const dataDirDefault =
+  process.env.PARLEY_DATA_DIR || (process.env.DATABASE_URL ? '.parley-work' : '.parley')
 
 export interface Shared {
   readonly dataDir: string

@@ -1,25 +1,31 @@
 /** What a start says to the person in front of it. */
 import type { Demo } from './demo.ts'
-import type { Begun } from './service.ts'
+import type { Begun, Role } from './service.ts'
+import { dataDirDefault } from './verbs.ts'
 
-/**
- * A key is told even if the start was told to stop: it is stored as a hash only, and nobody could ever learn it. `data_dir` is
- * what verbs have to be told to act on the same database, where they do not by themselves.
- */
-export function welcome(
-  { address, admin_address, demo, empty }: Begun,
-  { stopping, data_dir }: { stopping: boolean; data_dir: string | undefined },
-): string {
-  const running = ['', `  Parley is running at ${address}`, `  API reference        ${address}/docs`]
+interface Told {
+  readonly role: Role
+  readonly stopping: boolean
+  /** Undefined: DATABASE_URL. */
+  readonly data_dir: string | undefined
+}
+
+/** A key is told even if the start was told to stop: it is stored as a hash only, and nobody could ever learn it. */
+export function welcome({ address, admin_address, demo, empty }: Begun, told: Told): string {
+  const running = ['', `  Parley is running at ${address}`]
+  if (told.role !== 'work') running.push(`  API reference        ${address}/docs`)
   if (admin_address) running.push(`  Admin port           ${admin_address}, for this machine only`)
-  const lines = stopping ? [] : running
+  if (told.data_dir === undefined) running.push('  Database             the one of DATABASE_URL')
+  const lines = told.stopping ? [] : running
   if (demo) lines.push(...aboutDemo(address, demo))
-  else if (empty && !stopping) lines.push(...aboutEmpty(data_dir))
+  else if (empty && told.role === 'start' && !told.stopping) lines.push(...aboutEmpty(told.data_dir))
   return lines.concat('').join('\n')
 }
 
+/** The lines act on this instance, wherever it is. */
 function aboutEmpty(data_dir: string | undefined): string[] {
-  const here = data_dir === undefined ? '' : ` --data-dir ${quoted(data_dir)}`
+  const named = data_dir !== undefined && data_dir !== dataDirDefault
+  const here = named ? ` --data-dir ${quoted(data_dir)}` : ''
   const verbs = [
     'workspace create "Acme"',
     'user create you@acme.example --workspace WORKSPACE_ID',
@@ -27,14 +33,15 @@ function aboutEmpty(data_dir: string | undefined): string[] {
     'account create --workspace WORKSPACE_ID --name "Sales"',
     'gate enable all',
   ]
+  const instead = `  Or instead of these lines: stop it and say \`npx parley demo${here}\`, for made-up people to try everything with.`
   return [
     '',
     '  This instance is empty, and every gate is closed. Each line prints the id that the next ones need:',
     '',
     ...verbs.map((verb) => `    npx parley ${verb}${here}`),
     '',
-    '  The account is one of the sandbox. Started with PARLEY_SANDBOX_CONTROL=on, the admin port lets you make people there;',
-    `  or stop the service and say \`npx parley demo${here}\`, which fills it with made-up people.`,
+    ...(data_dir === undefined ? [] : [instead]),
+    '  The account is one of the sandbox: PARLEY_SANDBOX_CONTROL=on lets you make people there (docs/operating.md).',
     '  `npx parley --help` names every verb.',
   ]
 }

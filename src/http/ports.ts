@@ -36,7 +36,8 @@ async function hold(place: Place): Promise<Server> {
 /** The sentence for a port that cannot be had; any other error stays what it is. */
 export function explainPort(error: unknown, { host, port, names = ownNames }: Place): unknown {
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'EADDRINUSE') return new Refusal(`Port ${port} is taken. Choose another with ${names.port}.`)
+  if (code === 'EADDRINUSE')
+    return new Refusal(`Port ${port} is taken. Choose another with ${names.port}, or stop what has it.`)
   if (code === 'EACCES') {
     return new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)
   }

@@ -5,3 +5,6 @@ import { join } from 'node:path'
 const manifest = join(import.meta.dirname, '..', '..', 'package.json')
 
 export const version: string = JSON.parse(readFileSync(manifest, 'utf8')).version
+
+/** How it calls itself where it calls others. */
+export const userAgent = `Parley/${version}`

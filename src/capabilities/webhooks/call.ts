@@ -2,7 +2,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import type { LookupFunction, Socket } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
-import { version } from '../../lib/version.ts'
+import { userAgent } from '../../lib/version.ts'
 import { readRetryAfter } from './schedule.ts'
 import { type Allowed, isPublic, readTarget } from './url-rules.ts'
 
@@ -24,7 +24,6 @@ const sharedRead = {
 }
 /** Idle connections are closed soon, so that a name that moves is looked up again. */
 const idleMs = 4_000
-const userAgent = `Parley/${version}`
 
 const problems = [
   'timeout',
