@@ -633,9 +633,11 @@ describe('what is hardly HTTP', () => {
       expect(heard.status).toBeGreaterThanOrEqual(400)
       expect(heard.status).toBeLessThan(500)
       expect(heard.headers.get('x-ratelimit-limit')).toMatch(/^\d+$/)
-      // The answer to HEAD has no body.
+      // The answer to HEAD has no body. Where the damage made the body shorter, the rest is a second request with its own answer.
+      const length = Number(heard.headers.get('content-length'))
       if (heard.text) {
-        expect(JSON.parse(heard.text)).toEqual({ error: expect.any(String), code: expect.any(String) })
+        const text = Buffer.from(heard.text).subarray(0, length).toString()
+        expect(JSON.parse(text)).toEqual({ error: expect.any(String), code: expect.any(String) })
       }
     }
     await fc.assert(
