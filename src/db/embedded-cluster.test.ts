@@ -67,3 +67,12 @@ test('a server that is being started again when its last user leaves is stopped,
   await embedded.close()
   expect((await serversOf(directory)).filter((pid) => pid !== first)).toEqual([])
 })
+
+test('many who come and go at once each find a server, and the last leaves none', async () => {
+  const directory = await makeDirectory()
+  const come = async () => (await openEmbedded({ data_dir: directory, claim: 'command' })).close()
+  for (let round = 0; round < 5; round++) {
+    await Promise.all(Array.from({ length: 6 }, come))
+    expect(await serversOf(directory)).toEqual([])
+  }
+})

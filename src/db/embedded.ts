@@ -34,6 +34,8 @@ const locks = { service: 7_346_001, use: 7_346_002 }
 const startMsMax = 60_000
 /** How long a server that does not start is left alone. */
 const reclaimMs = 1_000
+/** How often a server is started before it is said that it does not. */
+const startsMax = 5
 /** How often the service looks whether its data directory is still there. */
 const lookMs = 1_000
 
@@ -145,6 +147,7 @@ async function takeClaim(
 async function reachServer(place: Cluster, connection: Connection): Promise<pg.Client> {
   const deadline = performance.now() + startMsMax
   let child: Awaited<ReturnType<typeof startServer>> | undefined
+  let starts = 0
   while (performance.now() < deadline) {
     const client = new pg.Client({ ...connection, connectionTimeoutMillis: 2_000 })
     client.on('error', () => {})
@@ -159,10 +162,12 @@ async function reachServer(place: Cluster, connection: Connection): Promise<pg.C
       }
       const nobodyThere = code === 'ENOENT' || code === 'ECONNREFUSED'
       if (nobodyThere && (!child || child.exitCode !== null) && !(await findServer(place))) {
-        if (child?.exitCode) {
+        // One that met another's server, which was stopped since, has failed as well: that is tried again.
+        if (child?.exitCode && starts >= startsMax) {
           throw new Refusal(`The embedded PostgreSQL does not start; ${place.log_file} says why.`)
         }
         child = await startServer(place)
+        starts++
       }
     }
     await sleep(20)
