@@ -14,15 +14,13 @@ interface Waiting {
   readonly count: number
   /** Their chats are numbered from here on. */
   readonly first_chat: number
-  /** Days since their first message; a week later they are due. */
-  readonly days_ago?: number
 }
 
 const size = 5_000
 
 export async function addWaiting(
   { app, workspace_id, user_id, accounts }: Place,
-  { count, first_chat, days_ago = 0 }: Waiting,
+  { count, first_chat }: Waiting,
 ): Promise<void> {
   for (let made = 0; made < count; made += size) {
     const paused = (made / size) % 2 === 1
@@ -39,7 +37,7 @@ export async function addWaiting(
       insert into campaign_recipients (id, campaign_id, workspace_id, account_id, chat_id, contact, position, status, step,
         last_sent_at, last_message_id, next_action_at)
       select gen_random_uuid(), ${id}, ${workspace_id}, a.id, chat, a.id || ':' || chat, n, 'waiting', 1,
-        domain_now() - ${days_ago}::int * interval '1 day', 0, domain_now() + interval '7 days'
+        domain_now(), 0, domain_now() + interval '7 days'
       from generate_series(0, ${size - 1}::int) as n
       cross join lateral (select ${first_chat}::bigint + (${made}::bigint + n) / ${accounts.length}::int as chat) c
       join unnest(${accounts}::text[]) with ordinality as a (id, place)

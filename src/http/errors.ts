@@ -45,7 +45,9 @@ export async function answerError(
 /** What is not the caller's fault is for whoever runs this instance to see. */
 export function tellFailure(logger: Logger, { id }: FastifyRequest, error: ApiError): void {
   if (error.status < 500 || ['rest_disabled', 'feature_disabled'].includes(error.code)) return
-  const log = { request_id: id, code: error.code, err: error.cause ?? error }
+  // Where a refusal was thrown helps nobody: its code says everything.
+  const err = error.cause ?? (error.status === 500 ? error : undefined)
+  const log = { request_id: id, code: error.code, ...(err !== undefined && { err }) }
   if (error.status === 500) logger.error(log, 'a request failed unexpectedly')
   else logger.warn(log, 'a request was refused because something is unavailable')
 }
