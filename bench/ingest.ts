@@ -1,7 +1,7 @@
 /**
  * Updates stored per second, against bare inserts of the same rows through `pg`, in batches of the same size. Then the same,
- * reported without a goal, where everybody who writes is one of 1,000,000 recipients: who they are is looked up, and nothing
- * of theirs is answered, because the ledger has no message to them.
+ * reported without a goal, where everybody who writes is one of 1,000,000 recipients. They are looked up, and
+ * none of them ends, because the ledger has no message to them.
  */
 import { claimAccounts, type Lease } from '../src/access/ledger/leases.ts'
 import { sql } from '../src/db/sql.ts'

@@ -6,7 +6,7 @@ import { Refusal } from '../lib/errors.ts'
 import { type Demo, makeDemo } from './demo.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
-import { addressNote, keyNote, Noted, print } from './output.ts'
+import { keyNote, Noted, noteLink, print } from './output.ts'
 import { closePlatforms, openPlatforms, platformVariables } from './platforms.ts'
 import type { Parts } from './service.ts'
 import { closing, type Shared } from './verbs.ts'
@@ -30,8 +30,8 @@ export function addDemoVerb(program: Command, { routes, operations, platforms, m
       await closing(
         () => app.close(),
         async () => {
-          const note = config.base_url === undefined ? `${keyNote}\n${addressNote}` : keyNote
-          await print(new Noted(await makeAsked(app, platforms, data_dir), note), options)
+          const made = await makeAsked(app, platforms, data_dir)
+          await print(new Noted(made, noteLink(keyNote, config)), options)
         },
       )
     })

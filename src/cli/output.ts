@@ -1,5 +1,5 @@
 /** What a verb prints: exactly one JSON document with --json, otherwise a table for people. */
-import { addressDefault } from '../config.ts'
+import { addressDefault, type Config } from '../config.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -28,8 +28,12 @@ export class Noted {
 /** Below every key that was just made. */
 export const keyNote = 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'
 
-/** Below a link: a verb does not know where the service listens. */
-export const addressNote = `The link leads to ${addressDefault}, because PARLEY_BASE_URL is not set: if the service is elsewhere, change that part.`
+/** Below a link: a verb does not know where the service listens, unless PARLEY_BASE_URL says so. */
+export function noteLink(note: string, { base_url }: Pick<Config, 'base_url'>): string {
+  if (base_url !== undefined) return note
+  const sentence = `The link leads to ${addressDefault}, because PARLEY_BASE_URL is not set`
+  return `${note}\n${sentence}: if the service is elsewhere, change that part.`
+}
 
 export type Result = Row | readonly Row[] | Plain | Noted
 

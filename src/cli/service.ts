@@ -61,7 +61,7 @@ export interface Begun {
   readonly admin_address: string | undefined
   /** If this start has made one. */
   readonly demo: Demo | undefined
-  /** Nobody has made a workspace yet. */
+  /** Whether whoever started everything has to be told that there is no workspace yet. */
   readonly empty: boolean
 }
 
@@ -130,8 +130,8 @@ export class Service {
     else await this.#beginWork()
     this.#requireGoing()
     const demo = await this.#beginDemo()
+    const empty = role === 'start' && !demo && !(await hasWorkspace(app.db))
     this.#ready = true
-    const empty = !(await hasWorkspace(app.db))
     return { address: app.base_url(), admin_address, demo, empty }
   }
 

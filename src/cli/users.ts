@@ -13,11 +13,12 @@ import { type Role, roles } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { hashPassword, requireNewPassword } from '../lib/passwords.ts'
 import { workspaceHelp } from './help.ts'
-import { addressNote, Noted } from './output.ts'
+import { Noted, noteLink } from './output.ts'
 import { verb } from './verbs.ts'
 
 const linkNote =
   'Whoever opens the link chooses how this user signs in. It is shown this once and works once, within 7 days.'
+
 export function addUsers(user: Command): void {
   addCreate(user)
   verb(user, 'list', 'every user', (app) => listUsers(app.db))
@@ -26,8 +27,7 @@ export function addUsers(user: Command): void {
     'link <id>',
     'make a link behind which the user chooses a password',
     async (app, actor, _, id = '') => {
-      const made = await makeSetupLink(app, actor, id)
-      return new Noted(made, app.config.base_url === undefined ? `${linkNote}\n${addressNote}` : linkNote)
+      return new Noted(await makeSetupLink(app, actor, id), noteLink(linkNote, app.config))
     },
   )
   addUpdate(user)

@@ -18,7 +18,7 @@ export function welcome({ address, admin_address, demo, empty }: Begun, told: To
   if (told.data_dir === undefined) running.push('  Database             the one of DATABASE_URL')
   const lines = told.stopping ? [] : running
   if (demo) lines.push(...aboutDemo(address, demo))
-  else if (empty && told.role === 'start' && !told.stopping) lines.push(...aboutEmpty(told.data_dir))
+  else if (empty && !told.stopping) lines.push(...aboutEmpty(told.data_dir))
   return lines.concat('').join('\n')
 }
 

@@ -76,3 +76,11 @@ test('many who come and go at once each find a server, and the last leaves none'
     expect(await serversOf(directory)).toEqual([])
   }
 })
+
+test('a cluster that no server starts on is refused with a sentence, after a few tries', async () => {
+  const directory = await makeDirectory()
+  await layOut(directory)
+  await writeFile(join(directory, 'postgres', 'PG_VERSION'), '9\n')
+  const opened = openEmbedded({ data_dir: directory, claim: 'command' })
+  await expect(opened).rejects.toThrow('The embedded PostgreSQL does not start')
+})

@@ -183,34 +183,35 @@ describe('the kind is told in the same transaction', () => {
   })
 })
 
-test('a completion that is told twice is counted once', async () => {
+/** A message that the platform has taken, and that is not recorded yet. */
+async function acceptedMessage() {
   const account = await rows.account()
   const token = newId()
   const id = await rows.operation(account, { state: 'submitting', token })
-  const operation = await rows.queued(id)
   const value = { message_id: '12', at: new Date().toISOString() }
-  const accepted = [{ operation, public_id: id, token, value }]
-  const kinds = byKind([sendMessage])
-  const once = await rows.db.transaction((tx) => complete(tx, kinds, accepted))
-  const again = await rows.db.transaction((tx) => complete(tx, kinds, accepted))
+  const { account_id } = account
+  return { account_id, accepted: [{ operation: await rows.queued(id), public_id: id, token, value }] }
+}
+const sends = byKind([sendMessage])
+
+test('a completion that is told twice is counted once', async () => {
+  const { account_id, accepted } = await acceptedMessage()
+  const once = await rows.db.transaction((tx) => complete(tx, sends, accepted))
+  const again = await rows.db.transaction((tx) => complete(tx, sends, accepted))
   expect([once.length, again.length]).toEqual([1, 0])
-  const days = await rows.db.rows(sql`select sent from account_days where account_id = ${account.account_id}`)
+  const days = await rows.db.rows(sql`select sent from account_days where account_id = ${account_id}`)
   expect(days).toEqual([{ sent: 1 }])
 })
 
 test('a message is counted on the day it ended, also where the clock passes midnight before COMMIT', async () => {
-  const account = await rows.account()
-  const token = newId()
-  const id = await rows.operation(account, { state: 'submitting', token })
-  const operation = await rows.queued(id)
-  const value = { message_id: '13', at: new Date().toISOString() }
+  const { account_id, accepted } = await acceptedMessage()
   await rows.db.run(sql`insert into manual_clock (at) values ('2030-01-01T23:59:59Z')`)
   await rows.db.transaction(async (tx) => {
-    await complete(tx, byKind([sendMessage]), [{ operation, public_id: id, token, value }])
+    await complete(tx, sends, accepted)
     await rows.db.run(sql`update manual_clock set at = '2030-01-02T00:00:01Z'`)
   })
   await rows.db.run(sql`delete from manual_clock`)
   const days = await rows.db.rows(sql`
-    select day::text, sent from account_days where account_id = ${account.account_id}`)
+    select day::text, sent from account_days where account_id = ${account_id}`)
   expect(days).toEqual([{ day: '2030-01-01', sent: 1 }])
 })

@@ -1,0 +1,27 @@
+/** What the log says of a request that was refused for no fault of the caller. */
+import type { FastifyRequest } from 'fastify'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { ApiError } from '../lib/errors.ts'
+import { tellFailure } from './errors.ts'
+
+function told(error: ApiError): Record<string, unknown> {
+  const lines: string[] = []
+  const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(line) })
+  tellFailure(log, { id: 'r1' } as FastifyRequest, error)
+  return lines[0] === undefined ? {} : JSON.parse(lines[0])
+}
+
+test('the cause where there is one, and no stack where the code says everything', () => {
+  expect(told(new ApiError('session_unavailable'))).toMatchObject({ level: 40, code: 'session_unavailable' })
+  expect(told(new ApiError('session_unavailable'))).not.toHaveProperty('err')
+  const cause = new Error('the disk is full')
+  expect(told(new ApiError('store_unavailable', { cause }))).toMatchObject({
+    err: { message: 'the disk is full' },
+  })
+})
+
+test('of what nobody foresaw, the stack', () => {
+  expect(told(new ApiError('internal'))).toMatchObject({ level: 50, err: { stack: expect.any(String) } })
+  expect(told(new ApiError('not_found'))).toEqual({})
+})
