@@ -55,6 +55,7 @@ describe('parley start at a terminal', () => {
     const head = [
       '',
       `  Parley is running at ${address}`,
+      `  Dashboard            ${address}/dashboard`,
       `  API reference        ${address}/docs`,
       `  Admin port           ${admin}, for this machine only`,
       '',
@@ -94,10 +95,15 @@ describe('parley start at a terminal', () => {
     expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
 
     const second = start(data_dir, terminal)
-    await until('the welcome is there', 60_000, () => second.stdout().includes('this machine only'))
-    expect(second.stdout().split('\n').slice(0, 4).join().replaceAll(/:\d+/g, '')).toBe(
-      head.slice(0, 4).join().replaceAll(/:\d+/g, ''),
-    )
+    await until('the welcome is there', 60_000, () => second.stdout().includes('The password?'))
+    const again = [
+      ...head,
+      '  Lost the key? `npx parley key create --help` tells how to make another. The password? `npx parley user link --help`.',
+      '',
+      '',
+    ]
+    const withoutPorts = (text: string) => text.replaceAll(/:\d+/g, '')
+    expect(withoutPorts(second.stdout())).toBe(withoutPorts(again.join('\n')))
     expect(second.stdout()).not.toMatch(/ info |svc_live_/)
     second.signal('SIGINT')
     expect(await second.exit()).toMatchObject({ code: 0, stderr: '' })
@@ -224,14 +230,14 @@ describe('what a start refuses with a sentence', () => {
     const { port } = taken.address() as { port: number }
     const data_dir = join(home, 'never')
     expect(await refused(data_dir, '--port', String(port))).toBe(
-      `Port ${port} is taken. Choose another with --port, or stop what has it.\n`,
+      `Port ${port} is taken, maybe by a Parley that runs. Choose another with --port, or stop what has it.\n`,
     )
     expect(await refused(data_dir, '--port', '0', '--admin-port', String(port))).toBe(
-      `Port ${port} is taken. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${port} is taken, maybe by a Parley that runs. Choose another with --admin-port, or stop what has it.\n`,
     )
     const free = String(await freePort())
     expect(await refused(data_dir, '--port', free, '--admin-port', free)).toBe(
-      `Port ${free} is taken. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${free} is taken, maybe by a Parley that runs. Choose another with --admin-port, or stop what has it.\n`,
     )
     taken.close()
     expect(await readdir(home)).not.toContain('never')

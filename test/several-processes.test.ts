@@ -63,6 +63,7 @@ function ask([, ...words]: readonly string[]): Promise<Response> {
 test('README: several processes send after its own lines', async () => {
   const commands = await commandsOf('Your own PostgreSQL, several processes')
   const env: Record<string, string> = {}
+  const own: Readonly<Record<string, string>> = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }
   const meant = new Map<string, string>()
   for (const port of ['8080', '8081', '8082', '8090']) meant.set(port, String(await freePort()))
   const fill = (text: string) =>
@@ -76,7 +77,7 @@ test('README: several processes send after its own lines', async () => {
   for (const command of commands) {
     const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? []
     const words = wordsOf(fill(command.replace(/ &$/, '')))
-    if (name) env[name] = name === 'DATABASE_URL' ? database.url : fill(value ?? '')
+    if (name) env[name] = own[name] ?? fill(value ?? '')
     else if (command.endsWith(' &')) await spawnParley(flags(words.slice(2)), env).ready()
     else if (words[0] === 'npx') await note(words)
     else if (words[0] === 'curl') sent = await accepted(words)

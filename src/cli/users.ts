@@ -14,7 +14,7 @@ import { Refusal } from '../lib/errors.ts'
 import { hashPassword, requireNewPassword } from '../lib/passwords.ts'
 import { workspaceHelp } from './help.ts'
 import { Noted, noteLink } from './output.ts'
-import { verb } from './verbs.ts'
+import { dataDirOption, type Shared, verb } from './verbs.ts'
 
 const linkNote =
   'Whoever opens the link chooses how this user signs in. It is shown this once and works once, within 7 days.'
@@ -49,11 +49,11 @@ export function addUsers(user: Command): void {
 }
 
 function addCreate(user: Command): void {
-  verb<{ workspace: string; role: Role; operator?: true; passwordStdin?: true }>(
+  verb<Shared & { workspace: string; role: Role; operator?: true; passwordStdin?: true }>(
     user,
     'create <email>',
     'make a user, or add one to a further workspace',
-    async (app, actor, { workspace, role, operator, passwordStdin }, email = '') => {
+    async (app, actor, { workspace, role, operator, passwordStdin, dataDir }, email = '') => {
       const password_hash = passwordStdin && (await hashPassword(requireNewPassword(await readInput())))
       const made = await createUser(app, actor, {
         email,
@@ -62,7 +62,8 @@ function addCreate(user: Command): void {
         operator,
         password_hash,
       })
-      return made.has_password ? made : new Noted(made, '`parley user link ID` makes a link to sign in with.')
+      const link = `npx parley user link ${made.id}${dataDirOption(dataDir)}`
+      return made.has_password ? made : new Noted(made, `\`${link}\` makes a link to sign in with.`)
     },
   )
     .requiredOption('--workspace <id>', workspaceHelp)

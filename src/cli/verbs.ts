@@ -20,6 +20,12 @@ import { platformVariables } from './platforms.ts'
 export const dataDirDefault =
   process.env.PARLEY_DATA_DIR || (process.env.DATABASE_URL ? '.parley-work' : '.parley')
 
+/** What a suggested command needs so that it acts on this instance. */
+export function dataDirOption(data_dir: string | undefined): string {
+  if (data_dir === undefined || data_dir === dataDirDefault) return ''
+  return ` --data-dir ${/^[\w./-]+$/.test(data_dir) ? data_dir : `'${data_dir.replaceAll("'", "'\\''")}'`}`
+}
+
 export interface Shared {
   readonly dataDir: string
   readonly json: boolean

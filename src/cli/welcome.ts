@@ -1,7 +1,7 @@
 /** What a start says to the person in front of it. */
 import type { Demo } from './demo.ts'
 import type { Begun, Role } from './service.ts'
-import { dataDirDefault } from './verbs.ts'
+import { dataDirOption } from './verbs.ts'
 
 interface Told {
   readonly role: Role
@@ -13,19 +13,27 @@ interface Told {
 /** A key is told even if the start was told to stop: it is stored as a hash only, and nobody could ever learn it. */
 export function welcome({ address, admin_address, demo, empty }: Begun, told: Told): string {
   const running = ['', `  Parley is running at ${address}`]
-  if (told.role !== 'work') running.push(`  API reference        ${address}/docs`)
+  if (told.role !== 'work') {
+    running.push(`  Dashboard            ${address}/dashboard`, `  API reference        ${address}/docs`)
+  }
   if (admin_address) running.push(`  Admin port           ${admin_address}, for this machine only`)
   if (told.data_dir === undefined) running.push('  Database             the one of DATABASE_URL')
   const lines = told.stopping ? [] : running
   if (demo) lines.push(...aboutDemo(address, demo))
   else if (empty && !told.stopping) lines.push(...aboutEmpty(told.data_dir))
+  else if (told.role === 'start' && !told.stopping) lines.push(...aboutLost)
   return lines.concat('').join('\n')
 }
 
+/** A key and a password are stored as hashes only: whoever comes back without them makes new ones. */
+const aboutLost = [
+  '',
+  '  Lost the key? `npx parley key create --help` tells how to make another. The password? `npx parley user link --help`.',
+]
+
 /** The lines act on this instance, wherever it is. */
 function aboutEmpty(data_dir: string | undefined): string[] {
-  const named = data_dir !== undefined && data_dir !== dataDirDefault
-  const here = named ? ` --data-dir ${quoted(data_dir)}` : ''
+  const here = dataDirOption(data_dir)
   const verbs = [
     'workspace create "Acme"',
     'user create you@acme.example --workspace WORKSPACE_ID',
@@ -64,9 +72,4 @@ function aboutDemo(address: string, { key, setup_link }: Demo): string[] {
     '',
     `    curl ${address}/api/v1/me -H "Authorization: Bearer ${key}"`,
   ]
-}
-
-/** For a shell. */
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }

@@ -37,7 +37,9 @@ async function hold(place: Place): Promise<Server> {
 export function explainPort(error: unknown, { host, port, names = ownNames }: Place): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE')
-    return new Refusal(`Port ${port} is taken. Choose another with ${names.port}, or stop what has it.`)
+    return new Refusal(
+      `Port ${port} is taken, maybe by a Parley that runs. Choose another with ${names.port}, or stop what has it.`,
+    )
   if (code === 'EACCES') {
     return new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)
   }
