@@ -137,6 +137,9 @@ interface Input<P, Q, B, C, W> {
   readonly check?: (app: App, caller: W, input: { readonly query: Q; readonly body: B }) => C | Promise<C>
 }
 
+/** The schemas of a route have made it, and its own function takes it. */
+export type AnyCall = Call<never, never, never, never, never>
+
 interface Read<P, Q, B, C, W> {
   readonly effect: 'read'
   readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<Reply>
@@ -147,6 +150,8 @@ interface Local<P, Q, B, C, W> {
   readonly effect: 'local'
   /** What one workspace may ask for, counted over all processes. A replay is not counted. */
   readonly workspace_limit?: (app: App) => Rule
+  /** Throws where what the request names is not there: that is told before the limit, and counts for nothing. */
+  readonly require?: (app: App, call: Call<P, Q, B, C, W>) => Promise<unknown>
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 

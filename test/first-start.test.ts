@@ -95,10 +95,10 @@ describe('parley start at a terminal', () => {
     expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
 
     const second = start(data_dir, terminal)
-    await until('the welcome is there', 60_000, () => second.stdout().includes('The password?'))
+    await until('the welcome is there', 60_000, () => second.stdout().includes('A lost key'))
     const again = [
       ...head,
-      '  Lost the key? `npx parley key create --help` tells how to make another. The password? `npx parley user link --help`.',
+      `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`, each with --data-dir ${data_dir}.`,
       '',
       '',
     ]
@@ -133,9 +133,17 @@ test('an empty instance says how to go on, and what it says works as printed', a
     expect(words.slice(-2), line).toEqual(['--data-dir', data_dir])
     const { code, stdout, stderr } = await runParley([...known, '--json'])
     expect([code, stderr], line).toEqual([0, ''])
-    const { id } = JSON.parse(stdout) as { id?: string }
+    const { id, key } = JSON.parse(stdout) as { id?: string; key?: string }
     if (id) ids.set(`${words[0]?.toUpperCase()}_ID`, id)
+    if (key) ids.set('API_KEY', key)
   }
+  const [, url = ''] = /^ {4}curl (\S+) -H "Authorization: Bearer API_KEY"$/m.exec(service.stdout()) ?? []
+  // The gate that the last line opened is noticed within a second.
+  const me = await until('the key works', 30_000, async () => {
+    const response = await fetch(url, { headers: { authorization: `Bearer ${ids.get('API_KEY')}` } })
+    return response.ok && response.json()
+  })
+  expect(me).toMatchObject({ workspace: { name: 'Acme' } })
   // A table that is wider than the terminal would be broken in two; each row stands by itself then.
   const list = ['key', 'list', '--data-dir', data_dir]
   expect((await runParley(list)).stdout).toMatch(/^id +workspace_id /)

@@ -165,4 +165,20 @@ describe('a process', () => {
       status_reason: noWorker,
     })
   })
+
+  test('warns where its secret is not the one that the database was set up with', async () => {
+    await runParley(['workspace', 'create', 'First'], env())
+    const other = { PARLEY_SECRET: `${testSecret}, but another` }
+    const warned = async (more: Readonly<Record<string, string>>) => {
+      const parley = run('serve', more)
+      await parley.ready()
+      parley.signal('SIGINT')
+      return (await parley.exit()).stdout.includes('PARLEY_SECRET is not the one')
+    }
+    expect([await warned({}), await warned(other)]).toEqual([false, true])
+    const { code, stderr } = await runParley(['audit', 'verify'], { ...env(), ...other })
+    const sentence =
+      'The audit log does not fit at row 1: row 1 was changed, or PARLEY_SECRET is not the one it was made with.\n'
+    expect([code, stderr]).toEqual([1, sentence])
+  })
 })

@@ -2,7 +2,7 @@
 import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
-import type { Route } from '../route.ts'
+import type { AnyCall, Route } from '../route.ts'
 import { isKnownKey } from './idempotency.ts'
 
 /** Limits per account, besides the key's rate limit: platforms restrict accounts that do too much. */
@@ -25,15 +25,16 @@ export async function requireAccountLimits(
   }
 }
 
-/** Limits per workspace. Whatever a key has come to is told without counting it. */
+/** Limits per workspace. Whatever a key has come to is told without counting it, and so is what is not there. */
 export async function requireWorkspaceLimit(
   app: App,
   route: Extract<Route, { effect: 'local' }>,
   caller: Caller,
-  key: string | undefined,
+  { key, call }: { key: string | undefined; call: () => AnyCall },
 ): Promise<void> {
   const rule = route.workspace_limit?.(app)
   if (!rule || (key !== undefined && (await isKnownKey(app.db, route, caller, key)))) return
+  await route.require?.(app, call()) // guard: what is not there is told before the limit
   const { allowed, retry_after } = await app.limits.take(`${route.name}:${caller.workspace_id}`, rule)
   if (!allowed) {
     throw new ApiError('rate_limited', {

@@ -5,7 +5,7 @@ import { LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { parse, parseQuery } from '../lib/parse.ts'
-import { type Call, Form, type Reply, type Route } from '../route.ts'
+import { type AnyCall, Form, type Reply, type Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 import { refuseEarly } from './early-checks.ts'
 import { commit, fingerprintOf, once, readIdempotencyKey } from './idempotency.ts'
@@ -120,9 +120,6 @@ async function performOutside(
   }
 }
 
-/** The schemas of a route have made it, and its own function takes it. */
-export type AnyCall = Call<never, never, never, never, never>
-
 /** A change whose commit was not answered may have happened. */
 async function tellLostCommit(reply: Promise<Reply>): Promise<Reply> {
   try {
@@ -223,7 +220,7 @@ async function performRead(app: App, route: Route, caller: Caller, read: Receive
     return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal, approval })
   }
   const { handle } = route
-  await requireWorkspaceLimit(app, route, caller, key)
+  await requireWorkspaceLimit(app, route, caller, { key, call })
   const work = async (tx: Tx) => handle(app, tx, call())
   if (key === undefined) return commit(app, work)
   return once(app, route, caller, { key, fingerprint, consume: approval?.consume }, work)

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { beginsUnderSecret } from '../capabilities/audit/audit.ts'
 import { declineDemo, readDemo } from '../capabilities/gates/gates.ts'
 import { hasWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { type Config, isLoopback } from '../config.ts'
@@ -110,6 +111,7 @@ export class Service {
     const { app } = this
     const { role, data_dir } = this.#options
     const { routes, people, platforms } = this.#parts
+    await this.#checkSecret()
     if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
     const readiness = {
       worker: () => this.#workerState(),
@@ -152,6 +154,15 @@ export class Service {
     await this.#running?.stop()
     await closePlatforms(this.#platforms)
     await this.app.close()
+  }
+
+  /** A warning, no refusal: whoever has lost the secret for good can still read and send. */
+  async #checkSecret(): Promise<void> {
+    // What cannot be read now is told by whatever needs it.
+    if (await beginsUnderSecret(this.app).catch(() => true)) return
+    this.app.log.warn(
+      'PARLEY_SECRET is not the one this database was set up with: sign-ins, cursors and what is sealed, such as the secrets of webhooks, do not work under it, and a repeated send may not be known as one after a restore',
+    )
   }
 
   #requireGoing(): void {

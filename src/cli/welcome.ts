@@ -20,23 +20,27 @@ export function welcome({ address, admin_address, demo, empty }: Begun, told: To
   if (told.data_dir === undefined) running.push('  Database             the one of DATABASE_URL')
   const lines = told.stopping ? [] : running
   if (demo) lines.push(...aboutDemo(address, demo))
-  else if (empty && !told.stopping) lines.push(...aboutEmpty(told.data_dir))
-  else if (told.role === 'start' && !told.stopping) lines.push(...aboutLost)
+  else if (empty && !told.stopping) lines.push(...aboutEmpty(address, told.data_dir))
+  else if (told.role === 'start' && !told.stopping) lines.push(...aboutLost(told.data_dir))
   return lines.concat('').join('\n')
 }
 
 /** A key and a password are stored as hashes only: whoever comes back without them makes new ones. */
-const aboutLost = [
-  '',
-  '  Lost the key? `npx parley key create --help` tells how to make another. The password? `npx parley user link --help`.',
-]
+function aboutLost(data_dir: string | undefined): string[] {
+  const here = dataDirOption(data_dir)
+  const where = here && `, each with${here}`
+  return [
+    '',
+    `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`${where}.`,
+  ]
+}
 
 /** The lines act on this instance, wherever it is. */
-function aboutEmpty(data_dir: string | undefined): string[] {
+function aboutEmpty(address: string, data_dir: string | undefined): string[] {
   const here = dataDirOption(data_dir)
   const verbs = [
     'workspace create "Acme"',
-    'user create you@acme.example --workspace WORKSPACE_ID',
+    'user create you@acme.example --operator --workspace WORKSPACE_ID',
     'key create --workspace WORKSPACE_ID --user USER_ID --name "my app" --scopes read,write,send',
     'account create --workspace WORKSPACE_ID --name "Sales"',
     'gate enable all',
@@ -47,6 +51,7 @@ function aboutEmpty(data_dir: string | undefined): string[] {
     '  This instance is empty, and every gate is closed. Each line prints the id that the next ones need:',
     '',
     ...verbs.map((verb) => `    npx parley ${verb}${here}`),
+    `    curl ${address}/api/v1/me -H "Authorization: Bearer API_KEY"`,
     '',
     ...(data_dir === undefined ? [] : [instead]),
     '  The account is one of the sandbox: PARLEY_SANDBOX_CONTROL=on lets you make people there (docs/operating.md).',

@@ -859,6 +859,11 @@ export const mutants: readonly Mutant[] = [
     'a write without a token 503 while the gate of the tool is closed, with a token and without',
   ),
   mutant(
+    { file: 'src/capabilities/campaigns/campaigns.test.ts' },
+    'guard: what is not there is told before the limit',
+    'POST /campaigns 429 past the limit of a minute, not counting replays',
+  ),
+  mutant(
     { file: 'src/capabilities/approvals/people.test.ts' },
     'guard: a request is decided once',
     'POST /approvals/{request_id}/approve 200 with a token once, and then 409',

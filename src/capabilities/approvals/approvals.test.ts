@@ -122,6 +122,19 @@ describe('a write with an approval', () => {
     expect(stage.accepted(input)).toBe(0)
   })
 
+  test('where nobody knows whether it was sent, it is asked for with the token, which sends nothing again', async () => {
+    const input = stage.message()
+    const token = await stage.approved(input)
+    stage.workplace.fault({ on: 'send', fault: 'unavailable', times: 1, account_id: stage.account_id })
+    const lost = await stage.call({ input, token })
+    expect(lost.body).toMatchObject({
+      code: 'outcome_ambiguous',
+      error: expect.stringContaining('Call again with the same approval_token'),
+    })
+    expect((await stage.call({ input, token })).body).toMatchObject({ code: 'approval_used' })
+    expect(stage.accepted(input)).toBe(0)
+  })
+
   test('what came to nothing is told with what to do next, and the approval is used', async () => {
     const input = stage.message()
     const id = await stage.ask(input)

@@ -61,7 +61,7 @@ export async function performApproved(
     again: 'the approval is used up, so call without a token to ask for a new one',
   }
   try {
-    return await perform(app, route, caller, { ...incoming(binding.payload), approval })
+    return retoldReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
   } catch (error) {
     if (isNotConsumed(error)) return explain(app.db, caller, binding, error)
     throw retold(error)
@@ -96,11 +96,16 @@ async function bind(app: App, route: Route, body: Body, token: string): Promise<
 }
 
 /** An unknown outcome is asked for with the token: whoever asks for a new approval may do it twice. */
+const askWithToken =
+  'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.'
+
 function retold(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.code !== 'outcome_ambiguous') return error
-  return new ApiError('outcome_ambiguous', {
-    detail:
-      'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.',
-    cause: error,
-  })
+  return new ApiError('outcome_ambiguous', { detail: askWithToken, cause: error })
+}
+
+/** The same where the attempt was made and its answer was lost: that is an answer of its own. */
+function retoldReply(reply: Reply): Reply {
+  const { code } = reply.status < 400 ? {} : (reply.body as { readonly code?: string })
+  return code === 'outcome_ambiguous' ? { ...reply, body: { error: askWithToken, code } } : reply
 }

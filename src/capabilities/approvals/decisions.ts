@@ -82,7 +82,8 @@ async function refusal(db: Db, user_id: string, id: string): Promise<ApiError> {
     return new ApiError('approval_denied', { detail: 'You have denied this already.' })
   if (row.state !== 'waiting') {
     return new ApiError('conflict', {
-      detail: 'You have approved this already. Its token was shown once; the agent can ask again.',
+      detail:
+        'You have approved this already. Its token was shown once; when its two minutes are over the agent can ask again.',
     })
   }
   if (row.over) {

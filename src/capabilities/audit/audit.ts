@@ -109,7 +109,8 @@ export async function verifyAudit(app: App): Promise<Verdict> {
       const seq = String(BigInt(before.seq) + 1n)
       if (row.seq !== seq) return broken(before, seq, `row ${seq} is missing`)
       if (!hashOf(app.secrets, row, before.hash).equals(row.hash)) {
-        return broken(before, seq, `row ${seq} was changed, or the one before it was`)
+        const other = seq === '1' ? 'PARLEY_SECRET is not the one it was made with' : 'the one before it was'
+        return broken(before, seq, `row ${seq} was changed, or ${other}`)
       }
       before = { seq, hash: row.hash.toString('hex') }
     }
@@ -122,6 +123,12 @@ export async function verifyAudit(app: App): Promise<Verdict> {
   return { ok: true, rows: Number(before.seq) }
 }
 
+/** Whether the chain begins under this secret: otherwise the instance was set up with another one. */
+export async function beginsUnderSecret({ db, secrets }: Pick<App, 'db' | 'secrets'>): Promise<boolean> {
+  const [first] = await listAfter(db, '0', 1)
+  return first?.seq !== '1' || hashOf(secrets, first, '').equals(first.hash)
+}
+
 async function findHead(db: Db): Promise<Head> {
   const row = await db.maybe<{ value: Head }>(sql`select value from settings where name = 'audit_head'`)
   return row?.value ?? { seq: '0', hash: '' }
@@ -131,8 +138,8 @@ function broken(before: Head, seq: string, problem: string): Verdict {
   return { ok: false, rows: Number(before.seq), seq, problem }
 }
 
-function listAfter(db: Db, seq: string): Promise<Row[]> {
+function listAfter(db: Db, seq: string, limit = 1000): Promise<Row[]> {
   return db.rows<Row>(sql`
     select seq, at, workspace_id, actor, action, target, detail, hash
-    from audit where seq > ${seq} order by seq limit 1000`)
+    from audit where seq > ${seq} order by seq limit ${limit}`)
 }

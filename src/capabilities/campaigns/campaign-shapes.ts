@@ -142,7 +142,9 @@ export const campaignDetail = z
     recipients: z.array(recipientOut).meta({ description: 'A page of them, in the order given.' }),
     steps: z.array(stepShape).meta({ description: 'Follow-ups, in their order.' }),
     operations: z.array(operationOut).meta({ description: 'The messages to the recipients shown.' }),
-    reporting: z.array(report).meta({ description: 'What came of every text of every step.' }),
+    reporting: z
+      .array(report)
+      .meta({ description: 'What came of every text of every step, also of those that nobody has had.' }),
     can: z
       .object({
         create: can('create a campaign'),

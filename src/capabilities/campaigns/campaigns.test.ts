@@ -21,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const db = () => service.app.db
+const nothing = { sent: 0, failed: 0, ambiguous: 0, replies: 0, opted_out: 0 }
 const step = { branch: 'no_reply', wait_hours: 24, variants: ['Again'] }
 
 interface Shown {
@@ -95,7 +96,10 @@ describe('POST /campaigns', () => {
     expect(shown).toMatchObject({
       steps: [step],
       operations: [],
-      reporting: [],
+      reporting: [
+        { step: 0, branch: null, variant: 0, ...nothing },
+        { step: 1, branch: 'no_reply', variant: 0, ...nothing },
+      ],
       can: { create: true, cancel: true, pause: true, resume: false },
     })
   })
@@ -270,6 +274,38 @@ describe('POST /campaigns', () => {
     }
   })
 
+  test('400 also where the store knows that a contact is on the list under another name', async () => {
+    const ids = [await chat(), await chat(), await chat()].map((one) => one.slice('platform:chat:'.length))
+    const [byId = '', byName = '', byPhone = ''] = ids
+    const phones = ['+491705550211', '+491705550212', '+491705550213']
+    for (const [at, id] of ids.entries()) {
+      await db().run(sql`update contacts set phone = ${phones[at] ?? null} where provider_id = ${id}`)
+    }
+    for (const identity of [{ platform_id: byId }, { username: `person_${byName}` }, { phone: phones[2] }]) {
+      await addSuppression(service.app, 'system', { workspace_id: own.workspace_id, ...identity })
+    }
+    const others = [`@Person_${byId}`, phones[0], byName, phones[1], byPhone, `@person_${byPhone}`].map(
+      String,
+    )
+    for (const identifier of others) {
+      expect(code(await contacts(['@bo_ok', identifier])), identifier).toEqual([400, 'suppressed_recipient'])
+    }
+    const asked = {
+      message_text: 'Hello',
+      account_id,
+      contacts: others.map((identifier) => ({ identifier })),
+    }
+    const { status, body } = await service.post('/campaigns/preview', { key: own.key, body: asked })
+    expect([status, body.creatable, (body.excluded as object[]).length]).toEqual([200, false, others.length])
+    // Larger than any number of the database: nobody, and no failure.
+    expect((await contacts(['9999999999999999999'])).status).toBe(201)
+    // Another platform's person of that name is somebody else.
+    await db().run(sql`update accounts set platform = 'telegram' where id = ${account_id}`)
+    const near = await service.account(own.workspace_id)
+    expect((await contacts([`@person_${byId}`], { account_id: near })).status).toBe(201)
+    await db().run(sql`update accounts set platform = 'sandbox' where id = ${account_id}`)
+  })
+
   test('503 while the suppression list cannot be read', async () => {
     const recipients = [{ account_id, chat_id: await chat() }]
     await db().run(sql`alter table suppressions rename to suppressions_away`)
@@ -398,8 +434,26 @@ describe('POST /campaigns', () => {
       const id = await limited.account(tenant.workspace_id)
       const chat_id = await limited.chat({ account_id: id, workspace_id: tenant.workspace_id })
       const body = { message_text: 'Hello', recipients: [{ account_id: id, chat_id }] }
-      const ask = (key: string) =>
-        limited.post('/campaigns', { key: tenant.key, body, headers: { 'idempotency-key': key } })
+      const ask = (key: string, more: object = {}) =>
+        limited.post('/campaigns', {
+          key: tenant.key,
+          body: { ...body, ...more },
+          headers: { 'idempotency-key': key },
+        })
+      const nowhere = { recipients: [{ account_id: id, chat_id: 'platform:chat:987654' }] }
+      const foreign = { recipients: [{ account_id: 'acc_00000000000000000000', chat_id }] }
+      // What is not there is told before the limit, and counts for nothing.
+      const tellAll = async () => {
+        for (const at of ['1', '2', '3']) {
+          expect(code(await ask(`nowhere-${at}`, nowhere))).toEqual([404, 'chat_not_found'])
+        }
+        expect(code(await ask('foreign', foreign))).toEqual([403, 'account_unavailable'])
+        expect(code(await ask('late', { scheduled_at: '2001-01-01T00:00:00Z' }))).toEqual([
+          400,
+          'invalid_request',
+        ])
+      }
+      await tellAll()
       expect([(await ask('a')).status, (await ask('a')).status, (await ask('a')).status]).toEqual([
         201, 200, 200,
       ])
@@ -408,6 +462,7 @@ describe('POST /campaigns', () => {
       expect(code(refused)).toEqual([429, 'rate_limited'])
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
       expect((await ask('b')).status).toBe(200)
+      await tellAll()
     } finally {
       await limited.close()
     }
@@ -561,6 +616,7 @@ describe('GET /campaigns/{campaign_id}', () => {
     expect(shown.totals).toMatchObject({ replied: 1, queued: 0, waiting: 0 })
     expect(shown.reporting).toEqual([
       { step: 0, branch: null, variant: 0, sent: 1, failed: 0, ambiguous: 0, replies: 1, opted_out: 1 },
+      { step: 1, branch: 'no_reply', variant: 0, ...nothing },
     ])
     const of = { step: 0, variant: 0, operation_id }
     expect(shown.recipients[0]).toMatchObject({
@@ -695,18 +751,33 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     expect((await ask({ reason: 'x' })).status).toBe(400)
   })
 
-  test('429 past the limit of cancellations in a minute', async () => {
+  test('429 past the limit of cancellations in a minute, not counting what is not there', async () => {
     const limited = await openService({ env: { PARLEY_CAMPAIGN_CANCEL_PER_MINUTE: '1' } })
     try {
       const tenant = await limited.tenant()
       await limited.allow(tenant)
-      const cancel = (key: string) =>
-        limited.post('/campaigns/0199a1f0-0000-7000-8000-00000000ffff/cancel', {
-          key: tenant.key,
-          headers: { 'idempotency-key': key },
+      const account = await limited.account(tenant.workspace_id)
+      const chat_id = await limited.chat({ account_id: account, workspace_id: tenant.workspace_id })
+      const post = (path: string, body?: object) =>
+        limited.post(path, { key: tenant.key, headers: { 'idempotency-key': `limited-${serial++}` }, body })
+      const make = async () => {
+        const { body } = await post('/campaigns', {
+          message_text: 'Hi',
+          recipients: [{ account_id: account, chat_id }],
         })
-      expect((await cancel('a')).status).toBe(404)
-      expect(code(await cancel('b'))).toEqual([429, 'rate_limited'])
+        return (body.campaign as Shown).id
+      }
+      const cancel = (id: string) => post(`/campaigns/${id}/cancel`)
+      const [one, other] = [await make(), await make()]
+      const unknown = async () => {
+        for (let at = 0; at < 3; at++) {
+          expect((await cancel('0199a1f0-0000-7000-8000-00000000ffff')).status).toBe(404)
+        }
+      }
+      await unknown()
+      expect((await cancel(one)).status).toBe(200)
+      expect(code(await cancel(other))).toEqual([429, 'rate_limited'])
+      await unknown()
     } finally {
       await limited.close()
     }

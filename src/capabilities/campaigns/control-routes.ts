@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Tx } from '../../db/sql.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { controlledOut } from './campaign-shapes.ts'
-import { type Control, controlCampaign } from './control.ts'
+import { type Control, controlCampaign, requireControl } from './control.ts'
 import { example } from './examples.ts'
 
 /** Any UUID, of whatever version: one that was never made here is unknown, not malformed. */
@@ -91,6 +91,8 @@ export const controlRoutes: readonly Route[] = [
         changed: true,
       },
     },
+    require: ({ db }, { caller: { workspace_id, user_id }, params: { campaign_id: id } }) =>
+      requireControl(db, { workspace_id, user_id }, { id, control: 'cancel' }),
     handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
       ok(await changeOwn(tx, caller, { id, control: 'cancel' })),
   }),

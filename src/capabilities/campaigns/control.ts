@@ -1,5 +1,5 @@
 /** Pausing, resuming and cancelling: changes of state, each under the campaign's row lock. Nothing is sent or recalled. */
-import { sql, type Tx } from '../../db/sql.ts'
+import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { CampaignStatus } from './plan.ts'
 
@@ -35,21 +35,35 @@ export const hasBegun = sql`exists (
   select from campaign_accounts c where c.campaign_id = k.id
     and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)`
 
-/** The lock waits for every boundary that has seen the campaign active, and none that begins later sees it so. */
-export async function controlCampaign(
-  tx: Tx,
-  { workspace_id, user_id }: Reach,
+/** Throws where the change would be refused. */
+export async function requireControl(
+  db: Db,
+  reach: Reach,
   { id, control }: { id: string; control: Control },
-): Promise<Controlled & { readonly workspace_id: string }> {
-  const row = await tx.maybe<Row>(sql`
+): Promise<void> {
+  nextStatus(await requireRow(db, reach, id), control)
+}
+
+async function requireRow(db: Db, { workspace_id, user_id }: Reach, id: string, lock = sql``): Promise<Row> {
+  const row = await db.maybe<Row>(sql`
     select id, workspace_id, status, sequence, cancelled_at, case when scheduled_at > domain_now() then 'scheduled'
       when started_at is not null or ${hasBegun} then 'sending' else 'queued' end as resumed
     from campaigns k
     where id = ${id} and kind in ('scoped', 'contacts')
       and workspace_id = coalesce(${workspace_id ?? null}, workspace_id)
       and user_id = coalesce(${user_id ?? null}, user_id)
-    for no key update`)
+    ${lock}`)
   if (!row) throw new ApiError('campaign_not_found')
+  return row
+}
+
+/** The lock waits for every boundary that has seen the campaign active, and none that begins later sees it so. */
+export async function controlCampaign(
+  tx: Tx,
+  reach: Reach,
+  { id, control }: { id: string; control: Control },
+): Promise<Controlled & { readonly workspace_id: string }> {
+  const row = await requireRow(tx, reach, id, sql`for no key update`)
   const to = nextStatus(row, control)
   if (to === row.status) {
     const { status, cancelled_at } = row

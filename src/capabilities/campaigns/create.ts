@@ -42,6 +42,17 @@ export function requireStart(now: Date, { scheduled_at }: CampaignRequest): void
   }
 }
 
+/** What creation will look up again in its transaction. */
+export async function requireCreatable(
+  { db }: App,
+  { workspace_id }: Pick<Caller, 'workspace_id'>,
+  request: CampaignRequest,
+): Promise<void> {
+  const { now } = await db.one<{ now: Date }>(sql`select domain_now() as now`)
+  requireStart(now, request)
+  requireAll(await findRecipients(db, workspace_id, request))
+}
+
 interface Made {
   readonly id: string
   readonly warnings: readonly string[]

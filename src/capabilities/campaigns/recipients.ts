@@ -78,7 +78,7 @@ export async function findRecipients(
   const looked = request.wanted.map((wanted) => look(wanted, accounts, chats, request.pool))
   const found = looked.flatMap((one) => ('reason' in one ? [] : [one]))
   const excluded = looked.filter((one) => 'reason' in one)
-  const barred = await findBarred(db, workspace_id, found)
+  const barred = await findBarred(db, workspace_id, found, request.pool)
   for (const one of found) {
     const reason = barred.has(one) ? 'suppressed' : findTextFault(one, request)
     if (reason) excluded.push({ wanted: one, reason })
@@ -175,15 +175,16 @@ async function findBarred(
   db: Db,
   workspace_id: string,
   found: readonly (Found & { readonly phone: string | null })[],
+  pool: readonly string[],
 ): Promise<ReadonlySet<Found>> {
+  const unmet = found.filter(({ chat_id }) => chat_id === null).map(({ contact }) => contact)
+  const people = await findPeople(db, workspace_id, { contacts: unmet, pool })
   const entries = found.map((one) => {
+    const { chat_id: id, username, phone } = one
     const known = [
       ...(one.identifier === null ? [] : [one.contact]),
-      ...(one.chat_id === null ? [] : [`platform_id:${one.chat_id}`]),
-      ...(one.username === null ? [] : [`username:${one.username.toLowerCase()}`]),
-      ...[phoneDigits(one.phone ?? '')].flatMap((digits) =>
-        digits === undefined ? [] : [`phone:${digits}`],
-      ),
+      ...namesOf({ id, username, phone }),
+      ...(id === null ? (people.get(one.contact) ?? []) : []).flatMap(namesOf),
     ]
     return { one, known }
   })
@@ -193,6 +194,55 @@ async function findBarred(
   })
   const barred = await listSuppressed(db, workspace_id, all)
   return new Set(entries.filter(({ known }) => known.some((text) => barred.has(text))).map(({ one }) => one))
+}
+
+interface Person {
+  readonly id: string | null
+  readonly username: string | null
+  readonly phone: string | null
+}
+
+/** As the suppression list and contacts name a person. */
+function namesOf({ id, username, phone }: Person): string[] {
+  const digits = phoneDigits(phone ?? '')
+  return [
+    ...(id === null ? [] : [`platform_id:${id}`]),
+    ...(username === null ? [] : [`username:${username.toLowerCase()}`]),
+    ...(digits === undefined ? [] : [`phone:${digits}`]),
+  ]
+}
+
+/** Whom accounts on the same platforms know under these names. They may be on the list under another name of theirs. */
+async function findPeople(
+  db: Db,
+  workspace_id: string,
+  { contacts, pool }: { contacts: readonly string[]; pool: readonly string[] },
+): Promise<ReadonlyMap<string, readonly Person[]>> {
+  if (contacts.length === 0) return new Map()
+  const valuesOf = (kind: string) =>
+    contacts
+      .filter((contact) => contact.startsWith(`${kind}:`))
+      .map((contact) => contact.slice(kind.length + 1))
+  const rows = await db.rows<Person & { readonly contact: string }>(sql`
+    with near as materialized (
+      select id from accounts where workspace_id = ${workspace_id}
+        and platform in (select platform from accounts where id = any(${pool}))),
+    met as (
+      select 'platform_id:' || g.value as contact, c.account_id, c.provider_id, c.username, c.phone
+      from unnest(${valuesOf('platform_id').filter(
+        (value) => BigInt(value) < 2n ** 63n,
+      )}::bigint[]) as g (value)
+      join contacts c on c.account_id in (select id from near) and c.provider_id = g.value
+      union all
+      select 'username:' || g.value, c.account_id, c.provider_id, c.username, c.phone
+      from unnest(${valuesOf('username')}::text[]) as g (value)
+      join contacts c on c.workspace_id = ${workspace_id} and c.username is not null and lower(c.username) = g.value
+      union all
+      select 'phone:' || g.value, c.account_id, c.provider_id, c.username, c.phone
+      from unnest(${valuesOf('phone')}::text[]) as g (value)
+      join contacts c on c.workspace_id = ${workspace_id} and c.phone is not null and phone_digits(c.phone) = g.value)
+    select contact, provider_id::text as id, username, phone from met where account_id in (select id from near)`)
+  return Map.groupBy(rows, ({ contact }) => contact)
 }
 
 /** A contact that has not been looked up may still turn out to have a name. */

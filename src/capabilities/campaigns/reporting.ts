@@ -33,12 +33,22 @@ export interface Report {
 }
 
 /**
- * Messages by their recipients, not by the campaign that they name: one that a journal put back may name a campaign
+ * Every text that somebody may get, also one that nobody has had. Messages by their recipients, not by the campaign that they name: one that a journal put back may name a campaign
  * that the restored database had forgotten.
  */
 export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
   return db.rows<Report>(sql`
-    with messages as (
+    with texts as (
+      select 0 as step, null::text as branch, 0 as variant
+      union all
+      select s.step::int, s.branch, v.number - 1
+      from campaigns k
+      join (
+        select campaign_id, branch, variants, row_number() over (partition by branch order by position) as step
+        from campaign_steps where campaign_id = ${campaign_id}) s on s.campaign_id = k.id
+      cross join generate_series(1, cardinality(s.variants)) as v (number)
+      where s.step <= k.max_followups and (s.branch <> 'no_reply') = k.branching_enabled),
+    messages as (
       select o.step_no as step, o.payload ->> 'branch' as branch, (o.payload ->> 'variant')::int as variant,
         count(*) filter (where o.state = 'completed') as sent, count(*) filter (where o.state = 'refused') as failed,
         count(*) filter (where o.state = 'ambiguous') as ambiguous, 0 as replies, 0 as opted_out
@@ -52,7 +62,9 @@ export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
       group by 1, 2, 3)
     select step, branch, variant, sum(sent)::int as sent, sum(failed)::int as failed,
       sum(ambiguous)::int as ambiguous, sum(replies)::int as replies, sum(opted_out)::int as opted_out
-    from (select * from messages union all select * from answers) both_sides
+    from (
+      select *, 0 as sent, 0 as failed, 0 as ambiguous, 0 as replies, 0 as opted_out from texts
+      union all select * from messages union all select * from answers) told
     group by step, branch, variant order by step, branch nulls first, variant nulls first`)
 }
 

@@ -14,7 +14,7 @@ import {
 } from './campaign-pages.ts'
 import { campaignDetail, campaignOut, forecastOut, verifiedOut, warnings } from './campaign-shapes.ts'
 import { controlRoutes, mutation, params } from './control-routes.ts'
-import { checkRequest, createCampaign } from './create.ts'
+import { checkRequest, createCampaign, requireCreatable } from './create.ts'
 import { example } from './examples.ts'
 import { forecastCampaign, previewCampaign } from './preview.ts'
 import { verifyCampaign } from './verify.ts'
@@ -123,6 +123,7 @@ export const routes: readonly Route[] = [
     ],
     response: created,
     example: { body: example.body, response: example.created },
+    require: (app, { caller, checked }) => requireCreatable(app, caller, checked),
     handle: async (app, tx, { caller, checked, key }) => {
       const { id, warnings } = await createCampaign(app, tx, caller, { request: checked, key })
       return { status: 201, body: { campaign: await readCampaign(tx, id), queued: true, warnings } }

@@ -108,7 +108,8 @@ export const deliveryRoutes: readonly Route[] = [
     method: 'POST',
     path: '/webhooks/{webhook_id}/deliveries/{delivery_id}/resend',
     summary: 'Delivers once more',
-    description: 'Due at once, with a new series of attempts. To an inactive endpoint: once it is active.',
+    description:
+      'Due at once, with a new series of attempts. To an endpoint that keeps failing: at its next attempt; to an inactive one: once it is active.',
     effect: 'local',
     params: deliveryParams,
     errors: ['webhook_not_found', 'not_found'],
