@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { endProcesses, serversOf, spawnParley, until } from '../../test/harness/process.ts'
 import { openEmbedded } from './embedded.ts'
-import { layOut } from './embedded-cluster.ts'
+import { layOut, runAlone } from './embedded-cluster.ts'
 
 const directories: string[] = []
 afterAll(async () => {
@@ -53,6 +53,13 @@ test('of two first starts at once both go on with the cluster that won', async (
   expect(one).toEqual(other)
   expect(await drafts(directory)).toEqual([])
   expect(await readFile(join(directory, 'postgres', 'PG_VERSION'), 'utf8')).toMatch(/^\d+/)
+})
+
+test('a cluster that is removed meanwhile is a refusal, whatever was still to be said to its server', async () => {
+  const directory = await makeDirectory()
+  const more = Array.from({ length: 100_000 }, () => 'select 1')
+  const alone = runAlone(await layOut(directory), join(directory, 'removed'), more)
+  await expect(alone).rejects.toThrow('could not be set up')
 })
 
 test('a server that is being started again when its last user leaves is stopped, too', async () => {

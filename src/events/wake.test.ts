@@ -24,7 +24,8 @@ afterAll(async () => {
 async function listeners(): Promise<number> {
   const { rows } = await db.pool.query(`
     select count(*)::int as count from pg_stat_activity
-    where datname = current_database() and query like 'listen%' or query like '%pg_notify%' and pid <> pg_backend_pid()`)
+    where datname = current_database() and pid <> pg_backend_pid()
+      and (query like 'listen%' or query like '%pg_notify%')`)
   return rows[0].count
 }
 
