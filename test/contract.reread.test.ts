@@ -251,6 +251,8 @@ describe('V6: an unknown query parameter', () => {
     expect((await get('/me?a=1&b=2')).body.error).toBe('Unknown query parameters: "a", "b".')
     const { body } = await post('/search', { query: 'x', acount_id: account_id })
     expect(body.error).toBe('Unknown property: "acount_id". Did you mean account_id?')
+    const missing = await post('/search', { query: 7, acount_id: account_id })
+    expect(missing.body.error).toBe('Unknown property: "acount_id". Did you mean account_id?')
   })
 })
 

@@ -95,10 +95,11 @@ describe('parley start at a terminal', () => {
     expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
 
     const second = start(data_dir, terminal)
-    await until('the welcome is there', 60_000, () => second.stdout().includes('A lost key'))
+    await until('the welcome is there', 60_000, () => second.stdout().includes('has the lines'))
     const again = [
       ...head,
-      `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`, each with --data-dir ${data_dir}.`,
+      `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`, each with --data-dir ${data_dir};`,
+      '  README, "A key that was lost", has the lines.',
       '',
       '',
     ]

@@ -31,19 +31,21 @@ function aboutLost(data_dir: string | undefined): string[] {
   const where = here && `, each with${here}`
   return [
     '',
-    `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`${where}.`,
+    `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`${where};`,
+    '  README, "A key that was lost", has the lines.',
   ]
 }
 
 /** The lines act on this instance, wherever it is. */
 function aboutEmpty(address: string, data_dir: string | undefined): string[] {
   const here = dataDirOption(data_dir)
+  // The gates first: the service notices within a second that they are open.
   const verbs = [
+    'gate enable all',
     'workspace create "Acme"',
     'user create you@acme.example --operator --workspace WORKSPACE_ID',
     'key create --workspace WORKSPACE_ID --user USER_ID --name "my app" --scopes read,write,send',
     'account create --workspace WORKSPACE_ID --name "Sales"',
-    'gate enable all',
   ]
   const instead = `  Or instead of these lines: stop it and say \`npx parley demo${here}\`, for made-up people to try everything with.`
   return [

@@ -10,7 +10,9 @@ export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malfo
   if (!schema) return undefined as T
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
+  const { issues } = parsed.error
+  // A misspelt property is missing under its right name: the misspelling is what helps.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   if (malformed) throw new ApiError(malformed)
   throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue, namesOf(schema)) })
 }
