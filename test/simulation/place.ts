@@ -2,7 +2,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { setAllowed, setGates } from '../../src/capabilities/gates/gates.ts'
 import { createUser } from '../../src/capabilities/users/users.ts'
 import { createWorkspace } from '../../src/capabilities/workspaces/workspaces.ts'
@@ -14,7 +13,7 @@ import { sql } from '../../src/db/sql.ts'
 import { operations } from '../../src/operations.ts'
 import { type LocalSandbox, openLocalSandbox } from '../../src/platform/sandbox/sandbox.ts'
 import type { Random } from '../faults/random.ts'
-import { type Cluster, template } from '../harness/cluster.ts'
+import { administer, type Cluster, dropFrom, template } from '../harness/cluster.ts'
 import { Schedule } from './schedule.ts'
 import type { Disk } from './sim-worker.ts'
 
@@ -90,7 +89,7 @@ export class Place {
   async close(): Promise<void> {
     await this.sandbox.close()
     await this.app.close()
-    await admin(this.#cluster, `drop database if exists ${this.#name} with (force)`)
+    await dropFrom(this.#cluster, this.#name)
     await rm(this.#directory, { recursive: true, force: true })
   }
 }
@@ -102,10 +101,10 @@ async function makeDirectory(): Promise<string> {
 
 export async function openPlace(cluster: Cluster, seed: number, random: Random): Promise<Place> {
   const name = `simulation_${process.pid}_${seed}`
-  await admin(cluster, `drop database if exists ${name} with (force)`)
-  await admin(cluster, `create database ${name} template ${template}`)
+  await dropFrom(cluster, name)
+  await administer(cluster, `create database ${name} template ${template}`)
   // Tables of a few rows: to plan a statement anew costs more than to run it.
-  await admin(cluster, `alter database ${name} set plan_cache_mode = force_generic_plan`)
+  await administer(cluster, `alter database ${name} set plan_cache_mode = force_generic_plan`)
   const { host, user, password } = cluster
   const log: string[] = []
   const app = await openApp({
@@ -148,14 +147,4 @@ async function makeTenant(app: OpenApp): Promise<SimTenant> {
   await setAllowed(app, 'system', { list: 'campaign_user', id: user_id, allowed: true })
   await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed: true })
   return { workspace_id, user_id }
-}
-
-async function admin(cluster: Cluster, statement: string): Promise<void> {
-  const client = new pg.Client({ ...cluster, database: 'postgres' })
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
 }
