@@ -151,7 +151,7 @@ interface Local<P, Q, B, C, W> {
   /** What one workspace may ask for, counted over all processes. A replay is not counted. */
   readonly workspace_limit?: (app: App) => Rule
   /** Throws where what the request names is not there: that is told before the limit, and counts for nothing. */
-  readonly require?: (app: App, call: Call<P, Q, B, C, W>) => Promise<unknown>
+  readonly require_resources?: (app: App, call: Call<P, Q, B, C, W>) => Promise<unknown>
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 

@@ -237,7 +237,7 @@ describe('what an operator gets wrong', () => {
     taken.close()
     expect([code, stderr]).toEqual([
       1,
-      `Port ${port} is taken, maybe by a Parley that runs. Choose another with --port, or stop what has it.\n`,
+      `Port ${port} is taken, perhaps by another Parley. Choose another with --port, or stop what has it.\n`,
     ])
     expect(await serversOf(data_dir)).toEqual([])
   })

@@ -139,7 +139,7 @@ test('an empty instance says how to go on, and what it says works as printed', a
     if (key) ids.set('API_KEY', key)
   }
   const [, url = ''] = /^ {4}curl (\S+) -H "Authorization: Bearer API_KEY"$/m.exec(service.stdout()) ?? []
-  // The gate that the last line opened is noticed within a second.
+  // The gates that the first line opened are noticed within a second.
   const me = await until('the key works', 30_000, async () => {
     const response = await fetch(url, { headers: { authorization: `Bearer ${ids.get('API_KEY')}` } })
     return response.ok && response.json()
@@ -239,14 +239,14 @@ describe('what a start refuses with a sentence', () => {
     const { port } = taken.address() as { port: number }
     const data_dir = join(home, 'never')
     expect(await refused(data_dir, '--port', String(port))).toBe(
-      `Port ${port} is taken, maybe by a Parley that runs. Choose another with --port, or stop what has it.\n`,
+      `Port ${port} is taken, perhaps by another Parley. Choose another with --port, or stop what has it.\n`,
     )
     expect(await refused(data_dir, '--port', '0', '--admin-port', String(port))).toBe(
-      `Port ${port} is taken, maybe by a Parley that runs. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${port} is taken, perhaps by another Parley. Choose another with --admin-port, or stop what has it.\n`,
     )
     const free = String(await freePort())
     expect(await refused(data_dir, '--port', free, '--admin-port', free)).toBe(
-      `Port ${free} is taken, maybe by a Parley that runs. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${free} is taken, perhaps by another Parley. Choose another with --admin-port, or stop what has it.\n`,
     )
     taken.close()
     expect(await readdir(home)).not.toContain('never')

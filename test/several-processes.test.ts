@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { noWorker } from '../src/capabilities/accounts/accounts.ts'
+import { openDatabase } from '../src/db/pool.ts'
 import { version } from '../src/lib/version.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { endProcesses, type Parley, runParley, spawnParley, until } from './harness/process.ts'
@@ -176,6 +177,12 @@ describe('a process', () => {
       return (await parley.exit()).stdout.includes('PARLEY_SECRET is not the one')
     }
     expect([await warned({}), await warned(other)]).toEqual([false, true])
+    // A missing table switches off its own feature only.
+    const db = openDatabase({ connectionString: own.url }, { pool_size: 1 })
+    await db.pool.query('alter table audit rename to audit_away')
+    expect(await warned(other)).toBe(false)
+    await db.pool.query('alter table audit_away rename to audit')
+    await db.close()
     const { code, stderr } = await runParley(['audit', 'verify'], { ...env(), ...other })
     const sentence =
       'The audit log does not fit at row 1: row 1 was changed, or PARLEY_SECRET is not the one it was made with.\n'

@@ -50,7 +50,7 @@ function aboutEmpty(address: string, data_dir: string | undefined): string[] {
   const instead = `  Or instead of these lines: stop it and say \`npx parley demo${here}\`, for made-up people to try everything with.`
   return [
     '',
-    '  This instance is empty, and every gate is closed. Each line prints the id that the next ones need:',
+    '  This instance is empty, and every gate is closed. Each line takes the ids that those above it have printed:',
     '',
     ...verbs.map((verb) => `    npx parley ${verb}${here}`),
     `    curl ${address}/api/v1/me -H "Authorization: Bearer API_KEY"`,

@@ -38,7 +38,7 @@ export function explainPort(error: unknown, { host, port, names = ownNames }: Pl
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE')
     return new Refusal(
-      `Port ${port} is taken, maybe by a Parley that runs. Choose another with ${names.port}, or stop what has it.`,
+      `Port ${port} is taken, perhaps by another Parley. Choose another with ${names.port}, or stop what has it.`,
     )
   if (code === 'EACCES') {
     return new Refusal(`Port ${port} is not ours to use. Choose another with ${names.port}.`)

@@ -104,6 +104,31 @@ describe('POST /campaigns', () => {
     })
   })
 
+  test('201: reports have the texts of the tracks in use, up to the last follow-up that anybody gets', async () => {
+    const three = ['One', 'Two', 'Three']
+    const texts = async (body: object) => {
+      const { id } = await scoped(body)
+      const { reporting } = await detail(id)
+      return (reporting as Record<string, unknown>[]).map(({ step, branch, variant }) => [
+        step,
+        branch,
+        variant,
+      ])
+    }
+    const steps = three.map((text) => ({ ...step, variants: [text, `${text}!`] }))
+    const tracks = ['seen', 'unseen', 'seen'].map((branch) => ({ ...step, branch }))
+    expect(await texts({ steps })).toEqual([
+      [0, null, 0],
+      ...[1, 2].flatMap((at) => [0, 1].map((variant) => [at, 'no_reply', variant])),
+    ])
+    expect(await texts({ steps: tracks, branching_enabled: true })).toEqual([
+      [0, null, 0],
+      [1, 'seen', 0],
+      [1, 'unseen', 0],
+      [2, 'seen', 0],
+    ])
+  })
+
   test('200 for the same request, 409 for another under the same key, and one campaign', async () => {
     const body = { recipients: [{ account_id, chat_id: await chat() }] }
     const first = await create(body, { idempotency: 'same' })

@@ -91,7 +91,7 @@ export const controlRoutes: readonly Route[] = [
         changed: true,
       },
     },
-    require: ({ db }, { caller: { workspace_id, user_id }, params: { campaign_id: id } }) =>
+    require_resources: ({ db }, { caller: { workspace_id, user_id }, params: { campaign_id: id } }) =>
       requireControl(db, { workspace_id, user_id }, { id, control: 'cancel' }),
     handle: async (_, tx, { caller, params: { campaign_id: id } }) =>
       ok(await changeOwn(tx, caller, { id, control: 'cancel' })),

@@ -2,8 +2,7 @@
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
-import { phoneDigits } from '../../platform/identifier.ts'
-import { listSuppressed } from '../suppressions/suppressions.ts'
+import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppressions.ts'
 import { type CampaignRequest, listed, type Wanted } from './campaign-request.ts'
 import { findFault } from './personalize.ts'
 
@@ -196,20 +195,9 @@ async function findBarred(
   return new Set(entries.filter(({ known }) => known.some((text) => barred.has(text))).map(({ one }) => one))
 }
 
-interface Person {
-  readonly id: string | null
-  readonly username: string | null
-  readonly phone: string | null
-}
-
-/** As the suppression list and contacts name a person. */
-function namesOf({ id, username, phone }: Person): string[] {
-  const digits = phoneDigits(phone ?? '')
-  return [
-    ...(id === null ? [] : [`platform_id:${id}`]),
-    ...(username === null ? [] : [`username:${username.toLowerCase()}`]),
-    ...(digits === undefined ? [] : [`phone:${digits}`]),
-  ]
+/** As contacts are named here, and as the list tells which of them it has. */
+function namesOf(identity: Identity): string[] {
+  return entriesOf(identity).map(({ kind, value }) => `${kind}:${value}`)
 }
 
 /** Whom accounts on the same platforms know under these names. They may be on the list under another name of theirs. */
@@ -217,13 +205,13 @@ async function findPeople(
   db: Db,
   workspace_id: string,
   { contacts, pool }: { contacts: readonly string[]; pool: readonly string[] },
-): Promise<ReadonlyMap<string, readonly Person[]>> {
+): Promise<ReadonlyMap<string, readonly Identity[]>> {
   if (contacts.length === 0) return new Map()
   const valuesOf = (kind: string) =>
     contacts
       .filter((contact) => contact.startsWith(`${kind}:`))
       .map((contact) => contact.slice(kind.length + 1))
-  const rows = await db.rows<Person & { readonly contact: string }>(sql`
+  const rows = await db.rows<Identity & { readonly contact: string }>(sql`
     with near as materialized (
       select id from accounts where workspace_id = ${workspace_id}
         and platform in (select platform from accounts where id = any(${pool}))),

@@ -33,8 +33,8 @@ export interface Report {
 }
 
 /**
- * Every text that somebody may get, also one that nobody has had. Messages by their recipients, not by the campaign that they name: one that a journal put back may name a campaign
- * that the restored database had forgotten.
+ * Every text that somebody may get, also one that nobody has had. Messages by their recipients, not by the campaign that
+ * they name: one that a journal put back may name a campaign that the restored database had forgotten.
  */
 export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
   return db.rows<Report>(sql`

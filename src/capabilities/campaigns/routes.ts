@@ -123,7 +123,7 @@ export const routes: readonly Route[] = [
     ],
     response: created,
     example: { body: example.body, response: example.created },
-    require: (app, { caller, checked }) => requireCreatable(app, caller, checked),
+    require_resources: (app, { caller, checked }) => requireCreatable(app, caller, checked),
     handle: async (app, tx, { caller, checked, key }) => {
       const { id, warnings } = await createCampaign(app, tx, caller, { request: checked, key })
       return { status: 201, body: { campaign: await readCampaign(tx, id), queued: true, warnings } }

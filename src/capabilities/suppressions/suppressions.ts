@@ -15,25 +15,26 @@ import { isOptOut } from './opt-out.ts'
 export { isOptOut } from './opt-out.ts'
 
 /** As much of a person as is known. */
-interface Identity {
+export interface Identity {
   readonly id?: string | null
   readonly username?: string | null
   readonly phone?: string | null
 }
 
 /** Whether any known identity of this person is on the list. Throws where the list cannot be read, so nobody is written to. */
-export async function findSuppressed(
-  db: Db,
-  workspace_id: string,
-  { id, username, phone }: Identity,
-): Promise<boolean> {
+export async function findSuppressed(db: Db, workspace_id: string, identity: Identity): Promise<boolean> {
+  const found = await listSuppressed(db, workspace_id, entriesOf(identity))
+  return found.size > 0
+}
+
+/** Every entry that would be this person. */
+export function entriesOf({ id, username, phone }: Identity): Entry[] {
   const digits = phoneDigits(phone ?? '')
-  const found = await listSuppressed(db, workspace_id, [
+  return [
     ...(id ? [{ kind: 'platform_id' as const, value: id }] : []),
     ...(username ? [{ kind: 'username' as const, value: username.toLowerCase() }] : []),
     ...(digits === undefined ? [] : [{ kind: 'phone' as const, value: digits }]),
-  ])
-  return found.size > 0
+  ]
 }
 
 /** Which of these are on the list, as `kind:value`. */
