@@ -104,7 +104,7 @@ describe('POST /campaigns', () => {
     })
   })
 
-  test('201: reports have the texts of the tracks in use, up to the last follow-up that anybody gets', async () => {
+  test('201: reports have the texts of every track, up to the last follow-up that anybody gets', async () => {
     const three = ['One', 'Two', 'Three']
     const texts = async (body: object) => {
       const { id } = await scoped(body)

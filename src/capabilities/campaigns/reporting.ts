@@ -47,7 +47,7 @@ export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
         select campaign_id, branch, variants, row_number() over (partition by branch order by position) as step
         from campaign_steps where campaign_id = ${campaign_id}) s on s.campaign_id = k.id
       cross join generate_series(1, cardinality(s.variants)) as v (number)
-      where s.step <= k.max_followups and (s.branch <> 'no_reply') = k.branching_enabled),
+      where s.step <= k.max_followups),
     messages as (
       select o.step_no as step, o.payload ->> 'branch' as branch, (o.payload ->> 'variant')::int as variant,
         count(*) filter (where o.state = 'completed') as sent, count(*) filter (where o.state = 'refused') as failed,
