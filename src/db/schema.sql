@@ -25,6 +25,8 @@ create table account_hosts (
   next_campaign_at timestamp with time zone,
   position text,
   writes bigint not null default 0,
+  ready_run bigint,
+  confirmed_run bigint,
   PRIMARY KEY (account_id)
 );
 
@@ -194,6 +196,9 @@ create table campaign_recipients (
   reason text,
   unknown_since timestamp with time zone,
   ended_at timestamp with time zone,
+  found_id bigint,
+  found_username text,
+  found_phone text,
   CHECK (((ended_at IS NULL) OR (status <> ALL (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text])))),
   CHECK (((status <> ALL (ARRAY['queued'::text, 'waiting'::text])) OR (next_action_at IS NOT NULL))),
   CHECK (((status <> ALL (ARRAY['submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text])) OR ((account_id IS NOT NULL) AND (chat_id IS NOT NULL)))),
@@ -402,6 +407,9 @@ create table instance (
   restore_counter bigint not null default 0,
   generation uuid not null default gen_random_uuid(),
   restore_counter_at timestamp with time zone not null default clock_timestamp(),
+  run_no bigint not null default 0,
+  run text,
+  removed_id uuid,
   CHECK (singleton),
   PRIMARY KEY (singleton)
 );
@@ -791,6 +799,9 @@ CREATE INDEX campaign_counts_campaign ON public.campaign_counts USING btree (cam
 CREATE INDEX campaign_recipients_chat ON public.campaign_recipients USING btree (account_id, chat_id) WHERE (chat_id IS NOT NULL);
 CREATE INDEX campaign_recipients_contact ON public.campaign_recipients USING btree (workspace_id, contact) WHERE (ended_at IS NULL);
 CREATE INDEX campaign_recipients_due ON public.campaign_recipients USING btree (account_id, campaign_id, status, next_action_at, "position") WHERE (status = ANY (ARRAY['queued'::text, 'waiting'::text]));
+CREATE INDEX campaign_recipients_found_id ON public.campaign_recipients USING btree (workspace_id, found_id) WHERE ((found_id IS NOT NULL) AND (ended_at IS NULL));
+CREATE INDEX campaign_recipients_found_phone ON public.campaign_recipients USING btree (workspace_id, found_phone) WHERE ((found_phone IS NOT NULL) AND (ended_at IS NULL));
+CREATE INDEX campaign_recipients_found_username ON public.campaign_recipients USING btree (workspace_id, found_username) WHERE ((found_username IS NOT NULL) AND (ended_at IS NULL));
 CREATE INDEX campaign_recipients_free ON public.campaign_recipients USING btree (campaign_id, next_action_at, "position") WHERE ((account_id IS NULL) AND (status = 'queued'::text));
 CREATE INDEX campaign_recipients_person ON public.campaign_recipients USING btree (campaign_id, chat_id) WHERE (chat_id IS NOT NULL);
 CREATE INDEX campaign_recipients_unknown ON public.campaign_recipients USING btree (next_action_at) WHERE (status = 'submitting'::text);
@@ -886,6 +897,32 @@ alter table webhooks add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 
 -- functions
 
+CREATE OR REPLACE FUNCTION public.begin_run()
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  number bigint;
+begin
+  update instance set run = generation || ' ' || server_run(), run_no = run_no + 1
+  where run is distinct from generation || ' ' || server_run() returning run_no into number;
+  if number is null then
+    return (select run_no from instance);
+  end if;
+  with ready as materialized (
+    select h.account_id from account_hosts h join accounts a on a.id = h.account_id
+    where a.status = 'READY' order by h.account_id for no key update of h)
+  update account_hosts h set ready_run = number from ready where h.account_id = ready.account_id;
+  return number;
+end $function$;
+CREATE OR REPLACE FUNCTION public.begin_run_first()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform begin_run();
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.count_deleted_bytes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -997,12 +1034,27 @@ begin
         when kind = 'platform_id' and value ~ '^[0-9]{1,19}$' and value::numeric <= 9223372036854775807
         then value::bigint end as number
     from new_rows),
+  named as materialized (
+    select workspace_id, kind || ':' || value as contact from given
+    union all
+    select workspace_id, kind || ':' || overlay(value placing '0' from length_of_code + 1 for 0)
+    from given cross join generate_series(1, 3) as length_of_code
+    where kind = 'phone' and phone_digits(overlay(value placing '0' from length_of_code + 1 for 0)) = value),
   found as materialized (
-    select r.id from given s join campaign_recipients r on r.workspace_id = s.workspace_id
-      and r.contact = s.kind || ':' || s.value and r.ended_at is null and r.status in ('queued', 'waiting')
+    select r.id from named s join campaign_recipients r on r.workspace_id = s.workspace_id
+      and r.contact = s.contact and r.ended_at is null and r.status in ('queued', 'waiting')
     union all
     select r.id from given s join accounts a on a.workspace_id = s.workspace_id
       join campaign_recipients r on r.account_id = a.id and r.chat_id = s.number
+    union all
+    select r.id from given s join campaign_recipients r on r.workspace_id = s.workspace_id
+      and r.found_id = s.number and r.ended_at is null
+    union all
+    select r.id from given s join campaign_recipients r on s.kind = 'username' and r.workspace_id = s.workspace_id
+      and r.found_username = s.value and r.ended_at is null
+    union all
+    select r.id from given s join campaign_recipients r on s.kind = 'phone' and r.workspace_id = s.workspace_id
+      and r.found_phone = s.value and r.ended_at is null
     union all
     select r.id from given s join contacts c on s.kind = 'username' and c.workspace_id = s.workspace_id
         and lower(c.username) = s.value
@@ -1039,6 +1091,16 @@ begin
     return 'identity_suppressed';
   end if;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.forget_found()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.found_id := null;
+  new.found_username := null;
+  new.found_phone := null;
+  return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.guard_approvals()
  RETURNS trigger
@@ -1180,7 +1242,7 @@ CREATE OR REPLACE FUNCTION public.phone_digits(phone text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE STRICT
-RETURN regexp_replace(regexp_replace(regexp_replace(phone, '\(\s*0\s*\)'::text, ''::text, 'g'::text), '\D'::text, ''::text, 'g'::text), '^00'::text, ''::text);
+RETURN regexp_replace(regexp_replace(regexp_replace(regexp_replace(phone, '\(\s*0\s*\)'::text, ''::text, 'g'::text), '\D'::text, ''::text, 'g'::text), '^00'::text, ''::text), '^(?!225|242)([17]|2[07]|3[0-46]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[789]|8[035789]|9[679])\d)0'::text, '\1'::text);
 CREATE OR REPLACE FUNCTION public.raise_settings_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1193,6 +1255,21 @@ CREATE OR REPLACE FUNCTION public.real_now()
  RETURNS timestamp with time zone
  LANGUAGE sql
 AS $function$select coalesce((select at from simulated_time), clock_timestamp())$function$;
+CREATE OR REPLACE FUNCTION public.recipient_forbidden(workspace uuid, account text, person bigint, known text[])
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  answer text;
+begin
+  answer := forbidden_by_suppression(workspace, account, person);
+  if answer is null and exists (
+      select from unnest(known) as name join suppressions s on s.workspace_id = workspace
+        and s.kind = split_part(name, ':', 1) and s.value = split_part(name, ':', 2)) then
+    answer := 'identity_suppressed';
+  end if;
+  return answer;
+end $function$;
 CREATE OR REPLACE FUNCTION public.refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1217,6 +1294,11 @@ begin
   update sessions set revoked_at = domain_now() where user_id = new.id and revoked_at is null;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.server_run()
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$select extract(epoch from pg_postmaster_start_time())::text$function$;
 CREATE OR REPLACE FUNCTION public.suppressions_lock(workspace uuid)
  RETURNS bigint
  LANGUAGE sql
@@ -1230,11 +1312,13 @@ RETURN CASE WHEN (at > '-infinity'::timestamp with time zone) THEN to_char((at A
 
 -- triggers
 
+CREATE TRIGGER accounts_begin_run BEFORE UPDATE OF status ON public.accounts FOR EACH ROW WHEN (((old.status = 'READY'::text) AND (new.status <> 'READY'::text))) EXECUTE FUNCTION begin_run_first();
 CREATE TRIGGER accounts_version AFTER INSERT OR DELETE OR UPDATE OF status, name ON public.accounts FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER allowlists_version AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.allowlists FOR EACH STATEMENT EXECUTE FUNCTION raise_settings_version();
 CREATE TRIGGER approvals_guard BEFORE UPDATE ON public.approvals FOR EACH ROW EXECUTE FUNCTION guard_approvals();
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER recipients_added AFTER INSERT ON public.campaign_recipients REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_recipients();
+CREATE TRIGGER recipients_forget_found BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW WHEN (((new.ended_at IS NOT NULL) AND ((new.found_id IS NOT NULL) OR (new.found_username IS NOT NULL) OR (new.found_phone IS NOT NULL)))) EXECUTE FUNCTION forget_found();
 CREATE TRIGGER recipients_guard BEFORE UPDATE ON public.campaign_recipients FOR EACH ROW EXECUTE FUNCTION guard_recipients();
 CREATE TRIGGER recipients_moved AFTER UPDATE ON public.campaign_recipients REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_moved_recipients();
 CREATE TRIGGER campaigns_guard BEFORE UPDATE OF status ON public.campaigns FOR EACH ROW EXECUTE FUNCTION guard_campaigns();

@@ -71,6 +71,18 @@ export function phoneDigits(text: string): string | undefined {
   return /^[1-9]\d{6,14}$/.test(digits) ? digits : undefined
 }
 
+/** Behind the code of a country. In Italy, the Ivory Coast and the Congo the zero belongs to the number. */
+const trunkZero =
+  /^(?!225|242)([17]|2[07]|3[0-46]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[789]|8[035789]|9[679])\d)0/
+
+/**
+ * The digits of a number as the suppression list has them: +49 0170… is the same number as +49 170…. As `phone_digits` in
+ * the database. Undefined where it is none.
+ */
+export function listedDigits(text: string): string | undefined {
+  return phoneDigits(text)?.replace(trunkZero, '$1')
+}
+
 /** `tg://resolve?domain=name`, or `?phone=`. */
 function fromAppLink(text: string): Parsed {
   const url = URL.canParse(text) ? new URL(text) : undefined

@@ -37,6 +37,7 @@ test('a database that is away for longer than a lease: the sessions end here', a
     worker_id,
     platforms: new Map([['sandbox', { ...place.sandbox.platform, gapJitter: 0.4, paceMs: 7 }]]),
     echoes: new Echoes(far),
+    instance: () => undefined,
     behind: () => {},
     mayDrive: async () => (await noteDrives(db, worker_id, true)) || true,
   })
@@ -64,6 +65,7 @@ test('accounts are taken, and given up while the journal cannot be written', asy
     worker_id,
     platforms: new Map([['sandbox', place.sandbox.platform]]),
     echoes: new Echoes(app),
+    instance: () => undefined,
     behind: () => {},
     mayDrive: async () => writable,
   })
@@ -95,6 +97,7 @@ test('commits are lost, the lease of this process among them: it still knows how
     worker_id,
     platforms: new Map([['sandbox', place.sandbox.platform]]),
     echoes: new Echoes(app),
+    instance: () => undefined,
     behind: () => noticed++,
     mayDrive: async () => true,
   })

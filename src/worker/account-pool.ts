@@ -1,4 +1,5 @@
 /** Which accounts this process drives: takes its share, renews, gives back what is more than that. */
+import type { Instance } from '../access/ledger/crossing.ts'
 import {
   accountsChanged,
   claimAccounts,
@@ -11,7 +12,9 @@ import {
   renewLeases,
   type Writes,
 } from '../access/ledger/leases.ts'
+import { confirmAccounts, type Marks } from '../access/ledger/runs.ts'
 import type { App } from '../app.ts'
+import { messagesDue } from '../capabilities/campaigns/campaigns.ts'
 import { historyWanted, listWanted } from '../capabilities/history/history.ts'
 import type { Loop } from '../loop.ts'
 import type { Platform } from '../platform/port.ts'
@@ -30,6 +33,8 @@ export interface PoolOptions {
   readonly worker_id: string
   readonly platforms: Platforms
   readonly echoes: Echoes
+  /** What this process knows of the database; undefined while it must not cross anything. */
+  readonly instance: () => Instance | undefined
   /** The database has lost commits that this process saw. */
   readonly behind: () => void
   /** Whether this process may drive accounts at all: it must be able to write its journal. */
@@ -48,6 +53,8 @@ export class AccountPool {
   readonly #options: PoolOptions
   /** Kept over sessions: a lease that was lost with other commits is taken anew on a database that knows less. */
   readonly #writes = new Map<string, Writes>()
+  /** The run and the lease under which each account was last confirmed. */
+  readonly #confirmed = new Map<string, string>()
   #renewedAt: number
 
   constructor(app: App, options: PoolOptions) {
@@ -72,10 +79,31 @@ export class AccountPool {
     return driven
   }
 
+  /** What this process has seen committed, also of accounts that it no longer drives. */
+  marks(): Marks {
+    return new Map([...this.#writes].map(([account_id, { seen }]) => [account_id, seen]))
+  }
+
   /** The database has lost commits, and somebody sees to that: what it knows now is what counts. */
   beginAnew(): void {
     this.#writes.clear()
     this.restart()
+  }
+
+  /** Once an account is caught up, and with every heartbeat: confirms those that are, each once in a run. */
+  async confirm(): Promise<void> {
+    const instance = this.#options.instance()
+    if (!instance) return
+    const run = `${instance.generation} ${instance.server_run}`
+    const waiting = [...this.driven().values()]
+      .map(({ held }) => held)
+      .filter(({ account_id, epoch }) => this.#confirmed.get(account_id) !== `${run} ${epoch}`)
+    if (waiting.length === 0) return
+    const confirmed = new Set(await confirmAccounts(this.#app.db, instance, waiting))
+    for (const { account_id, epoch } of waiting) {
+      if (confirmed.has(account_id)) this.#confirmed.set(account_id, `${run} ${epoch}`)
+    }
+    if (confirmed.size > 0) this.#app.wake.signal(messagesDue)
   }
 
   /** Begins every session anew. */
@@ -187,6 +215,7 @@ export class AccountPool {
       platform,
       over: () => this.#drop(session),
       ingested: this.#ingested,
+      connected: () => this.confirm(),
       echoes: this.#options.echoes,
       behind: this.#options.behind,
       writes: this.#writesOf(lease),

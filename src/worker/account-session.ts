@@ -48,6 +48,8 @@ interface SessionOptions {
   /** Called when the account cannot be driven, or not by this worker: the lease can be given back. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
+  /** Called once everything that the platform had to tell is stored. */
+  readonly connected: () => Promise<void>
   readonly echoes: Echoes
   /** The account is still ours, and yet the database knows less of it than was seen committed. */
   readonly behind: () => void
@@ -179,6 +181,7 @@ class DrivenSession implements AccountSession {
       this.#syncing = syncing
       // Live already: whoever reads READY finds it so.
       await noteConnected(this.#app, this.lease, session.self)
+      await this.#options.connected()
       this.#app.wake.signal(enqueued)
       synced = this.#sync(syncing)
       return await listening

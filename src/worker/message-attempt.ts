@@ -107,6 +107,11 @@ async function checkFound(app: App, row: FactsRow, person: Person): Promise<Pers
     await endRecipient(app, row, { status: 'failed', reason: 'identity_ineligible' })
     return 'done'
   }
+  // The name belongs to another person by now. Of the one whose chat is known, nothing else is.
+  if (row.chat_id !== null && row.chat_id !== person.id) {
+    await endRecipient(app, row, { status: 'failed', reason: 'username_not_found' })
+    return 'done'
+  }
   const known = await withKnownPhone(app.db, { account_id, workspace_id }, person)
   if (await findSuppressed(app.db, workspace_id, known)) {
     await endRecipient(app, row, { status: 'suppressed', reason: 'suppressed' })

@@ -166,21 +166,29 @@ interface LockedFacts {
 type Decision = Crossable | { readonly do: 'busy' | 'behind' | 'no' }
 type Decisions = ReadonlyMap<Wanted, Decision>
 
-/** One message of each account, and one to each person of a campaign. */
+/**
+ * One message of each account, and one to each person of a campaign, whichever accounts would write to them. In the order of
+ * the recipients, so that of two contacts who are one person the first is written to, whenever it is asked.
+ */
 function decideAll(app: App, wanted: readonly Wanted[], facts: LockedFacts): Decisions {
   const decisions = new Map<Wanted, Decision>()
   const sending = new Set<string>()
-  for (const one of wanted) {
+  const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
+  for (const one of ordered) {
     const decision = decideOne(app, one, facts)
-    const places =
-      decision.do === 'send'
-        ? [one.row.account_id, `${one.row.campaign_id} ${one.row.account_id} ${decision.attempt.chat_id}`]
-        : []
+    const places = decision.do === 'send' ? placesOf(one, decision.attempt) : []
     const taken = places.some((place) => sending.has(place))
     for (const place of places) sending.add(place)
     decisions.set(one, taken ? { do: 'busy' } : decision)
   }
   return decisions
+}
+
+/** What nothing else of the batch may take. In a campaign of chats the same person in two accounts is two recipients. */
+function placesOf({ row }: Wanted, { chat_id }: NewAttempt): readonly string[] {
+  const { account_id, campaign_id, kind } = row
+  const person = kind === 'contacts' ? chat_id : `${account_id} ${chat_id}` // guard: one person of a batch, whichever account
+  return [account_id, `${campaign_id} ${person}`]
 }
 
 function decideOne(app: App, wanted: Wanted, { statuses, rows, days, contended }: LockedFacts): Decision {

@@ -35,13 +35,14 @@ const open = (
   replay: () => Promise<void> = async () => {},
   worker_id = newId(),
   app: Pick<LedgerRows['app'], 'db'> = rows.app,
-) => RestoreGuard.open({ ...rows.app, ...app }, { worker_id, directory, replay })
+  compare: () => Promise<boolean> = async () => false,
+) => RestoreGuard.open({ ...rows.app, ...app }, { worker_id, directory, replay, compare })
 
 /** As if a process of this disk had seen the database further than it is, or with another past. */
 async function remember(change: { ahead?: number; generation?: string } = {}): Promise<void> {
-  const { id, restore_counter, generation } = await readInstance(rows.db)
+  const { id, restore_counter, generation, server_run } = await readInstance(rows.db)
   const counter = String(BigInt(restore_counter) + BigInt(change.ahead ?? 0))
-  const seen = { id, restore_counter: counter, generation: change.generation ?? generation }
+  const seen = { id, restore_counter: counter, generation: change.generation ?? generation, server_run }
   await writeFile(join(directory, 'instance.json'), JSON.stringify(seen))
 }
 

@@ -6,7 +6,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Instance as CrossingInstance } from '../access/ledger/crossing.ts'
-import { putBack } from '../access/ledger/put-back.ts'
+import { listUnknown, putBack } from '../access/ledger/put-back.ts'
 import {
   type InstanceState,
   listUnsafeSettings,
@@ -14,6 +14,7 @@ import {
   readInstance,
   renewGeneration,
 } from '../access/ledger/restore-counter.ts'
+import { beginRun } from '../access/ledger/runs.ts'
 import { forgiveWorker, noteOwing } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
@@ -36,6 +37,7 @@ const sentences = {
   unknown:
     'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
   behind: 'the database has lost commits: nothing is sent before the journals of this disk are put back',
+  run: 'the database server was started again: nothing is sent before the journals of this disk are put back',
 } as const
 
 export interface RestoreGuardOptions {
@@ -44,6 +46,8 @@ export interface RestoreGuardOptions {
   readonly directory: string
   /** Every journal tells once more how its attempts ended. */
   readonly replay: () => Promise<void>
+  /** Whether the database has forgotten commits that this process saw; its sessions then begin again. */
+  readonly compare: () => Promise<boolean>
 }
 
 export class RestoreGuard {
@@ -80,9 +84,10 @@ export class RestoreGuard {
       await guard.#switchOff(why)
       guard.#seen = await renewGeneration(app.db)
     }
-    if (why === 'older' || why === 'generation') await guard.#owe(why)
+    if (why === 'older' || why === 'generation' || why === 'run') await guard.#owe(why)
     else if (known?.owes || stranger) await guard.#owe(stranger ? 'stranger' : 'generation')
     else await noteOwing(app.db, options.worker_id, false)
+    await beginRun(app.db)
     // Throws where the database is away: a process that cannot say what it owes does not start.
     await guard.#tellOthers()
     // The debt of a process of this disk that ended is this one's now.
@@ -94,8 +99,8 @@ export class RestoreGuard {
   /** What every crossing requires; undefined while nothing may cross. */
   instance(): CrossingInstance | undefined {
     if (this.#owing) return undefined // guard: owing worker crosses nothing
-    const { restore_counter, generation } = this.#seen
-    return { worker_id: this.#options.worker_id, restore_counter, generation }
+    const { restore_counter, generation, server_run } = this.#seen
+    return { worker_id: this.#options.worker_id, restore_counter, generation, server_run }
   }
 
   /** With every heartbeat: raises the database's restore counter, and goes on with what is owed. */
@@ -110,6 +115,8 @@ export class RestoreGuard {
     }
     this.#seen = now
     if (now.generation !== seen.generation) await this.#owe('generation')
+    else if (now.server_run !== seen.server_run)
+      await this.#owe('run') // guard: a new run of the server is noticed
     else if (this.#owing) await this.#putBack()
     else await this.#keep()
   }
@@ -124,7 +131,8 @@ export class RestoreGuard {
   /** Remembered here and on the disk first: neither a database that is away nor a crash makes it forgotten. */
   async #owe(why: keyof typeof sentences): Promise<void> {
     const { log } = this.#app
-    log.error({ why, instance_id: this.#seen.id }, sentences[why])
+    const level = why === 'run' ? 'warn' : 'error'
+    log[level]({ why, instance_id: this.#seen.id }, sentences[why])
     this.#owing = true // guard: owing before the database is asked
     if (this.#untold !== 'older') this.#untold = why
     await this.#keep()
@@ -155,11 +163,13 @@ export class RestoreGuard {
 
   async #putAllBack(): Promise<void> {
     const { db, log, operations } = this.#app
-    const { directory, worker_id, replay } = this.#options
+    const { directory, worker_id, replay, compare } = this.#options
+    if ((await compare()) && this.#untold !== 'older') this.#untold = 'behind' // guard: marks are compared
     await this.#tellOthers()
+    await beginRun(db)
     const { intents, damaged } = await readIntents(directory)
     let forgotten = 0
-    for (const intent of intents) {
+    for (const intent of await listUnknown(this.#app, intents)) {
       if (!(await db.transaction((tx) => putBack(tx, operations, intent)))) continue
       // At once: should this try fail, the next one finds nothing forgotten.
       if (forgotten++ === 0) await this.#switchOff('older') // guard: forgotten switches off at once
@@ -184,13 +194,13 @@ export class RestoreGuard {
   }
 
   async #keep(): Promise<void> {
-    const { id, restore_counter, generation } = this.#seen
+    const { id, restore_counter, generation, server_run } = this.#seen
     const { worker_id, directory } = this.#options
     const owes = this.#owing ? worker_id : null // guard: a debt is kept on the disk
     const path = join(directory, fileName)
     // Other processes of this disk keep theirs at the same moment.
     const fresh = `${path}.${worker_id}.new`
-    const text = JSON.stringify({ id, restore_counter, generation, owes })
+    const text = JSON.stringify({ id, restore_counter, generation, server_run, owes })
     await writeFile(fresh, text, { mode: 0o600, flush: owes !== null })
     await rename(fresh, path)
   }
@@ -201,11 +211,11 @@ function whyAtStart(
   { config }: App,
   known: Seen | undefined,
   instance: InstanceState & { readonly fresh: boolean },
-): 'older' | 'generation' | 'unknown' | undefined {
+): 'older' | 'generation' | 'run' | 'unknown' | undefined {
   if (known?.id === instance.id) {
     if (BigInt(instance.restore_counter) < BigInt(known.restore_counter)) return 'older' // guard: an older copy is noticed
-    // guard: another generation is noticed
-    return known.generation !== instance.generation ? 'generation' : undefined
+    if (known.generation !== instance.generation) return 'generation' // guard: another generation is noticed
+    return known.server_run !== instance.server_run ? 'run' : undefined // guard: a new run is noticed at the start
   }
   return instance.fresh || config.instance_id === instance.id ? undefined : 'unknown'
 }

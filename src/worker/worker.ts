@@ -1,6 +1,7 @@
 /** What runs in the background of one process: put together by one function, run by another. */
 import { join } from 'node:path'
 import { accountsChanged } from '../access/ledger/leases.ts'
+import { listBehind } from '../access/ledger/runs.ts'
 import { forgetWorkers, noteDrives, noteHeartbeat, noteStopped } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
 import type { Loop, MakeLoops } from '../loop.ts'
@@ -87,9 +88,6 @@ interface Acting {
 async function act(app: App, { id, directory, platforms, open }: Acting) {
   const recorder = new Recorder(app, { count: countOperations(app) })
   const replay = () => replayAll(app, { directory, recorder })
-  const guard = await RestoreGuard.open(app, { worker_id: id, directory, replay })
-  const journal = await open(directory, id, app.sources)
-  showJournal(app, journal)
   const echoes = new Echoes(app)
   const behind = () => {
     pool.beginAnew()
@@ -99,9 +97,18 @@ async function act(app: App, { id, directory, platforms, open }: Acting) {
     worker_id: id,
     platforms,
     echoes,
+    instance: () => guard.instance(),
     behind,
     mayDrive: () => mayDrive(app, id, journal),
   })
+  const guard = await RestoreGuard.open(app, {
+    worker_id: id,
+    directory,
+    replay,
+    compare: () => compareMarks(app, pool),
+  })
+  const journal = await open(directory, id, app.sources)
+  showJournal(app, journal)
   const boundary = new Boundary(app, { instance: () => guard.instance(), behind })
   const ways = { boundary, journal, recorder, echoes }
   const driving = { lanes: new Lanes(), driven: () => pool.driven() }
@@ -110,7 +117,7 @@ async function act(app: App, { id, directory, platforms, open }: Acting) {
   const dispatch = new Dispatch(app, { ...ways, messages }, driving)
   return {
     loops: [
-      heartbeat({ worker_id: id, platforms: [...platforms.keys()] }, guard),
+      heartbeat({ worker_id: id, platforms: [...platforms.keys()] }, guard, pool),
       ledger.loop,
       dispatch.loop,
       observeLoop(app, () => pool.driven()),
@@ -126,10 +133,20 @@ async function act(app: App, { id, directory, platforms, open }: Acting) {
   }
 }
 
+/** Whether the database has forgotten what this process saw committed. Its sessions then begin again where it is now. */
+async function compareMarks({ db, log }: App, pool: AccountPool): Promise<boolean> {
+  const account_ids = await listBehind(db, pool.marks())
+  if (account_ids.length === 0) return false
+  log.error({ account_ids }, 'the database has forgotten commits of these accounts')
+  pool.beginAnew()
+  return true
+}
+
 /** Says that this process lives. A process that was declared dead by mistake comes back with it. */
 function heartbeat(
   worker: { readonly worker_id: string; readonly platforms: readonly string[] },
   guard: RestoreGuard,
+  pool: AccountPool,
 ): Loop {
   return {
     name: 'heartbeat',
@@ -137,6 +154,7 @@ function heartbeat(
     async step({ db }) {
       await guard.raise()
       await noteHeartbeat(db, worker)
+      await pool.confirm()
       return false
     },
   }

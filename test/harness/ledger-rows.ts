@@ -54,8 +54,8 @@ export class LedgerRows {
   }
 
   async instance(): Promise<Instance> {
-    const { restore_counter, generation } = await readInstance(this.db)
-    return { worker_id: this.worker_id, restore_counter, generation }
+    const { restore_counter, generation, server_run } = await readInstance(this.db)
+    return { worker_id: this.worker_id, restore_counter, generation, server_run }
   }
 
   /** A new account that may act: ours, READY and live. */

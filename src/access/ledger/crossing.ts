@@ -47,6 +47,8 @@ export interface Instance {
   readonly worker_id: string
   readonly restore_counter: string
   readonly generation: string
+  /** The run of the database server in which this process put its journals back and compared its marks. */
+  readonly server_run: string
 }
 
 export function cross(
@@ -126,7 +128,7 @@ function recheckOf(kinds: OperationKinds): Sql {
  * Of the accounts in `given`: `fit` are those that may act, `held` those that this transaction holds. First the switch,
  * then the accounts, which everybody locks in this order.
  */
-export function accountsHeld({ worker_id, restore_counter, generation }: Instance): Sql {
+export function accountsHeld({ worker_id, restore_counter, generation, server_run }: Instance): Sql {
   return sql`
     dispatch as materialized (
       select 1 from settings where name = 'dispatch'
@@ -136,6 +138,7 @@ export function accountsHeld({ worker_id, restore_counter, generation }: Instanc
       select 1 from instance where true
         and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
         and generation = ${generation}::uuid -- guard: generation
+        and server_run() = ${server_run} -- guard: server run
         and not exists (select from workers where owes) -- guard: owes
       ),
     accounts_given as materialized (

@@ -75,7 +75,10 @@ export interface NewAttempt extends CampaignPlace {
   readonly kind: string
   readonly workspace_id: string
   readonly user_id: string
+  /** Whose message it is: the acting account, or the one whose stored message proves it. */
   readonly account_id: string
+  /** The account under whose lease it crosses. */
+  readonly acting_account_id: string
   readonly chat_id: ChatNumber
   readonly payload: unknown
   readonly fingerprint: Buffer
@@ -118,9 +121,11 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
         ${all(({ quota_day }) => quota_day)}::date[], ${all(({ cold }) => cold)}::boolean[],
         ${all(({ next_campaign_at }) => next_campaign_at.toISOString())}::timestamptz[],
         ${all(({ proof }) => proof?.message_id ?? null)}::bigint[],
-        ${all(({ proof }) => proof?.at ?? null)}::timestamptz[])
+        ${all(({ proof }) => proof?.at ?? null)}::timestamptz[],
+        ${all(({ acting_account_id }) => acting_account_id)}::text[])
         as g (id, token, kind, workspace_id, user_id, account_id, chat_id, payload, fingerprint, random_id,
-          campaign_id, recipient_id, step_no, quota_day, cold, next_campaign_at, proof_message_id, proof_at)),
+          campaign_id, recipient_id, step_no, quota_day, cold, next_campaign_at, proof_message_id, proof_at,
+          acting_account_id)),
     crossed as (
       insert into operations as o (id, attempt_token, kind, effect, workspace_id, user_id, account_id, chat_id, payload,
         fingerprint, random_id, campaign_id, recipient_id, step_no, quota_day, cold, state, attempt_no, owner,
@@ -137,10 +142,10 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
         finished_at = null, reply_status = null, reply_body = null,
         proof_message_id = excluded.proof_message_id, proof_at = excluded.proof_at
       where o.state = 'released'
-      returning o.id, o.recipient_id, o.account_id),
+      returning o.id, o.recipient_id),
     raised as (
       update account_hosts h set writes = h.writes + 1, next_campaign_at = g.next_campaign_at
-      from given g join crossed on crossed.recipient_id = g.recipient_id where h.account_id = g.account_id
+      from given g join crossed on crossed.recipient_id = g.recipient_id where h.account_id = g.acting_account_id
       returning h.account_id, h.writes),
     used as (
       insert into account_days as d (account_id, workspace_id, day, used, used_cold)
@@ -151,7 +156,8 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
         used = d.used + 1, -- guard: quota is used with the crossing
         used_cold = d.used_cold + excluded.used_cold)
     select crossed.id, crossed.recipient_id, raised.writes::text
-    from crossed join raised on raised.account_id = crossed.account_id`
+    from crossed join given g on g.recipient_id = crossed.recipient_id
+      join raised on raised.account_id = g.acting_account_id`
 }
 
 /** What became of a message whose crossing gave no answer; undefined where it never crossed. */

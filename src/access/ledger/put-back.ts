@@ -18,6 +18,29 @@ export interface Remembered extends Partial<CampaignPlace> {
   readonly fingerprint: string
 }
 
+const knownBatch = 1_000
+
+/** Those that the database may have forgotten. Most it knows by their tokens: after an ordinary restart all of them. */
+export async function listUnknown<T extends Remembered>(
+  { db, operations }: { readonly db: Db; readonly operations: OperationKinds },
+  entries: readonly T[],
+): Promise<T[]> {
+  const unknown: T[] = []
+  for (let at = 0; at < entries.length; at += knownBatch) {
+    const batch = entries.slice(at, at + knownBatch)
+    const known = await db.rows<{ token: string }>(sql`
+      select g.token from unnest(${batch.map(({ id }) => id)}::uuid[], ${batch.map(({ token }) => token)}::uuid[],
+        ${batch.map(({ kind }) => operations.get(kind)?.forgettable ?? false)}::boolean[]) as g (id, token, forgettable)
+      left join operations o on o.id = g.id
+      where o.attempt_token = g.token or o.state in ('completed', 'refused')
+        or (o.id is null and g.forgettable and g.id <= (select removed_id from instance)) -- guard: what was removed is not forgotten
+      `)
+    const tokens = new Set(known.map(({ token }) => token))
+    unknown.push(...batch.filter(({ token }) => !tokens.has(token)))
+  }
+  return unknown
+}
+
 /**
  * A row that the database has forgotten, or remembers as not yet submitted or as an earlier attempt, is one that nobody
  * can know about: it is put back as `ambiguous` with its key and its token, so that what the journal says next still

@@ -1,22 +1,26 @@
 /** Which database this is, and whether it went back in time: its restore counter only ever rises. */
-import { type Db, sql } from '../../db/sql.ts'
+import { type Db, type Sql, sql } from '../../db/sql.ts'
 
 export interface InstanceState {
   readonly id: string
   readonly restore_counter: string
   readonly generation: string
+  /** The database server's present run: another one after every start of the server. */
+  readonly server_run: string
 }
+
+const stateColumns: Sql = sql`id, restore_counter::text, generation, server_run() as server_run`
 
 export function raiseRestoreCounter(db: Db): Promise<InstanceState> {
   return db.one<InstanceState>(sql`
     update instance set restore_counter = restore_counter + 1, restore_counter_at = real_now()
-    returning id, restore_counter::text, generation`)
+    returning ${stateColumns}`)
 }
 
 /** From now on it is another past that is remembered. */
 export function renewGeneration(db: Db): Promise<InstanceState> {
   return db.one<InstanceState>(sql`
-    update instance set generation = gen_random_uuid() returning id, restore_counter::text, generation`)
+    update instance set generation = gen_random_uuid() returning ${stateColumns}`)
 }
 
 export interface Instance extends InstanceState {
@@ -26,7 +30,7 @@ export interface Instance extends InstanceState {
 
 export function readInstance(db: Db): Promise<Instance> {
   return db.one<Instance>(sql`
-    select id, restore_counter::text, generation,
+    select ${stateColumns},
       restore_counter = 0 or restore_counter_at > real_now() - interval '1 minute'
         and restore_counter_at < real_now() + interval '1 minute' -- guard: raised in the future
       as fresh

@@ -39,7 +39,11 @@ export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
 /** Rows of kinds that say so are kept for 30 days after their end. The guard lets no others go. */
 export function forgetOperations(db: Db): Promise<number> {
   return db.run(sql`
-    delete from operations where id in (
-      select id from operations where forgettable and state in ('completed', 'refused', 'released')
-        and finished_at < domain_now() - interval '30 days' limit 1000)`)
+    with removed as (
+      delete from operations where id in (
+        select id from operations where forgettable and state in ('completed', 'refused', 'released')
+          and finished_at < domain_now() - interval '30 days' limit 1000)
+      returning id)
+    update instance i set removed_id = newest.id from (select id from removed order by id desc limit 1) newest
+    where i.removed_id is null or i.removed_id < newest.id`)
 }

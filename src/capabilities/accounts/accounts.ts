@@ -3,6 +3,7 @@
 import { type AccountUsage, listAccountUsage } from '../../access/ledger/account-usage.ts'
 import { accountsChanged, revokeLease } from '../../access/ledger/leases.ts'
 import { isLive } from '../../access/ledger/liveness.ts'
+import { confirmDisabled } from '../../access/ledger/runs.ts'
 import { hasWorker } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -147,12 +148,14 @@ export async function setAccountEnabled(
     if (changed) {
       // Without the lease nothing that its session still delivers is stored.
       await revokeLease(tx, id)
+      if (!enabled) await confirmDisabled(tx, id) // guard: disabling lets the pools go on
       const action = enabled ? 'account.enabled' : 'account.disabled'
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
       return changed
     }
     const known = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
     if (!known) throw notFound('account', id)
+    if (!enabled) await confirmDisabled(tx, id)
     return known
   })
   app.wake.signal(accountsChanged)

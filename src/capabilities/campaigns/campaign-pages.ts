@@ -175,10 +175,9 @@ async function recipientPresenter(
   const campaign: PlannedCampaign = toPlanned(settings, row)
   const pool = await db.rows<{ account_id: string }>(sql`
     select account_id from campaign_accounts where campaign_id = ${row.id} and pool`)
-  const taker = pickFromPool(
-    standing,
-    pool.map(({ account_id }) => account_id),
-  )
+  const ids = pool.map(({ account_id }) => account_id)
+  const held = ids.some((id) => standing.accounts.get(id)?.holds_pools)
+  const taker = held ? null : pickFromPool(standing, ids)
   const byRecipient = Map.groupBy(operations, ({ recipient_id }) => recipient_id)
   const reads = settings.gates.has('read_receipts')
   return (recipient) => {

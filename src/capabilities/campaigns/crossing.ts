@@ -5,9 +5,17 @@ import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { State } from '../../operation.ts'
 import type { Person } from '../../platform/port.ts'
+import { listedPhone } from '../suppressions/suppressions.ts'
 import { identityOf } from './message.ts'
 import { decide } from './pick.ts'
-import { aboutCampaigns, type FactsRow, factColumns, factTables, personTables } from './recipient-facts.ts'
+import {
+  aboutCampaigns,
+  type FactsRow,
+  factColumns,
+  factTables,
+  knownNames,
+  personTables,
+} from './recipient-facts.ts'
 
 /** A message that wants to cross: the recipient as it was picked, and for a contact who was found. */
 export interface Wanted {
@@ -23,8 +31,15 @@ export interface Wanted {
 export interface LockedRow extends FactsRow {
   readonly earlier_id: string | null
   readonly earlier_state: State | null
+  /** The stored message that carries the random id, of whichever account of the pool. */
   readonly message_id: string | null
   readonly sent_at: Date | null
+  readonly sent_by: string | null
+  readonly sent_to: ChatNumber | null
+  /** Whom the look-ups found, in the forms that the suppression list has. */
+  readonly found_id: string | null
+  readonly found_username: string | null
+  readonly found_phone: string | null
   /** Another contact of the campaign is the same person. */
   readonly duplicate: boolean
   /** What the suppression list says in one order with whoever adds to it; `busy` while somebody does. */
@@ -54,38 +69,51 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
       select * from unnest(${all(({ row }) => row.recipient_id)}::uuid[], ${all(({ row }) => row.campaign_id)}::uuid[],
         ${all(({ row }) => row.account_id)}::text[], ${all(({ row }) => row.version)}::int[],
         ${all(({ row }) => identityOf(app, row).random_id)}::bigint[], ${all(({ found }) => found?.id ?? null)}::bigint[],
-        ${all(({ found }) => found?.name ?? null)}::text[], ${all(({ found }) => found?.username ?? null)}::text[])
-        as g (id, campaign_id, account_id, version, random_id, chat_id, name, username)),
+        ${all(({ found }) => found?.name ?? null)}::text[], ${all(({ found }) => found?.username ?? null)}::text[],
+        ${all(({ found }) => found?.phone ?? null)}::text[])
+        as g (id, campaign_id, account_id, version, random_id, chat_id, name, username, phone)),
     running as materialized (
       select * from campaigns k where k.id in (select campaign_id from given) order by k.id
       for share skip locked -- guard: campaign is held
       ),
     waiting as materialized (
       select r.*, g.account_id as acting, g.random_id,
-        coalesce(r.chat_id, g.chat_id) as found_chat_id, coalesce(r.name, g.name) as found_name,
-        coalesce(r.username, g.username) as found_username
+        coalesce(r.chat_id, g.chat_id) as known_chat_id, coalesce(r.name, g.name) as known_name,
+        coalesce(r.username, g.username) as known_username, coalesce(g.chat_id, r.found_id) as found_as,
+        coalesce(lower(g.username), r.found_username) as found_named, coalesce(${listedPhone(sql`g.phone`)}, r.found_phone) as found_under
       from given g join running on running.id = g.campaign_id
       cross join lateral (
         select * from campaign_recipients r where r.id = g.id
           and r.version = g.version -- guard: decided on this version
         for update skip locked) r),
     recipients as materialized (
-      select id, campaign_id, workspace_id, acting, random_id, status, step, version, found_chat_id as chat_id, contact,
-        found_name as name, found_username as username, last_sent_at, next_action_at, last_message_id, unknown_since
+      select id, campaign_id, workspace_id, account_id, acting, random_id, status, step, version, known_chat_id as chat_id,
+        contact, known_name as name, known_username as username, found_as as found_id, found_named as found_username,
+        found_under as found_phone, last_sent_at, next_action_at, last_message_id, unknown_since
       from waiting),
     ${aboutCampaigns(sql`running k`)}
-    select ${factColumns}, earlier.id as earlier_id, earlier.state as earlier_state, m.id::text as message_id, m.sent_at,
+    select ${factColumns}, r.found_id::text, r.found_username, r.found_phone, earlier.id as earlier_id, earlier.state as earlier_state,
+      m.id::text as message_id, m.sent_at, m.account_id as sent_by, m.chat_id::text as sent_to,
       k.kind = 'contacts' and r.step = 0 and exists (
         select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
           and other.id <> r.id and other.status not in ('failed', 'cancelled')) as duplicate,
-      case when r.chat_id is not null then forbidden_by_suppression(r.workspace_id, r.acting, r.chat_id) end as forbidden
+      case when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id,
+        ${knownNames}) end as forbidden
     from recipients r join running k on k.id = r.campaign_id join about on about.campaign_id = k.id
     cross join lateral (select r.acting as account_id) g
     ${factTables}
     ${personTables}
     left join operations earlier on earlier.recipient_id = r.id and earlier.step_no = r.step
     left join lateral (
-      select m.id, m.sent_at from messages m where m.account_id = r.acting and m.random_id = r.random_id limit 1) m on true`)
+      select m.* from (
+        select r.acting as account_id
+        union
+        select q.account_id from campaign_accounts q
+        where q.campaign_id = r.campaign_id and q.pool and r.step = 0) sender -- guard: any account of the pool may have sent it
+      cross join lateral (
+        select m.id, m.sent_at, m.account_id, m.chat_id from messages m
+        where m.account_id = sender.account_id and m.random_id = r.random_id limit 1) m
+      limit 1) m on true`)
 }
 
 export type Crossable =
@@ -98,7 +126,9 @@ export type Crossable =
 /** On what is locked, with what the account has used of its day. */
 export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day: LockedDay): Crossable {
   const { now, used, used_cold, lookups, next_campaign_at } = day
-  const suppressed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
+  const listed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
+  // What was sent before is not asked again whether it may be: it is recorded.
+  const suppressed = listed && locked.message_id === null
   const row: LockedRow = { ...locked, suppressed, now, used, used_cold, lookups, next_campaign_at }
   const decision = decide(app, row)
   if (decision.do === 'end') return decision
@@ -118,15 +148,17 @@ interface Decided {
 
 function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): NewAttempt {
   const { text, branch, variant, cold } = decision
-  const { message_id, sent_at } = row
+  const { message_id, sent_at, sent_by, sent_to } = row
   return {
     ...identityOf(app, row),
     id: row.earlier_id ?? wanted.id,
     token: wanted.token,
     workspace_id: row.workspace_id,
     user_id: row.user_id,
-    account_id: row.account_id,
-    chat_id: row.chat_id as ChatNumber,
+    // The message is the account's whose it was: another one of the pool may have found the contact again.
+    account_id: sent_by ?? row.account_id,
+    acting_account_id: row.account_id,
+    chat_id: sent_to ?? (row.chat_id as ChatNumber),
     payload: { text, branch, variant, found: wanted.found !== null },
     campaign_id: row.campaign_id,
     recipient_id: row.recipient_id,
@@ -148,11 +180,14 @@ export async function markSubmitting(
   const names = attempts.map(({ recipient_id }) => rows.get(recipient_id ?? '') ?? null)
   await tx.run(sql`
     update campaign_recipients r set status = 'submitting', account_id = g.account_id, chat_id = g.chat_id,
-      name = g.name, username = g.username, next_action_at = null, unknown_since = null
+      name = g.name, username = g.username, next_action_at = null, unknown_since = null,
+      found_id = g.found_id, found_username = g.found_username, found_phone = g.found_phone
     from unnest(${attempts.map(({ recipient_id }) => recipient_id)}::uuid[],
       ${attempts.map(({ account_id }) => account_id)}::text[], ${attempts.map(({ chat_id }) => chat_id)}::bigint[],
-      ${names.map((row) => row?.name ?? null)}::text[], ${names.map((row) => row?.username ?? null)}::text[])
-      as g (id, account_id, chat_id, name, username)
+      ${names.map((row) => row?.name ?? null)}::text[], ${names.map((row) => row?.username ?? null)}::text[],
+      ${names.map((row) => row?.found_id ?? null)}::bigint[], ${names.map((row) => row?.found_username ?? null)}::text[],
+      ${names.map((row) => row?.found_phone ?? null)}::text[])
+      as g (id, account_id, chat_id, name, username, found_id, found_username, found_phone)
     where r.id = g.id`)
 }
 

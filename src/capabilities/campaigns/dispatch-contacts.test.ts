@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
 import { closeByPerson } from '../../access/ledger/settle.ts'
 import { sql } from '../../db/sql.ts'
+import { setAccountEnabled } from '../accounts/accounts.ts'
 
 let place: CampaignPlace
 beforeAll(async () => {
@@ -122,7 +123,7 @@ describe('contacts', () => {
   test('of an account that is lost before it wrote are free for another', async () => {
     const pool = [await place.account(), await place.account()]
     const [lost = ''] = pool
-    await place.db.run(sql`update accounts set status = 'DISABLED' where id = ${lost}`)
+    await setAccountEnabled(place.app, 'system', { id: lost, enabled: false })
     const contacts = [{ contact: stranger().contact, account_id: lost }]
     const id = await place.campaign({ kind: 'contacts', pool, contacts })
     await place.until('another account has written', async () => {

@@ -1,5 +1,6 @@
 /** What the planner is told, read without locks: for whoever shows or foretells. */
 import { isLive } from '../../access/ledger/liveness.ts'
+import { holdsPools } from '../../access/ledger/runs.ts'
 import type { App, Snapshot } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
@@ -46,8 +47,11 @@ export function toPlanned(settings: Snapshot, row: CampaignRow): PlannedCampaign
   return { ...row, allowed: isAllowed(settings, row) }
 }
 
-/** `enabled`: READY, whether or not its session is live at this moment. */
-export type StandingAccount = PlannedAccount & { readonly enabled: boolean }
+/**
+ * `enabled`: READY, whether or not its session is live at this moment. `holds_pools`: no account may take a contact of its
+ * pools before it has connected.
+ */
+export type StandingAccount = PlannedAccount & { readonly enabled: boolean; readonly holds_pools: boolean }
 
 export interface Standing {
   readonly now: Date
@@ -63,7 +67,8 @@ export async function readStanding({ config }: App, db: Db, workspace_id: string
     sending_window: string | null
   }>(sql`select domain_now() as now, timezone, sending_window from workspaces where id = ${workspace_id}`)
   const rows = await db.rows<StandingAccount & { id: string }>(sql`
-    select a.id, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} as ready, h.flood_until, h.next_campaign_at, a.cold_per_day,
+    select a.id, a.status = 'READY' as enabled, a.status = 'READY' and ${isLive} as ready,
+      ${holdsPools(sql`h`)} as holds_pools, h.flood_until, h.next_campaign_at, a.cold_per_day,
       ${config.start_chat_day}::int as lookups_per_day, coalesce(d.used, 0) as used,
       coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups
     from accounts a left join account_hosts h on h.account_id = a.id

@@ -1,4 +1,5 @@
 /** What happens to campaigns by the clock alone: they start, they are late, unknown outcomes become final, they end. */
+import { isConfirmed } from '../../access/ledger/runs.ts'
 import type { App, Topic } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { emit, emitted } from '../../events/emit.ts'
@@ -94,6 +95,8 @@ function freeContacts(db: Db): Promise<number> {
     with lost as materialized (
       select r.id from campaign_accounts c
       join accounts a on a.id = c.account_id and a.status not in ('CONNECTING', 'READY')
+      join account_hosts h on h.account_id = a.id
+        and ${isConfirmed(sql`h`)} -- guard: contacts of an unconfirmed account stay its own
       join campaigns k on k.id = c.campaign_id and k.kind = 'contacts' and k.status in ('queued', 'sending')
       join campaign_recipients r on r.account_id = c.account_id and r.campaign_id = c.campaign_id
         and r.status = 'queued' and r.step = 0

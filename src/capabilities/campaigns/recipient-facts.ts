@@ -1,5 +1,6 @@
 /** Everything that decides about one recipient, as one row: read when picking, and again under locks at the boundary. */
 import { isLive } from '../../access/ledger/liveness.ts'
+import { holdsPools } from '../../access/ledger/runs.ts'
 import type { App } from '../../app.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
@@ -27,6 +28,8 @@ export interface FactsRow {
   readonly step: number
   readonly version: number
   readonly chat_id: ChatNumber | null
+  /** False for a contact with a chat of whom nothing else is known: another look-up tells what the list may have. */
+  readonly identified: boolean
   readonly contact: string
   readonly name: string | null
   readonly username: string | null
@@ -48,16 +51,26 @@ export interface FactsRow {
   readonly now: Date
 }
 
+/** The name that recipient `r` was given with, in the form that the suppression list has. */
+const givenName: Sql = sql`case split_part(r.contact, ':', 1) when 'phone'
+  then ${listedPhone(sql`split_part(r.contact, ':', 2)`)} else split_part(r.contact, ':', 2) end`
+
 /**
  * Whether the person of recipient `r`, whose chat is given, is on the suppression list: by that, by the names that are known
- * of them (`person`, of `contacts`), and by the one that they were given with.
+ * of them (`person`, of `contacts`), by whom a look-up found, and by the name that they were given with.
  */
 export const isSuppressed = (chat_id: Sql): Sql =>
   isListed(
     sql`r.workspace_id`,
     sql`('platform_id', ${chat_id}::text), ('username', lower(r.username)), ('username', lower(person.username)),
-      ('phone', ${listedPhone(sql`person.phone`)}), (split_part(r.contact, ':', 1), split_part(r.contact, ':', 2))`,
+      ('phone', ${listedPhone(sql`person.phone`)}), (split_part(r.contact, ':', 1), ${givenName}),
+      ('platform_id', r.found_id::text), ('username', r.found_username), ('phone', r.found_phone)`,
   )
+
+/** What else is known of recipient `r`, as `recipient_forbidden` takes it. */
+export const knownNames: Sql = sql`array_remove(array[split_part(r.contact, ':', 1) || ':' || ${givenName},
+  'username:' || lower(r.username), 'platform_id:' || r.found_id, 'username:' || r.found_username,
+  'phone:' || r.found_phone], null)`
 
 /** The steps of campaign `k`. */
 export const stepsOf: Sql = sql`(
@@ -68,6 +81,9 @@ export const stepsOf: Sql = sql`(
 export const aboutCampaigns = (campaigns: Sql): Sql => sql`
   about as materialized (
     select k.id as campaign_id, ${stepsOf} as steps,
+      k.kind = 'contacts' and exists (
+        select from campaign_accounts q join account_hosts qh on qh.account_id = q.account_id
+        where q.campaign_id = k.id and q.pool and ${holdsPools(sql`qh`)}) as pool_unconfirmed,
       exists (select from settings where name = 'dispatch' and value = 'true'::jsonb)
         and not exists (select from users u where u.id = k.user_id and u.disabled_at is not null)
         and not exists (
@@ -87,14 +103,17 @@ export const aboutCampaigns = (campaigns: Sql): Sql => sql`
 export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k.workspace_id, k.user_id, g.account_id, k.kind,
   k.status as campaign_status, k.message_text, k.branching_enabled, k.daily_quota_per_account, k.max_followups,
   k.scheduled_at, about.steps, about.allowed,
-  r.status, r.step, r.version, r.chat_id::text, r.contact, r.name, r.username, r.last_sent_at, r.next_action_at,
+  r.status, r.step, r.version, r.chat_id::text,
+  k.kind <> 'contacts' or r.chat_id is null or r.found_id is not null or person.provider_id is not null as identified, r.contact, r.name, r.username, r.last_sent_at, r.next_action_at,
   coalesce(chat.read_by_them_id >= r.last_message_id, false) as read, r.unknown_since,
   r.step = 0 and (
     -- With a limit it is looked up for each row: without one the planner may choose to read all messages once.
     select m.id from messages m where m.account_id = g.account_id and m.chat_id = r.chat_id and not m.is_sender
     limit 1) is null as cold,
   ${isSuppressed(sql`r.chat_id`)} as suppressed, -- guard: suppression at the boundary
-  account.status = 'READY' and ${isLive} as ready, h.flood_until, h.next_campaign_at, account.cold_per_day,
+  account.status = 'READY' and ${isLive}
+    and not (r.account_id is null and about.pool_unconfirmed) as ready, -- guard: a pool is confirmed
+   h.flood_until, h.next_campaign_at, account.cold_per_day,
   coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups,
   w.timezone, w.sending_window, t.now`
 
@@ -114,7 +133,7 @@ export const personTables: Sql = sql`
 export function factsOf({ config }: App, row: FactsRow): Facts {
   return {
     campaign: campaignOf(row),
-    recipient: { ...row, id: row.recipient_id },
+    recipient: { ...row, id: row.recipient_id, chat_id: row.identified ? row.chat_id : null },
     account: { ...row, lookups_per_day: config.start_chat_day },
     hours: { timezone: row.timezone, window: windowOf(row.sending_window) },
     now: row.now,

@@ -2,6 +2,7 @@
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
+import { listedDigits } from '../../platform/identifier.ts'
 import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppressions.ts'
 import { type CampaignRequest, listed, type Wanted } from './campaign-request.ts'
 import { findFault } from './personalize.ts'
@@ -181,7 +182,7 @@ async function findBarred(
   const entries = found.map((one) => {
     const { chat_id: id, username, phone } = one
     const known = [
-      ...(one.identifier === null ? [] : [one.contact]),
+      ...(one.identifier === null ? [] : [listedName(one.contact)]),
       ...namesOf({ id, username, phone }),
       ...(id === null ? (people.get(one.contact) ?? []) : []).flatMap(namesOf),
     ]
@@ -193,6 +194,12 @@ async function findBarred(
   })
   const barred = await listSuppressed(db, workspace_id, all)
   return new Set(entries.filter(({ known }) => known.some((text) => barred.has(text))).map(({ one }) => one))
+}
+
+/** The name that a contact was given with, as the list has it. */
+function listedName(contact: string): string {
+  const digits = contact.startsWith('phone:') ? listedDigits(contact.slice('phone:'.length)) : undefined
+  return digits === undefined ? contact : `phone:${digits}`
 }
 
 /** As contacts are named here, and as the list tells which of them it has. */
@@ -228,7 +235,7 @@ async function findPeople(
       union all
       select 'phone:' || g.value, c.account_id, c.provider_id, c.username, c.phone
       from unnest(${valuesOf('phone')}::text[]) as g (value)
-      join contacts c on c.workspace_id = ${workspace_id} and c.phone is not null and phone_digits(c.phone) = g.value)
+      join contacts c on c.workspace_id = ${workspace_id} and c.phone is not null and phone_digits(c.phone) = phone_digits(g.value))
     select contact, provider_id::text as id, username, phone from met where account_id in (select id from near)`)
   return Map.groupBy(rows, ({ contact }) => contact)
 }

@@ -1,5 +1,6 @@
 /** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
 
+import { type HoldingAccount, listHolding } from '../../access/ledger/runs.ts'
 import { forgiveWorker, listOwing } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
@@ -123,13 +124,15 @@ interface DispatchStatus {
   readonly dispatch: boolean
   /** Workers that found the database restored and have not put back what their journals know. Nothing is sent meanwhile. */
   readonly owing: readonly { readonly id: string; readonly beat_at: Date }[]
+  /** Accounts that have not connected since the database server was started: contacts of their pools wait for them. */
+  readonly unconfirmed: readonly HoldingAccount[]
 }
 
 export async function readDispatch(db: Db): Promise<DispatchStatus> {
   const { on } = await db.one<{ on: boolean }>(
     sql`select coalesce(bool_or(value = 'true'::jsonb), false) as on from settings where name = 'dispatch'`,
   )
-  return { dispatch: on, owing: await listOwing(db) }
+  return { dispatch: on, owing: await listOwing(db), unconfirmed: await listHolding(db) }
 }
 
 /** A worker whose disk is lost for good is not waited for any more. What its journals knew stays unknown. */

@@ -1,6 +1,6 @@
 /** What an entry of the list is: one kind of identity in one form. Pure. */
 import { quote } from '../../lib/text.ts'
-import { parseIdentifier, phoneDigits } from '../../platform/identifier.ts'
+import { listedDigits, parseIdentifier } from '../../platform/identifier.ts'
 
 export const kinds = ['platform_id', 'username', 'phone'] as const
 export type Kind = (typeof kinds)[number]
@@ -18,7 +18,7 @@ export function toEntry(kind: Kind, given: string): Entry | string {
     return fits ? { kind, value: text } : `${quote(given)} is not a platform id: a positive whole number.`
   }
   if (kind === 'phone') {
-    const value = phoneDigits(text)
+    const value = listedDigits(text)
     return value === undefined
       ? `${quote(given)} is not a phone number: 7 to 15 digits that begin with the country's code.`
       : { kind, value }

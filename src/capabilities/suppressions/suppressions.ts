@@ -5,7 +5,7 @@ import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
-import { phoneDigits } from '../../platform/identifier.ts'
+import { listedDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
@@ -29,7 +29,7 @@ export async function findSuppressed(db: Db, workspace_id: string, identity: Ide
 
 /** Every entry that would be this person. */
 export function entriesOf({ id, username, phone }: Identity): Entry[] {
-  const digits = phoneDigits(phone ?? '')
+  const digits = listedDigits(phone ?? '')
   return [
     ...(id ? [{ kind: 'platform_id' as const, value: id }] : []),
     ...(username ? [{ kind: 'username' as const, value: username.toLowerCase() }] : []),
@@ -65,7 +65,7 @@ export function isListed(workspace_id: Sql, names: Sql): Sql {
       on listed.workspace_id = ${workspace_id} and listed.kind = named.kind and listed.value = named.value)`
 }
 
-/** A phone number in the form that the list has, as `phoneDigits` makes it. */
+/** A phone number in the form that the list has. */
 export const listedPhone = (phone: Sql): Sql => sql`phone_digits(${phone})`
 
 /**

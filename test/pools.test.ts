@@ -1,0 +1,331 @@
+/**
+ * What spans accounts: any account of a pool may take a contact that none has taken. The platform's journal says whether a
+ * person got a message twice, whatever the database has forgotten.
+ */
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { HoldingAccount } from '../src/access/ledger/runs.ts'
+import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
+import { controlCampaign } from '../src/capabilities/campaigns/control.ts'
+import { readDispatch, setDispatch } from '../src/capabilities/gates/gates.ts'
+import type { OpenApp } from '../src/cli/open.ts'
+import { sql } from '../src/db/sql.ts'
+import { loops } from '../src/loops.ts'
+import type { Platform } from '../src/platform/port.ts'
+import type { Running } from '../src/worker/run-loops.ts'
+import { assembleWorker, runWorker } from '../src/worker/worker.ts'
+import { insertCampaign } from './harness/campaigns.ts'
+import { restartServer, takePicture } from './harness/picture.ts'
+import { until } from './harness/process.ts'
+import type { Tenant } from './harness/service.ts'
+import { timed } from './harness/timed.ts'
+import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
+
+const env = {
+  PARLEY_PACING_SECONDS: '0',
+  PARLEY_START_CHAT_PER_MINUTE: '1000',
+  PARLEY_START_CHAT_PER_DAY: '1000',
+}
+let place: Workplace
+let tenant: Tenant
+let workers: { app: OpenApp; running: Running }[] = []
+let directories: string[] = []
+/** Accounts that the platform lets nobody connect. */
+const shut = new Map<string, PromiseWithResolvers<void>>()
+let named = 0
+
+beforeEach(async () => {
+  place = await openWorkplace({ env })
+  await place.service.open('all', 'extended')
+  tenant = await place.service.tenant()
+  await place.service.allow(tenant)
+})
+afterEach(async () => {
+  for (const { resolve } of shut.values()) resolve()
+  shut.clear()
+  await stop()
+  await place.close()
+  for (const directory of directories) await rm(directory, { recursive: true, force: true })
+  directories = []
+})
+
+async function newDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'parley-pool-'))
+  directories.push(directory)
+  return directory
+}
+
+/** A worker of its own process, as far as the database can tell, on its own disk. */
+async function start(directory: string): Promise<void> {
+  const app = await openNeighbour(place.service.database.url, env)
+  const { platform } = place.sandbox
+  const gated: Platform = {
+    ...platform,
+    connect: async (account, listener) => {
+      await shut.get(account.account_id)?.promise
+      return platform.connect(account, listener)
+    },
+  }
+  const parts = { platforms: new Map([['sandbox', gated]]), directory, loops }
+  workers.push({ app, running: runWorker(app, await assembleWorker(app, parts)) })
+}
+
+async function stop(): Promise<void> {
+  for (const { app, running } of workers) {
+    await running.stop()
+    await app.close()
+  }
+  workers = []
+}
+
+function close(account_ids: readonly string[]): void {
+  for (const id of account_ids) shut.set(id, Promise.withResolvers())
+}
+
+function open(account_id: string): void {
+  shut.get(account_id)?.resolve()
+  shut.delete(account_id)
+}
+
+const connected = (count: number) => Promise.all(Array.from({ length: count }, () => place.connected(tenant)))
+
+/** A paused campaign to people whom nobody here knows. */
+async function campaign(pool: readonly string[], people: number): Promise<string> {
+  const contacts = Array.from({ length: people }, () => {
+    const username = `pool_${named++}`
+    place.sandbox.world.addPerson({ name: `Name ${named}`, username })
+    return { contact: `username:${username}` }
+  })
+  await setDispatch(place.service.app, 'system', false)
+  const id = await insertCampaign(place.db, tenant, {
+    ...{ kind: 'contacts', pool, contacts, steps: [{ wait_hours: 24 }], quota: 200 },
+  })
+  await control(id, 'pause')
+  await setDispatch(place.service.app, 'system', true)
+  return id
+}
+
+const control = (id: string, what: 'pause' | 'resume') =>
+  place.db.transaction((tx) => controlCampaign(tx, {}, { id, control: what }))
+
+/** How many messages each person got. */
+function received(): number[] {
+  const sends = place.sandbox.world.state.journal.filter(({ kind }) => kind === 'send')
+  return [...Map.groupBy(sends, ({ chat_id }) => chat_id).values()].map((own) => own.length)
+}
+
+const sent = () => received().reduce((sum, one) => sum + one, 0)
+
+const statuses = async (id: string) => {
+  const rows = await place.db.rows<{ status: string; account_id: string | null; reason: string | null }>(sql`
+    select status, account_id, reason from campaign_recipients where campaign_id = ${id} order by position`)
+  return rows.map(({ status }) => status)
+}
+
+const untilWritten = (id: string) =>
+  until('every recipient has had its message', 60_000, async () =>
+    (await statuses(id)).every((status) => status === 'waiting'),
+  )
+
+const untilOnlyWaitsFor = (account: HoldingAccount) =>
+  until('one account alone is waited for', 60_000, async () => {
+    const { unconfirmed } = await readDispatch(place.db)
+    return isDeepStrictEqual(unconfirmed, [account])
+  })
+
+/** Long enough for a worker to pick, look up and cross, were it allowed to. */
+async function aWhile(): Promise<void> {
+  for (const { app } of workers) {
+    const { restore_counter } = await app.db.one<{ restore_counter: string }>(
+      sql`select restore_counter from instance`,
+    )
+    await until('another heartbeat', 30_000, async () => {
+      const now = await app.db.one<{ restore_counter: string }>(sql`select restore_counter from instance`)
+      return BigInt(now.restore_counter) > BigInt(restore_counter)
+    })
+  }
+}
+
+async function blockedBy(id: string): Promise<unknown[]> {
+  const { body } = await place.service.get(`/campaigns/${id}`, { key: tenant.key })
+  const { recipients } = body.campaign as { recipients: { blocked_by: string | null }[] }
+  return recipients.map(({ blocked_by }) => blocked_by)
+}
+
+function permutations(of: readonly number[]): number[][] {
+  if (of.length < 2) return [[...of]]
+  return of.flatMap((first) =>
+    permutations(of.filter((one) => one !== first)).map((rest) => [first, ...rest]),
+  )
+}
+
+describe('PostgreSQL comes back from a picture less than a heartbeat old', () => {
+  test.each([1, 2])('nobody gets a message twice: %i workers', async (count) => {
+    for (let n = 0; n < count; n++) await start(await newDirectory())
+    const [one = '', other = ''] = await connected(2)
+    await until('the accounts are shared out', 60_000, async () => {
+      const { owners } = await place.db.one<{ owners: number }>(sql`
+        select count(distinct lease_owner)::int as owners from account_hosts where observed_at is not null`)
+      return owners === count
+    })
+    await place.db.run(sql`update accounts set cold_per_day = 0 where id = ${other}`)
+    const id = await campaign([one, other], 6)
+    const back = await takePicture(place.db, { keepCounter: true })
+    await control(id, 'resume')
+    await untilWritten(id)
+    await back()
+    // Now the other one is to write, which has marks that are fine.
+    await place.db.run(sql`
+      update accounts set cold_per_day = case when id = ${one} then 0 end where id in (${one}, ${other})`)
+    await control(id, 'resume')
+    await until('the worker puts its journals back', 60_000, async () => {
+      const rows = await statuses(id)
+      return rows.every((status) => status !== 'queued')
+    })
+    await setDispatch(place.service.app, 'system', true)
+    await untilWritten(id)
+    expect(received()).toEqual([1, 1, 1, 1, 1, 1])
+  })
+})
+
+describe('the whole directory is put back, journals included', () => {
+  /** Everything was sent, and only the platform knows. The accounts cannot connect yet. */
+  async function forgotten(count: number): Promise<{ id: string; pool: string[]; people: number }> {
+    const directory = await newDirectory()
+    await start(directory)
+    const pool = await connected(count)
+    const people = 2 * count
+    const id = await campaign(pool, people)
+    const [back, copy] = [await takePicture(place.db), await newDirectory()]
+    await cp(directory, copy, { recursive: true })
+    await control(id, 'resume')
+    await untilWritten(id)
+    const writers = await place.db.rows(sql`
+      select distinct account_id from campaign_recipients where campaign_id = ${id}`)
+    expect(writers).toHaveLength(count)
+    await stop()
+    await back()
+    await place.db.run(sql`update account_hosts set lease_until = null, lease_owner = null`)
+    close(pool)
+    await start(copy)
+    await control(id, 'resume')
+    return { id, pool, people }
+  }
+
+  // `TEST_EVERY_ORDER=1` tries every order of three, and ten of five.
+  const orders = process.env.TEST_EVERY_ORDER
+    ? [...permutations([0, 1, 2]), ...permutations([0, 1, 2, 3, 4]).filter((_, at) => at % 12 === 0)]
+    : [
+        [2, 0, 1],
+        [3, 1, 4, 0, 2],
+      ]
+  test.each(orders)(
+    'nothing goes out again, the accounts connecting in the order %i, %i, %i',
+    async (...order) => {
+      const { id, pool, people } = await forgotten(order.length)
+      for (const at of order) {
+        expect(sent()).toBe(people)
+        const account_id = pool[at] ?? ''
+        open(account_id)
+        await place.untilStatus(account_id, 'READY')
+        await until('it is live', 30_000, async () => {
+          const row = await place.db.maybe(sql`
+          select 1 from account_hosts where account_id = ${account_id} and observed_at is not null`)
+          return row !== undefined
+        })
+        await aWhile()
+      }
+      await untilWritten(id)
+      expect(received()).toEqual(Array.from({ length: people }, () => 1))
+      const { wrong } = await place.db.one<{ wrong: number }>(sql`
+      select count(*)::int as wrong from campaign_recipients r where r.campaign_id = ${id} and not exists (
+        select from operations o join messages m on m.account_id = o.account_id and m.random_id = o.random_id
+        where o.recipient_id = r.id and o.account_id = r.account_id and o.reconciled)`)
+      expect(wrong).toBe(0)
+    },
+  )
+
+  test('an account that never connects holds the untaken contacts of its pools, and nothing else, until an operator disables it', async () => {
+    const { id, pool, people } = await forgotten(3)
+    const [away = '', ...others] = pool
+    const free = await place.connected(tenant, 'Free')
+    const elsewhere = await campaign([free], 2)
+    await control(elsewhere, 'resume')
+    for (const account_id of others) open(account_id)
+    await untilWritten(elsewhere)
+    await untilOnlyWaitsFor({ account_id: away, workspace_id: tenant.workspace_id, status: 'READY' })
+    await aWhile()
+    expect(sent()).toBe(people + 2)
+    expect(new Set(await blockedBy(id))).toEqual(new Set(['account_not_ready']))
+    expect((await readDispatch(place.db)).dispatch).toBe(true)
+    await setAccountEnabled(place.service.app, 'system', { id: away, enabled: false })
+    await untilWritten(id)
+    expect((await readDispatch(place.db)).unconfirmed).toEqual([])
+    // What the two others had sent is proven; what only the third one knows is the operator's decision.
+    const twice = received().filter((count) => count > 1).length
+    expect(twice).toBe(2)
+  })
+
+  test('an account that was banned meanwhile holds them as well', async () => {
+    const { id, pool, people } = await forgotten(3)
+    const [banned = ''] = pool
+    place.fault({ on: 'connect', fault: 'refuse', account_id: banned })
+    for (const account_id of pool) open(account_id)
+    await place.untilStatus(banned, 'NEEDS_LOGIN')
+    const { workspace_id } = tenant
+    await untilOnlyWaitsFor({ account_id: banned, workspace_id, status: 'NEEDS_LOGIN' })
+    await aWhile()
+    expect(sent()).toBe(people)
+    await setAccountEnabled(place.service.app, 'system', { id: banned, enabled: true })
+    await untilWritten(id)
+    expect(received()).toEqual(Array.from({ length: people }, () => 1))
+  })
+})
+
+test('an account that was not READY when the run began holds nothing', async () => {
+  await start(await newDirectory())
+  const [lost = '', one = ''] = await connected(2)
+  const id = await campaign([lost, one], 2)
+  await stop()
+  await place.db.run(sql`update accounts set status = 'NEEDS_LOGIN' where id = ${lost}`)
+  await restartServer(place.db)
+  await start(await newDirectory())
+  await control(id, 'resume')
+  await untilWritten(id)
+})
+
+test('contacts of an account that is lost in a new run stay its own until an operator disables it', async () => {
+  const directory = await newDirectory()
+  await start(directory)
+  const [lost = '', other = ''] = await connected(2)
+  const id = await campaign([lost, other], 1)
+  await place.db.run(sql`update campaign_recipients set account_id = ${lost} where campaign_id = ${id}`)
+  await stop()
+  await restartServer(place.db)
+  place.fault({ on: 'connect', fault: 'refuse', account_id: lost })
+  await start(directory)
+  await place.untilStatus(lost, 'NEEDS_LOGIN')
+  await control(id, 'resume')
+  await aWhile()
+  expect([await statuses(id), sent()]).toEqual([['queued'], 0])
+  expect((await readDispatch(place.db)).unconfirmed).toMatchObject([{ account_id: lost }])
+  await setAccountEnabled(place.service.app, 'system', { id: lost, enabled: false })
+  await untilWritten(id)
+  expect(sent()).toBe(1)
+})
+
+test('an ordinary restart of PostgreSQL holds untaken contacts for ten seconds at most', timed, async () => {
+  await start(await newDirectory())
+  const pool = await connected(3)
+  const id = await campaign(pool, 6)
+  await aWhile()
+  const startedAt = performance.now()
+  await restartServer(place.db)
+  await control(id, 'resume')
+  await untilWritten(id)
+  expect(performance.now() - startedAt).toBeLessThan(10_000)
+  expect((await readDispatch(place.db)).dispatch).toBe(true)
+})
