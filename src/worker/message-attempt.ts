@@ -108,6 +108,7 @@ async function checkFound(app: App, row: FactsRow, person: Person): Promise<Pers
     return 'done'
   }
   // The name belongs to another person by now. Of the one whose chat is known, nothing else is.
+  // guard: a name that is another person
   if (row.chat_id !== null && row.chat_id !== person.id) {
     await endRecipient(app, row, { status: 'failed', reason: 'username_not_found' })
     return 'done'

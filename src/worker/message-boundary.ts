@@ -187,7 +187,7 @@ function decideAll(app: App, wanted: readonly Wanted[], facts: LockedFacts): Dec
 /** What nothing else of the batch may take. In a campaign of chats the same person in two accounts is two recipients. */
 function placesOf({ row }: Wanted, { chat_id }: NewAttempt): readonly string[] {
   const { account_id, campaign_id, kind } = row
-  const person = kind === 'contacts' ? chat_id : `${account_id} ${chat_id}` // guard: one person of a batch, whichever account
+  const person = kind === 'contacts' ? chat_id : `${account_id} ${chat_id}` // guard: one person of a batch
   return [account_id, `${campaign_id} ${person}`]
 }
 

@@ -52,6 +52,7 @@ const wrongs: readonly Wrong[] = [
   { what: 'the database knows fewer writes', held: { writes: { seen: '1' } }, status: 'behind' },
   { what: 'the restore counter is lower', instance: { restore_counter: '1000000' } },
   { what: 'the generation is another', instance: { generation: newId() } },
+  { what: 'the server was started again', instance: { server_run: 'an earlier one' } },
   { what: 'the row has another token than was read', crossing: { seen_token: newId() } },
 ]
 

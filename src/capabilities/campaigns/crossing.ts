@@ -128,7 +128,7 @@ export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day:
   const { now, used, used_cold, lookups, next_campaign_at } = day
   const listed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
   // What was sent before is not asked again whether it may be: it is recorded.
-  const suppressed = listed && locked.message_id === null
+  const suppressed = listed && locked.message_id === null // guard: a proven message is recorded
   const row: LockedRow = { ...locked, suppressed, now, used, used_cold, lookups, next_campaign_at }
   const decision = decide(app, row)
   if (decision.do === 'end') return decision
@@ -180,8 +180,9 @@ export async function markSubmitting(
   const names = attempts.map(({ recipient_id }) => rows.get(recipient_id ?? '') ?? null)
   await tx.run(sql`
     update campaign_recipients r set status = 'submitting', account_id = g.account_id, chat_id = g.chat_id,
-      name = g.name, username = g.username, next_action_at = null, unknown_since = null,
-      found_id = g.found_id, found_username = g.found_username, found_phone = g.found_phone
+      name = g.name, username = g.username, next_action_at = null,
+      found_id = g.found_id, found_username = g.found_username, found_phone = g.found_phone, -- guard: whom a look_up found is kept
+      unknown_since = null
     from unnest(${attempts.map(({ recipient_id }) => recipient_id)}::uuid[],
       ${attempts.map(({ account_id }) => account_id)}::text[], ${attempts.map(({ chat_id }) => chat_id)}::bigint[],
       ${names.map((row) => row?.name ?? null)}::text[], ${names.map((row) => row?.username ?? null)}::text[],

@@ -133,7 +133,11 @@ export const personTables: Sql = sql`
 export function factsOf({ config }: App, row: FactsRow): Facts {
   return {
     campaign: campaignOf(row),
-    recipient: { ...row, id: row.recipient_id, chat_id: row.identified ? row.chat_id : null },
+    recipient: {
+      ...row,
+      id: row.recipient_id,
+      chat_id: row.identified ? row.chat_id : null, // guard: a contact of whom only the chat is known
+    },
     account: { ...row, lookups_per_day: config.start_chat_day },
     hours: { timezone: row.timezone, window: windowOf(row.sending_window) },
     now: row.now,
