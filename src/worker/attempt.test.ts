@@ -237,6 +237,32 @@ describe('no answer comes', () => {
   })
 })
 
+test('a late answer is recorded: what was unknown is known', async () => {
+  const { sources } = rows.app
+  let asked = false
+  // Once the platform is asked, the time for its answer is up.
+  const timer: typeof sources.timer = (ms, end) => sources.timer(asked ? 0 : ms, end)
+  const app = { ...rows.app, sources: { ...sources, timer } }
+  const one = await stage(app)
+  const send = one.session.send.bind(one.session)
+  const answer = Promise.withResolvers<void>()
+  Object.assign(one.session, {
+    send: async (message: Parameters<Session['send']>[0]) => {
+      asked = true
+      await answer.promise
+      return send(message)
+    },
+  })
+  await run(app, one)
+  expect(await rows.row(one.id)).toMatchObject({ state: 'ambiguous', reason: 'timeout' })
+  answer.resolve()
+  await until('the late answer is recorded', 30_000, async () => {
+    const { state } = await rows.row(one.id)
+    return state === 'completed'
+  })
+  expect(accepted(one)).toBe(1)
+})
+
 function away(): Promise<never> {
   return Promise.reject(new ApiError('store_unavailable'))
 }

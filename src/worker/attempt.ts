@@ -105,7 +105,7 @@ export async function submitCrossed(
   const known: Outcome<unknown> = outcome ?? { kind: 'unknown', reason: 'timeout' }
   echo.answered()
   await conclude(app, ways, operation, { token, outcome: known, echo })
-  if (!outcome) void concludeLate(app, ways, operation, { token, answer })
+  if (!outcome) void concludeLate(app, ways, operation, { token, answer }) // guard: a late answer is recorded
 }
 
 /** Before its preparation asks the platform: the lease must be ours, sending on, and no flood wait, as at the boundary. */

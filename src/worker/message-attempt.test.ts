@@ -5,13 +5,15 @@ import { openPickedRows, type Picked, type PickedRows } from '../../test/harness
 import { makeScratch } from '../../test/harness/scratch.ts'
 import type { App } from '../app.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
+import { identityOf } from '../capabilities/campaigns/message.ts'
 import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
-import type { Outcome, Sent, Session } from '../platform/port.ts'
+import type { Outcome, Person, Sent, Session } from '../platform/port.ts'
 import { Echoes } from './echoes.ts'
 import { openJournal } from './journal.ts'
 import { attemptMessage } from './message-attempt.ts'
+import { MessageBoundary } from './message-boundary.ts'
 import { Recorder } from './recording.ts'
 
 let place: PickedRows
@@ -31,10 +33,8 @@ const accepted = (): Outcome<Sent> => ({
 })
 
 /** The one message that is due goes out; `send` is what the platform does with it. */
-async function attempt(
-  { held }: Picked,
-  { send = async () => accepted(), gapJitter = 0, sources = place.rows.app.sources }: Given = {},
-): Promise<void> {
+async function attempt({ held }: Picked, given: Given = {}): Promise<void> {
+  const { send = async () => accepted(), resolve, gapJitter = 0, sources = place.rows.app.sources } = given
   const app = { ...place.rows.app, sources }
   const heads = await listHeads(app, app.db, { account_ids: [held.account_id], avoid: [], due: true })
   const [due] = chooseDue(app, heads)
@@ -42,14 +42,17 @@ async function attempt(
   const journal = await openJournal(directory, newId())
   const recorder = new Recorder(app, { count: () => {} })
   const boundary = { cross: () => Promise.reject(new Error('It has another boundary.')) } as never
-  const ways = { messages: await place.boundary(), boundary, recorder, journal, echoes: new Echoes(app) }
-  const session = { send } as unknown as Session
+  const messages = given.messages ?? (await place.boundary())
+  const ways = { messages, boundary, recorder, journal, echoes: new Echoes(app) }
+  const session = { send, resolve } as unknown as Session
   await attemptMessage(app, ways, due, { held, session, awaits: () => {}, gapJitter, paceMs: 0 })
   await journal.close()
 }
 
 interface Given {
   readonly send?: () => Promise<Outcome<Sent>>
+  readonly resolve?: () => Promise<Outcome<Person>>
+  readonly messages?: MessageBoundary
   readonly gapJitter?: number
   readonly sources?: App['sources']
 }
@@ -136,5 +139,77 @@ describe('somebody is put on the list while their message is on its way', () => 
     }
     await attempt(one, { send })
     expect(await place.stateOf(one)).toMatchObject({ status: 'waiting' })
+  })
+})
+
+test('with a proof of the boundary nobody is called: the message completes as the one that was shown', async () => {
+  const one = await place.picked()
+  const { app, db } = place.rows
+  const { account_id, workspace_id } = one.held
+  const [head] = await listHeads(app, db, { account_ids: [account_id], avoid: [], due: true })
+  if (!head) throw new Error('Nothing is due.')
+  await db.run(sql`
+    insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
+    values (${account_id}, ${one.person_id}, 7, ${workspace_id}, 'sent before', true, now(),
+      ${identityOf(app, head).random_id}::bigint)`)
+  let sent = 0
+  const send = async () => {
+    sent++
+    return accepted()
+  }
+  await attempt(one, { send })
+  expect(sent).toBe(0)
+  expect(await place.stateOf(one)).toEqual({ status: 'completed', operations: 1, used: 1 })
+  const { id } = await place.operation(one)
+  expect(await place.rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '7' } })
+})
+
+describe('a contact who is found by name, and whose phone is on the list at the look-up', () => {
+  /** A contact of a campaign, and the person whom the platform finds by it. */
+  async function contact(phone: string | null) {
+    const held = await place.rows.account()
+    const one = await place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
+    const { person_id } = one
+    const person = { id: String(person_id), name: 'Ines', username: null, phone, kind: 'person' } as const
+    const crossed: string[] = []
+    const instance = await place.rows.instance()
+    const messages = new MessageBoundary(place.rows.app, { instance: () => instance, behind: () => {} })
+    const cross = messages.cross.bind(messages)
+    messages.cross = (message) => {
+      crossed.push(message.wanted.row.recipient_id)
+      return cross(message)
+    }
+    const resolve = async () => ({ kind: 'accepted', value: person }) as Outcome<Person>
+    return { one, crossed, attempt: () => attempt(one, { resolve, messages }) }
+  }
+  const contacts = [{ contact: 'username:ines' }]
+  const phone = '+49 170 7770001'
+
+  test('as the platform tells it: it does not come to the boundary', async () => {
+    const { one, crossed, attempt } = await contact(phone)
+    const { workspace_id } = place.rows.tenant
+    await addSuppression(place.rows.app, 'system', { workspace_id, phone })
+    await attempt()
+    expect(crossed).toEqual([])
+    expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
+  test('as we know it, where the platform leaves it out: the same', async () => {
+    const { one, crossed, attempt } = await contact(null)
+    const { account_id, workspace_id } = one.held
+    await place.rows.db.run(sql`
+      insert into contacts (account_id, provider_id, workspace_id, name, sort_name, phone)
+      values (${account_id}, ${one.person_id}, ${workspace_id}, 'Ines', 'ines', ${phone})`)
+    await addSuppression(place.rows.app, 'system', { workspace_id, phone })
+    await attempt()
+    expect(crossed).toEqual([])
+    expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
+  test('another number is on the list: the message goes out', async () => {
+    const { one, crossed, attempt } = await contact('+49 170 7770002')
+    await attempt()
+    expect(crossed).toHaveLength(1)
+    expect(await place.stateOf(one)).toEqual({ status: 'completed', operations: 1, used: 1 })
   })
 })

@@ -50,6 +50,7 @@ export async function attemptMessage(
     return 'done'
   }
   const { operation, proof } = crossed
+  // guard: a proven message calls nobody
   if (proof) await concludeProven(app, ways, operation, { token, proof })
   else {
     const prepared = await app.operations
@@ -107,7 +108,8 @@ async function checkFound(app: App, row: FactsRow, person: Person): Promise<Pers
     await endRecipient(app, row, { status: 'failed', reason: 'identity_ineligible' })
     return 'done'
   }
-  const known = await withKnownPhone(app.db, { account_id, workspace_id }, person)
+  const known = await withKnownPhone(app.db, { account_id, workspace_id }, person) // guard: a known phone at the look up
+  // guard: suppression at the look up
   if (await findSuppressed(app.db, workspace_id, known)) {
     await endRecipient(app, row, { status: 'suppressed', reason: 'suppressed' })
     return 'done'

@@ -1,5 +1,5 @@
 /** A database that went back in time, and what the journals of this disk still know. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { newId } from '../lib/ids.ts'
 import type { Outcome } from '../platform/port.ts'
 import { listJournals, openJournal } from './journal.ts'
 import { Recorder } from './recording.ts'
-import { replayLoop } from './recovery.ts'
+import { replayAll, replayLoop } from './recovery.ts'
 import { RestoreGuard } from './restore-guard.ts'
 
 let rows: LedgerRows
@@ -208,6 +208,42 @@ test('what was forgotten and put back by a try that failed still switches sendin
   expect(await dispatch()).toBe(false)
 })
 
+test('a damaged line keeps sending off, also where nothing was forgotten', async () => {
+  const worker_id = newId()
+  const journal = await openJournal(directory, worker_id)
+  await journal.close()
+  await appendFile(join(directory, `${worker_id}.0.jsonl`), '{"entry":"intent","id":"damaged\n')
+  await remember({ generation: newId() })
+  const guard = await open()
+  expect(await dispatch()).toBe(false)
+  // The journals are put back; what the line said is for an operator to find out.
+  expect(guard.instance()).toBeDefined()
+  expect(await listOwing(rows.db)).toEqual([])
+})
+
+test('what is noticed while the journals are put back is not forgotten: they are put back again', async () => {
+  await remember()
+  let during = async () => {}
+  const guard = await open(() => during())
+  await renewGeneration(rows.db)
+  let late = ''
+  during = async () => {
+    during = async () => {}
+    // By now the journals were read.
+    late = await intended()
+    await guard.goneBack()
+  }
+  await guard.raise()
+  expect(guard.instance()).toBeUndefined()
+  expect(await listOwing(rows.db)).toHaveLength(1)
+  const { generation } = await readInstance(rows.db)
+  await guard.raise()
+  expect(await state(late)).toEqual({ state: 'ambiguous' })
+  expect((await readInstance(rows.db)).generation).not.toBe(generation)
+  expect(guard.instance()).toBeDefined()
+  expect(await listOwing(rows.db)).toEqual([])
+})
+
 test('a generation that is renewed under a running process: its journals are put back', async () => {
   await remember()
   const guard = await open()
@@ -287,5 +323,29 @@ describe('journals of others', () => {
 
   test('that of a process that has ended is', async () => {
     expect(await replayed(false)).toBe(true)
+  })
+
+  test('that could not be replayed is not set aside, and the put-back is not complete', async () => {
+    const held = await rows.account()
+    const worker_id = newId()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const journal = await openJournal(directory, worker_id)
+    await journal.conclude({ id, token, outcome: { kind: 'refused', reason: 'chat_unavailable' } })
+    await journal.close()
+    let failing = true
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const record = recorder.record.bind(recorder)
+    recorder.record = (learnt) => (failing ? Promise.reject(new Error('not now')) : record(learnt))
+    const loop = replayLoop({ directory, worker_id: newId(), recorder })
+    const isDone = async () => {
+      await loop.step(rows.app, new AbortController().signal)
+      return (await listJournals(directory)).every(({ done }) => done)
+    }
+    expect(await isDone()).toBe(false)
+    await expect(replayAll(rows.app, { directory, recorder })).rejects.toThrow('could not be replayed')
+    failing = false
+    expect(await isDone()).toBe(true)
+    expect(await state(id)).toEqual({ state: 'refused' })
   })
 })

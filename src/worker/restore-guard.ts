@@ -118,7 +118,7 @@ export class RestoreGuard {
   async goneBack(): Promise<void> {
     if (!this.#owing) await this.#owe('behind')
     // What is being put back now may not be all.
-    else this.#untold ??= 'behind'
+    else this.#untold ??= 'behind' // guard: noticed during a put back
   }
 
   /** Remembered here and on the disk first: neither a database that is away nor a crash makes it forgotten. */
@@ -168,9 +168,9 @@ export class RestoreGuard {
     const level = forgotten + damaged > 0 ? 'error' : 'info'
     log[level]({ forgotten, damaged }, 'the journals of this disk were put back')
     // What the damaged lines would have told is not known, so a person has to say that sending may go on.
-    if (damaged > 0) await this.#switchOff('older')
+    if (damaged > 0) await this.#switchOff('older') // guard: damaged lines keep sending off
     // Something else was noticed meanwhile: the next heartbeat begins again.
-    if (this.#untold !== null) return
+    if (this.#untold !== null) return // guard: a put back that noticed more is not done
     await noteOwing(db, worker_id, false)
     this.#owing = false
     await this.#keep()

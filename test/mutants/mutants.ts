@@ -71,6 +71,20 @@ const journalling = {
   still: 'a line that a full disk cut off does not swallow the next one',
 }
 
+const repliedInFlight = {
+  file: 'src/capabilities/campaigns/outcomes.test.ts',
+  still: 'a reply that was written before our first message is no reply to it: the sequence goes on',
+}
+const attemptingMessages = {
+  file: worker('message-attempt'),
+  still: 'somebody is put on the list while their message is on its way somebody else is not held for them',
+}
+const lookedUp = 'a contact who is found by name, and whose phone is on the list at the look-up'
+const crossingDirectly = { file: ledger('direct-crossing') }
+const leftAlone = 'what another transaction holds is left alone'
+const anotherAccount =
+  'a message of a campaign that another account of its pool sent, as the journal knows known as submitting: account, chat and day are put back, and each day has what was used of it'
+
 /** What both boundaries share: the deadline counts from after the COMMIT. */
 const noClock = 'const startedAt = Number.NaN'
 const clockAfterCommit: Patch = {
@@ -316,6 +330,13 @@ export const mutants: readonly Mutant[] = [
     'if (file && this.#files.size >= filesMax) return undefined',
   ),
 
+  mutant(
+    { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one holds' },
+    'guard: the longer flood wait holds',
+    'of 600 s and then 5 s the longer one holds',
+    `set flood_until = domain_now() + make_interval(secs => ${value('seconds')})`,
+  ),
+
   // Putting back.
   mutant(
     puttingBack,
@@ -369,6 +390,43 @@ export const mutants: readonly Mutant[] = [
     'if (told.get(name) === size && ended) await markReplayed(directory, file)',
   ),
 
+  mutant(
+    restoring,
+    'guard: damaged lines keep sending off',
+    'a damaged line keeps sending off, also where nothing was forgotten',
+  ),
+  mutant(
+    restoring,
+    'guard: a put back that noticed more is not done',
+    'what is noticed while the journals are put back is not forgotten: they are put back again',
+  ),
+  mutant(
+    restoring,
+    'guard: noticed during a put back',
+    'what is noticed while the journals are put back is not forgotten: they are put back again',
+  ),
+  mutant(
+    restoring,
+    'guard: a journal that failed is not done',
+    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+  ),
+  mutant(
+    restoring,
+    'guard: a failed replay is no put back',
+    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+    'await replay(app, parts, file)',
+  ),
+  mutant(
+    puttingBack,
+    'guard: use is put back',
+    anotherAccount,
+    'return use(1, entry)',
+    'use is counted twice',
+  ),
+  mutant(puttingBack, 'guard: use is put back', anotherAccount, 'return use(-1, counted)', 'use is lost'),
+  mutant(puttingBack, 'guard: the account is put back', anotherAccount),
+  mutant(puttingBack, 'guard: the day is put back', anotherAccount, 'cold = cold'),
+
   // The journal.
   mutant(
     {
@@ -389,6 +447,18 @@ export const mutants: readonly Mutant[] = [
     'guard: a journal that grew is not done',
     'a journal that was set aside and has grown since is not done',
     'const done = done_of_old !== undefined || size_done !== undefined',
+  ),
+  mutant(
+    journalling,
+    'guard: only replayed journals are removed',
+    'a journal past keeping is removed once it was replayed, and not before',
+    'if (Date.now() - mtimeMs > keepMs) await unlink(join(directory, name))',
+  ),
+  mutant(
+    journalling,
+    'guard: a failed line is not written',
+    'a line that the disk did not flush does not count as written',
+    'for (const line of lines) line.resolve()',
   ),
   mutant(
     { file: worker('account-pool') },
@@ -503,6 +573,12 @@ export const mutants: readonly Mutant[] = [
     "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
   ),
 
+  mutant(
+    attempting,
+    'guard: a late answer is recorded',
+    'a late answer is recorded: what was unknown is known',
+  ),
+
   // Callers.
   mutant(
     { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
@@ -535,6 +611,11 @@ export const mutants: readonly Mutant[] = [
     'guard: random id of the key',
     'the same key has the same random id, also where its row was forgotten',
     `${value('randomIdOf(app, caller.workspace_id, kind, id)')}::bigint,`,
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: a key runs again for the same payload only',
+    'a released key that was queued with another payload since it was looked up is refused',
   ),
   mutant(
     { file: 'src/capabilities/messages/send.test.ts' },
@@ -699,6 +780,83 @@ export const mutants: readonly Mutant[] = [
     'an account takes the first contact that is left, also where an account before it has something else to do',
     'const row = head',
   ),
+  mutant(
+    repliedInFlight,
+    'guard: what was released is not sent after a reply',
+    'a reply to message 1 while message 2 is in flight, which meets a flood wait: nothing follows',
+  ),
+  mutant(
+    repliedInFlight,
+    'guard: an answer to an earlier message counts',
+    'a reply to message 1 while message 2 is in flight, which is accepted: nothing follows',
+  ),
+  mutant(
+    repliedInFlight,
+    'guard: a reply that overtakes our answer counts',
+    'a reply that overtakes our answer, which is then accepted: nothing follows',
+    'return false',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a proven message calls nobody',
+    'with a proof of the boundary nobody is called: the message completes as the one that was shown',
+    'if (false) await null',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: suppression at the look up',
+    `${lookedUp} as the platform tells it: it does not come to the boundary`,
+    'if (false) {',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a known phone at the look up',
+    `${lookedUp} as we know it, where the platform leaves it out: the same`,
+    'const known = person',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: cold messages add up',
+    'a message that crosses raises used_cold, the second of a day as well',
+    'used_cold = excluded.used_cold',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: messages raise writes',
+    'a message that crosses raises the writes of its account, and its worker remembers them',
+    'writes = h.writes',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: writes of messages are remembered',
+    'a message that crosses raises the writes of its account, and its worker remembers them',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: one message of an account in a batch',
+    'a message that crosses shares no batch with another of its account: broadcast',
+    'const taken = places.slice(1).some((place) => sending.has(place))',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: days wait for nobody',
+    `${leftAlone} the day of the account`,
+    'for update',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: what another transaction holds is left alone',
+    `${leftAlone} the day of the account`,
+    "if (row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }",
+    'a day that another transaction holds is taken',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: what another transaction holds is left alone',
+    `${leftAlone} the person whom a contact turned out to be`,
+    "if (day.busy || row.forbidden === 'busy') return { do: 'busy' }",
+    'a person whom another transaction holds is taken',
+  ),
   // Webhooks.
   mutant(
     { file: webhooks('webhooks') },
@@ -757,6 +915,16 @@ export const mutants: readonly Mutant[] = [
     'guard: leases of endpoints at a stop',
     'a stop keeps the endpoint while it waits, and gives it back at once',
     'const renewed = Promise.resolve()',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: nothing for a deleted endpoint',
+    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: nothing for an endpoint that is off',
+    'an endpoint with deliveries that are loaded gets none of them once it is switched off',
   ),
   mutant(
     { file: webhooks('delivery') },

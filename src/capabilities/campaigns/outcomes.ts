@@ -170,10 +170,10 @@ function accepted(row: Row, sent_at: Date): Next {
 /** Something was heard meanwhile, and it came after a message of ours. */
 function isAnswered({ reply_message_id, replied_at, reply_step, message_id, crossed_at }: Row): boolean {
   if (reply_message_id === null) return false
-  if (reply_step !== null) return true
+  if (reply_step !== null) return true // guard: an answer to an earlier message counts
   // Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
   if (message_id === null) return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
-  return BigInt(reply_message_id) > BigInt(message_id)
+  return BigInt(reply_message_id) > BigInt(message_id) // guard: a reply that overtakes our answer counts
 }
 
 /** Provably nothing went out: it is due again, unless there is no reason to send it any more. */
@@ -182,7 +182,7 @@ function released(row: Row): Next | undefined {
   if (row.status !== 'submitting') return undefined
   if (row.campaign_status === 'cancelled') return { status: 'cancelled' }
   if (row.suppressed) return { status: 'suppressed', reason: 'suppressed' }
-  if (row.reply_step !== null) return { status: 'replied' }
+  if (row.reply_step !== null) return { status: 'replied' } // guard: what was released is not sent after a reply
   return { status: row.step === 0 ? 'queued' : 'waiting', next_action_at: row.now }
 }
 
