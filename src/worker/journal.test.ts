@@ -7,6 +7,7 @@ import {
   readFile,
   rm,
   symlink,
+  utimes,
   writeFile,
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -130,4 +131,34 @@ test('a journal that could not be written says so until it can be', async () => 
   await expect(journal.intend(intent('lost'))).rejects.toThrow('ENOSPC')
   expect(await journal.isWritable()).toBe(false)
   await journal.close()
+})
+
+test('a journal past keeping is removed once it was replayed, and not before', async () => {
+  const old = await mkdtemp(join(directory, 'old-'))
+  const [replayed, open] = [newId(), newId()]
+  const month = new Date(Date.now() - 31 * 86_400_000)
+  for (const worker_id of [replayed, open]) {
+    const name = `${worker_id}.0.jsonl`
+    await writeFile(join(old, name), '')
+    await utimes(join(old, name), month, month)
+  }
+  await markReplayed(old, { worker_id: replayed, name: `${replayed}.0.jsonl`, size: 0, done: false })
+  expect((await listJournals(old)).map(({ worker_id }) => worker_id)).toEqual([open])
+})
+
+test('a line that the disk did not flush does not count as written', async () => {
+  const journal = await openJournal(directory, newId())
+  const probe = await open(join(directory, 'probe'), 'a')
+  const handles = Object.getPrototypeOf(probe) as FileHandle
+  await probe.close()
+  const flushed = vi.spyOn(handles, 'datasync').mockRejectedValueOnce(new Error('EIO'))
+  try {
+    await expect(journal.intend(intent('unflushed'))).rejects.toThrow('EIO')
+    expect(journal.isFailing()).toBe(true)
+    await journal.intend(intent('flushed'))
+    expect(await journal.isWritable()).toBe(true)
+  } finally {
+    flushed.mockRestore()
+    await journal.close()
+  }
 })

@@ -106,7 +106,7 @@ class Writer {
         this.#failed = false
       } catch (error) {
         this.#failed = true
-        for (const line of lines) line.reject(error)
+        for (const line of lines) line.reject(error) // guard: a failed line is not written
       }
     }
     // Without a pause after the last look: whoever comes after it begins anew.
@@ -195,6 +195,7 @@ async function listOnce(directory: string): Promise<JournalFile[]> {
     if (!worker_id) continue
     const { mtimeMs, size } = await stat(join(directory, name))
     const done = done_of_old !== undefined || Number(size_done) === size // guard: a journal that grew is not done
+    // guard: only replayed journals are removed
     if (done && Date.now() - mtimeMs > keepMs) await unlink(join(directory, name))
     else files.push({ name, worker_id, size, done })
   }

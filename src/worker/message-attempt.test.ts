@@ -3,15 +3,19 @@ import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openPickedRows, type Picked, type PickedRows } from '../../test/harness/picked.ts'
 import { makeScratch } from '../../test/harness/scratch.ts'
+import { findFloodWait } from '../access/ledger/floods.ts'
+import { closeByPerson, type Ending, settle } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
+import { identityOf } from '../capabilities/campaigns/message.ts'
 import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
 import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
-import type { Outcome, Sent, Session } from '../platform/port.ts'
+import type { Outcome, Person, Sent, Session } from '../platform/port.ts'
 import { Echoes } from './echoes.ts'
 import { openJournal } from './journal.ts'
 import { attemptMessage } from './message-attempt.ts'
+import { MessageBoundary } from './message-boundary.ts'
 import { Recorder } from './recording.ts'
 
 let place: PickedRows
@@ -31,10 +35,8 @@ const accepted = (): Outcome<Sent> => ({
 })
 
 /** The one message that is due goes out; `send` is what the platform does with it. */
-async function attempt(
-  { held }: Picked,
-  { send = async () => accepted(), gapJitter = 0, sources = place.rows.app.sources }: Given = {},
-): Promise<void> {
+async function attempt({ held }: Picked, given: Given = {}): Promise<void> {
+  const { send = async () => accepted(), resolve, gapJitter = 0, sources = place.rows.app.sources } = given
   const app = { ...place.rows.app, sources }
   const heads = await listHeads(app, app.db, { account_ids: [held.account_id], avoid: [], due: true })
   const [due] = chooseDue(app, heads)
@@ -42,14 +44,17 @@ async function attempt(
   const journal = await openJournal(directory, newId())
   const recorder = new Recorder(app, { count: () => {} })
   const boundary = { cross: () => Promise.reject(new Error('It has another boundary.')) } as never
-  const ways = { messages: await place.boundary(), boundary, recorder, journal, echoes: new Echoes(app) }
-  const session = { send } as unknown as Session
+  const messages = given.messages ?? (await place.boundary())
+  const ways = { messages, boundary, recorder, journal, echoes: new Echoes(app) }
+  const session = { send, resolve } as unknown as Session
   await attemptMessage(app, ways, due, { held, session, awaits: () => {}, gapJitter, paceMs: 0 })
   await journal.close()
 }
 
 interface Given {
   readonly send?: () => Promise<Outcome<Sent>>
+  readonly resolve?: () => Promise<Outcome<Person>>
+  readonly messages?: MessageBoundary
   readonly gapJitter?: number
   readonly sources?: App['sources']
 }
@@ -136,5 +141,164 @@ describe('somebody is put on the list while their message is on its way', () => 
     }
     await attempt(one, { send })
     expect(await place.stateOf(one)).toMatchObject({ status: 'waiting' })
+  })
+})
+
+test('with a proof of the boundary nobody is called: the message completes as the one that was shown', async () => {
+  const one = await place.picked()
+  const { app, db } = place.rows
+  const { account_id, workspace_id } = one.held
+  const [head] = await listHeads(app, db, { account_ids: [account_id], avoid: [], due: true })
+  if (!head) throw new Error('Nothing is due.')
+  await db.run(sql`
+    insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
+    values (${account_id}, ${one.person_id}, 7, ${workspace_id}, 'sent before', true, now(),
+      ${identityOf(app, head).random_id}::bigint)`)
+  let sent = 0
+  const send = async () => {
+    sent++
+    return accepted()
+  }
+  await attempt(one, { send })
+  expect(sent).toBe(0)
+  expect(await place.stateOf(one)).toEqual({ status: 'completed', operations: 1, used: 1 })
+  const { id } = await place.operation(one)
+  expect(await place.rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '7' } })
+})
+
+describe('a contact who is found by name, and whose phone is on the list at the look-up', () => {
+  /** A contact of a campaign, and the person whom the platform finds by it. */
+  async function contact(phone: string | null) {
+    const held = await place.rows.account()
+    const one = await place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
+    const { person_id } = one
+    const person = { id: String(person_id), name: 'Ines', username: null, phone, kind: 'person' } as const
+    const crossed: string[] = []
+    const instance = await place.rows.instance()
+    const messages = new MessageBoundary(place.rows.app, { instance: () => instance, behind: () => {} })
+    const cross = messages.cross.bind(messages)
+    messages.cross = (message) => {
+      crossed.push(message.wanted.row.recipient_id)
+      return cross(message)
+    }
+    const resolve = async () => ({ kind: 'accepted', value: person }) as Outcome<Person>
+    return { one, crossed, attempt: () => attempt(one, { resolve, messages }) }
+  }
+  const contacts = [{ contact: 'username:ines' }]
+  const phone = '+49 170 7770001'
+
+  test('as the platform tells it: nothing is sent', async () => {
+    const { one, attempt } = await contact(phone)
+    const { workspace_id } = place.rows.tenant
+    await addSuppression(place.rows.app, 'system', { workspace_id, phone })
+    await attempt()
+    expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
+  test('as we know it, where the platform leaves it out: the same', async () => {
+    const { one, attempt } = await contact(null)
+    const { account_id, workspace_id } = one.held
+    await place.rows.db.run(sql`
+      insert into contacts (account_id, provider_id, workspace_id, name, sort_name, phone)
+      values (${account_id}, ${one.person_id}, ${workspace_id}, 'Ines', 'ines', ${phone})`)
+    await addSuppression(place.rows.app, 'system', { workspace_id, phone })
+    await attempt()
+    expect(await place.stateOf(one)).toEqual({ status: 'suppressed', operations: 0, used: 0 })
+  })
+
+  test('another number is on the list: the message goes out', async () => {
+    const { one, crossed, attempt } = await contact('+49 170 7770002')
+    await attempt()
+    expect(crossed).toHaveLength(1)
+    expect(await place.stateOf(one)).toEqual({ status: 'completed', operations: 1, used: 1 })
+  })
+})
+
+describe('what is learnt of a message whose recipient', () => {
+  const steps = [{ wait_hours: 24 }]
+  const unknown: Outcome<Sent> = { kind: 'unknown', reason: 'timeout' }
+
+  async function end(one: Picked, ending: Ending): Promise<void> {
+    const { id, attempt_token: token } = await place.operation(one)
+    const { app, db } = place.rows
+    expect(await db.transaction((tx) => settle(tx, app.operations, [{ id, token, ending }]))).toHaveLength(1)
+  }
+  const released: Ending = { to: 'released', reason: 'never_written' }
+  const completed: Ending = {
+    to: 'completed',
+    reply: { message_id: '7', timestamp: new Date().toISOString() },
+  }
+
+  /** Nobody knows of the message, and a person has noted that it was not sent. */
+  async function notedNotSent(): Promise<Picked> {
+    const one = await place.picked({ steps })
+    await attempt(one, { send: async () => unknown })
+    const { id } = await place.operation(one)
+    const { app, db } = place.rows
+    await db.transaction((tx) => closeByPerson(tx, app.operations, { id, closed_as: 'not_sent' }))
+    expect(await place.stateOf(one)).toMatchObject({ status: 'failed' })
+    return one
+  }
+
+  test('has failed because a person noted so, and nothing was written: it stays failed', async () => {
+    const one = await notedNotSent()
+    await end(one, released)
+    expect(await place.stateOf(one)).toMatchObject({ status: 'failed' })
+  })
+
+  test('has failed because a person noted so, and it was sent: it is completed, and nothing follows', async () => {
+    const one = await notedNotSent()
+    await end(one, completed)
+    expect(await place.stateOf(one)).toMatchObject({ status: 'completed' })
+  })
+
+  test('was final because nobody knew, and it was sent: it is completed, and nothing follows', async () => {
+    const one = await place.picked({ steps })
+    await attempt(one, { send: async () => unknown })
+    await place.rows.db.run(sql`
+      update campaign_recipients set status = 'ambiguous', next_action_at = null, ended_at = domain_now()
+      where campaign_id = ${one.campaign_id}`)
+    await end(one, completed)
+    expect(await place.stateOf(one)).toMatchObject({ status: 'completed' })
+  })
+
+  test('is of a campaign that was cancelled meanwhile, and nobody knows: it is final at once', async () => {
+    const one = await place.picked({ steps })
+    const send = async () => {
+      await place.control(one.campaign_id, 'cancel')
+      return unknown
+    }
+    await attempt(one, { send })
+    expect(await place.stateOf(one)).toMatchObject({ status: 'ambiguous' })
+  })
+})
+
+describe('a look-up', () => {
+  const contacts = [{ contact: 'username:nobody' }]
+
+  async function contact(): Promise<Picked> {
+    const held = await place.rows.account()
+    return place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
+  }
+
+  test('that meets a flood wait holds the account for as long, and the contact stays due', async () => {
+    const one = await contact()
+    await attempt(one, { resolve: async () => ({ kind: 'flood_wait', retry_after_seconds: 600 }) })
+    expect(await findFloodWait(place.rows.db, one.held.account_id)).toBeGreaterThan(500)
+    expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
+  })
+
+  test('that finds nobody ends the contact as it was picked, and not one that has changed since', async () => {
+    const nobody: Outcome<Person> = { kind: 'refused', reason: 'username_not_found' }
+    const [one, changed] = [await contact(), await contact()]
+    await attempt(one, { resolve: async () => nobody })
+    expect(await place.stateOf(one)).toMatchObject({ status: 'failed' })
+    const resolve = async () => {
+      await place.rows.db.run(sql`
+        update campaign_recipients set name = 'Other' where campaign_id = ${changed.campaign_id}`)
+      return nobody
+    }
+    await attempt(changed, { resolve })
+    expect(await place.stateOf(changed)).toMatchObject({ status: 'queued' })
   })
 })

@@ -10,8 +10,6 @@ import {
   type FactsRow,
   waitForRecipient,
 } from '../capabilities/campaigns/campaigns.ts'
-import { withKnownPhone } from '../capabilities/contacts/contacts.ts'
-import { findSuppressed } from '../capabilities/suppressions/suppressions.ts'
 import type { Identifier, Person } from '../platform/port.ts'
 import { concludeProven, type Driven, submitCrossed, tellJournal, type Ways } from './attempt.ts'
 import type { MessageBoundary } from './message-boundary.ts'
@@ -50,6 +48,7 @@ export async function attemptMessage(
     return 'done'
   }
   const { operation, proof } = crossed
+  // guard: a proven message calls nobody
   if (proof) await concludeProven(app, ways, operation, { token, proof })
   else {
     const prepared = await app.operations
@@ -95,6 +94,7 @@ async function lookUp(
   }
   if (found?.kind === 'flood_wait') {
     const about = { ...held, id: null }
+    // guard: a flood wait of a look up is noted
     await app.db.transaction((tx) => noteFloodWait(tx, about, found.retry_after_seconds))
     return 'done'
   }
@@ -102,7 +102,6 @@ async function lookUp(
 }
 
 async function checkFound(app: App, row: FactsRow, person: Person): Promise<Person | 'done'> {
-  const { account_id, workspace_id } = row
   if (person.kind !== 'person') {
     await endRecipient(app, row, { status: 'failed', reason: 'identity_ineligible' })
     return 'done'
@@ -111,11 +110,6 @@ async function checkFound(app: App, row: FactsRow, person: Person): Promise<Pers
   // guard: a name that is another person
   if (row.chat_id !== null && row.chat_id !== person.id) {
     await endRecipient(app, row, { status: 'failed', reason: 'username_not_found' })
-    return 'done'
-  }
-  const known = await withKnownPhone(app.db, { account_id, workspace_id }, person)
-  if (await findSuppressed(app.db, workspace_id, known)) {
-    await endRecipient(app, row, { status: 'suppressed', reason: 'suppressed' })
     return 'done'
   }
   return person

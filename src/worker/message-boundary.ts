@@ -125,7 +125,7 @@ export class MessageBoundary {
     })
     for (const { wanted, held } of crossings) {
       const seen = writes.get(wanted.row.recipient_id)
-      if (seen !== undefined) noteWrites(held, seen)
+      if (seen !== undefined) noteWrites(held, seen) // guard: writes of messages are remembered
     }
     return crossings.map(({ wanted }) => answerOf(wanted, decisions.get(wanted)))
   }
@@ -177,7 +177,7 @@ function decideAll(app: App, wanted: readonly Wanted[], facts: LockedFacts): Dec
   for (const one of ordered) {
     const decision = decideOne(app, one, facts)
     const places = decision.do === 'send' ? placesOf(one, decision.attempt) : []
-    const taken = places.some((place) => sending.has(place))
+    const taken = places.some((place) => sending.has(place)) // guard: one message of an account in a batch
     for (const place of places) sending.add(place)
     decisions.set(one, taken ? { do: 'busy' } : decision)
   }
@@ -199,6 +199,7 @@ function decideOne(app: App, wanted: Wanted, { statuses, rows, days, contended }
   const day = days.get(account_id)
   // Another transaction holds it, or it is not as it was picked: that is for the next pick to see.
   if (!row || !day) return { do: 'no' }
+  // guard: what another transaction holds is left alone
   if (day.busy || row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }
   return decideCrossing(app, wanted, row, day)
 }
@@ -228,6 +229,7 @@ async function writeAll(
     markEnded(tx, ended),
   ])
   if (adopted.length > 0) await adoptOutcomes(tx, adopted)
+  // guard: a message without its operation does not cross
   if (inserted.length !== attempts.length) throw new Error('A message of the batch has an operation already.')
   return new Map(inserted.map((one) => [one.recipient_id, one.writes]))
 }

@@ -148,6 +148,7 @@ interface Replay {
 /** After the database went back in time every journal tells again, this process's own as well. */
 export async function replayAll(app: App, parts: Pick<Replay, 'directory' | 'recorder'>): Promise<void> {
   for (const file of await listJournals(parts.directory)) {
+    // guard: a failed replay is no put back
     if (!(await replay(app, parts, file))) throw new Error(`The journal ${file.name} could not be replayed.`)
   }
 }
@@ -178,7 +179,7 @@ async function replay(
           'a journal told how an operation ended',
         )
       } catch (err) {
-        told = false
+        told = false // guard: a journal that failed is not done
         app.log.error({ err, operation_id: id, file: file.name }, 'a line of a journal could not be replayed')
       }
     }

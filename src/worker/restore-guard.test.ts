@@ -1,5 +1,5 @@
 /** A database that went back in time, and what the journals of this disk still know. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { newId } from '../lib/ids.ts'
 import type { Outcome } from '../platform/port.ts'
 import { listJournals, openJournal } from './journal.ts'
 import { Recorder } from './recording.ts'
-import { replayLoop } from './recovery.ts'
+import { replayAll, replayLoop } from './recovery.ts'
 import { RestoreGuard } from './restore-guard.ts'
 
 let rows: LedgerRows
@@ -195,6 +195,59 @@ describe('commits are lost, and the database is away when that is noticed', () =
   })
 })
 
+/** The database, of which one statement is answered by the test. */
+function answering(name: 'one' | 'run', text: string, answer: (asked: () => Promise<unknown>) => unknown) {
+  const db = new Proxy(rows.db, {
+    get(target, property) {
+      const value = target[property as keyof typeof target]
+      if (property !== name) return typeof value === 'function' ? value.bind(target) : value
+      return (statement: Parameters<typeof target.one>[0]) =>
+        statement.text.includes(text) ? answer(() => target[name](statement)) : target[name](statement)
+    },
+  })
+  return { db }
+}
+
+test('an older copy that could not be told stays one, also where another generation is noticed since', async () => {
+  await remember()
+  let away = false
+  const debt = answering('run', 'insert into workers (id, owes)', (asked) =>
+    away ? Promise.reject(new ApiError('store_unavailable')) : asked(),
+  )
+  const guard = await open(undefined, undefined, debt)
+  away = true
+  await rows.db.run(sql`update instance set restore_counter = restore_counter - 1`)
+  await guard.raise()
+  expect(await dispatch()).toBe(true)
+  await renewGeneration(rows.db)
+  await guard.raise()
+  away = false
+  await guard.raise()
+  expect(guard.instance()).toBeDefined()
+  expect(await dispatch()).toBe(false)
+})
+
+test('a heartbeat that was answered before lost commits were noticed does not bring the generation before back', async () => {
+  await remember()
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let slow = false
+  const counter = answering('one', 'restore_counter + 1', async (ask) => {
+    const answer = await ask()
+    if (!slow) return answer
+    asked.resolve()
+    await answered.promise
+    return answer
+  })
+  const guard = await open(undefined, undefined, counter)
+  slow = true
+  const raising = guard.raise()
+  await asked.promise
+  await guard.goneBack()
+  answered.resolve()
+  await raising
+  expect(guard.instance()).toMatchObject({ generation: (await readInstance(rows.db)).generation })
+})
+
 test('what was forgotten and put back by a try that failed still switches sending off', async () => {
   const id = await intended()
   await remember({ generation: newId() })
@@ -207,6 +260,42 @@ test('what was forgotten and put back by a try that failed still switches sendin
   await guard.raise()
   expect(guard.instance()).toBeDefined()
   expect(await dispatch()).toBe(false)
+})
+
+test('a damaged line keeps sending off, also where nothing was forgotten', async () => {
+  const worker_id = newId()
+  const journal = await openJournal(directory, worker_id)
+  await journal.close()
+  await appendFile(join(directory, `${worker_id}.0.jsonl`), '{"entry":"intent","id":"damaged\n')
+  await remember({ generation: newId() })
+  const guard = await open()
+  expect(await dispatch()).toBe(false)
+  // The journals are put back; what the line said is for an operator to find out.
+  expect(guard.instance()).toBeDefined()
+  expect(await listOwing(rows.db)).toEqual([])
+})
+
+test('what is noticed while the journals are put back is not forgotten: they are put back again', async () => {
+  await remember()
+  let during = async () => {}
+  const guard = await open(() => during())
+  await renewGeneration(rows.db)
+  let late = ''
+  during = async () => {
+    during = async () => {}
+    // By now the journals were read.
+    late = await intended()
+    await guard.goneBack()
+  }
+  await guard.raise()
+  expect(guard.instance()).toBeUndefined()
+  expect(await listOwing(rows.db)).toHaveLength(1)
+  const { generation } = await readInstance(rows.db)
+  await guard.raise()
+  expect(await state(late)).toEqual({ state: 'ambiguous' })
+  expect((await readInstance(rows.db)).generation).not.toBe(generation)
+  expect(guard.instance()).toBeDefined()
+  expect(await listOwing(rows.db)).toEqual([])
 })
 
 test('a generation that is renewed under a running process: its journals are put back', async () => {
@@ -288,5 +377,29 @@ describe('journals of others', () => {
 
   test('that of a process that has ended is', async () => {
     expect(await replayed(false)).toBe(true)
+  })
+
+  test('that could not be replayed is not set aside, and the put-back is not complete', async () => {
+    const held = await rows.account()
+    const worker_id = newId()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const journal = await openJournal(directory, worker_id)
+    await journal.conclude({ id, token, outcome: { kind: 'refused', reason: 'chat_unavailable' } })
+    await journal.close()
+    let failing = true
+    const recorder = new Recorder(rows.app, { count: () => {} })
+    const record = recorder.record.bind(recorder)
+    recorder.record = (learnt) => (failing ? Promise.reject(new Error('not now')) : record(learnt))
+    const loop = replayLoop({ directory, worker_id: newId(), recorder })
+    const isDone = async () => {
+      await loop.step(rows.app, new AbortController().signal)
+      return (await listJournals(directory)).every(({ done }) => done)
+    }
+    expect(await isDone()).toBe(false)
+    await expect(replayAll(rows.app, { directory, recorder })).rejects.toThrow('could not be replayed')
+    failing = false
+    expect(await isDone()).toBe(true)
+    expect(await state(id)).toEqual({ state: 'refused' })
   })
 })

@@ -108,7 +108,7 @@ export class RestoreGuard {
     const seen = this.#seen
     const now = await raiseRestoreCounter(this.#app.db)
     // Another generation was begun here meanwhile.
-    if (this.#seen !== seen) return
+    if (this.#seen !== seen) return // guard: a generation begun meanwhile
     if (now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)) {
       await this.#owe('older')
       return
@@ -125,7 +125,7 @@ export class RestoreGuard {
   async goneBack(): Promise<void> {
     if (!this.#owing) await this.#owe('behind')
     // What is being put back now may not be all.
-    else this.#untold ??= 'behind'
+    else this.#untold ??= 'behind' // guard: noticed during a put back
   }
 
   /** Remembered here and on the disk first: neither a database that is away nor a crash makes it forgotten. */
@@ -134,7 +134,7 @@ export class RestoreGuard {
     const level = why === 'run' ? 'warn' : 'error'
     log[level]({ why, instance_id: this.#seen.id }, sentences[why])
     this.#owing = true // guard: owing before the database is asked
-    if (this.#untold !== 'older') this.#untold = why
+    if (this.#untold !== 'older') this.#untold = why // guard: an older copy stays one
     await this.#keep()
     await this.#putBack().catch((err) => {
       log.error({ err }, 'the journals could not be put back; it is tried again with the next heartbeat')
@@ -178,9 +178,9 @@ export class RestoreGuard {
     const level = forgotten + damaged > 0 ? 'error' : 'info'
     log[level]({ forgotten, damaged }, 'the journals of this disk were put back')
     // What the damaged lines would have told is not known, so a person has to say that sending may go on.
-    if (damaged > 0) await this.#switchOff('older')
+    if (damaged > 0) await this.#switchOff('older') // guard: damaged lines keep sending off
     // Something else was noticed meanwhile: the next heartbeat begins again.
-    if (this.#untold !== null) return
+    if (this.#untold !== null) return // guard: a put back that noticed more is not done
     await noteOwing(db, worker_id, false)
     this.#owing = false
     await this.#keep()

@@ -6,7 +6,7 @@ import type { QueuedOperation } from '../../src/access/ledger/queue.ts'
 import { readInstance } from '../../src/access/ledger/restore-counter.ts'
 import { type Sql, sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'
-import type { State } from '../../src/operation.ts'
+import type { CampaignPlace, State } from '../../src/operation.ts'
 import { openService, type Service, type Tenant } from './service.ts'
 
 export interface NewRow {
@@ -22,6 +22,8 @@ export interface NewRow {
   readonly expires?: number
   readonly payload?: unknown
   readonly fingerprint?: Buffer
+  /** Of a message of a campaign. */
+  readonly place?: CampaignPlace
 }
 
 export interface Row {
@@ -74,16 +76,18 @@ export class LedgerRows {
     const id = newId()
     const { kind = 'send_message', state = 'queued', chat_id = '42', token = null, queued_no = 1 } = row
     const { key = newId(), owner = null, lease = null, expires = 3_600, fingerprint = Buffer.alloc(32) } = row
+    const { place } = row
     const payload = JSON.stringify(row.payload ?? { text: `message ${id}`, file: null })
     await this.db.run(sql`
       insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, account_id, chat_id,
         payload, random_id, attempt_token, attempt_no, queued_no, owner, lease_until, expires_at, reply_status,
-        reply_body)
+        reply_body, campaign_id, recipient_id, step_no, quota_day, cold)
       values (${id}, ${workspace_id}, ${kind}, 'platform', ${key}, ${fingerprint}, ${state}, ${account_id},
         ${chat_id}::bigint, ${payload}::jsonb, ${randomBytes(8).readBigInt64BE().toString()}::bigint, ${token},
         ${token === null ? 0 : 1}, ${queued_no}, ${owner}, real_now() + make_interval(secs => ${lease}),
         real_now() + make_interval(secs => ${expires}), ${state === 'completed' ? 200 : null},
-        ${state === 'completed' ? '{}' : null}::json)`)
+        ${state === 'completed' ? '{}' : null}::json, ${place?.campaign_id ?? null}, ${place?.recipient_id ?? null},
+        ${place?.step_no ?? null}, ${place?.quota_day ?? null}, ${place?.cold ?? false})`)
     return id
   }
 

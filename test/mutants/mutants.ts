@@ -71,6 +71,21 @@ const journalling = {
   still: 'a line that a full disk cut off does not swallow the next one',
 }
 
+const repliedInFlight = {
+  file: 'src/capabilities/campaigns/outcomes.test.ts',
+  still: 'a reply that was written before our first message is no reply to it: the sequence goes on',
+}
+const attemptingMessages = {
+  file: worker('message-attempt'),
+  still: 'somebody is put on the list while their message is on its way somebody else is not held for them',
+}
+const lookedUp = 'a contact who is found by name, and whose phone is on the list at the look-up'
+const learnt = 'what is learnt of a message whose recipient'
+const crossingDirectly = { file: ledger('direct-crossing') }
+const leftAlone = 'what another transaction holds is left alone'
+const anotherAccount =
+  'a message of a campaign that another account of its pool sent, as the journal knows known as submitting: account, chat and day are put back, and each day has what was used of it'
+
 /** What both boundaries share: the deadline counts from after the COMMIT. */
 const noClock = 'const startedAt = Number.NaN'
 const clockAfterCommit: Patch = {
@@ -282,6 +297,27 @@ export const mutants: readonly Mutant[] = [
     'when true',
   ),
   mutant(
+    claiming,
+    'guard: only accounts that may act are claimed',
+    'claimAccounts leaves one that is DISABLED, whoever drove it before',
+  ),
+  mutant(
+    claiming,
+    'guard: a lease is given back by its epoch',
+    'releaseLease ends the lease of this epoch only: its worker may have taken the account again',
+  ),
+  mutant(claiming, 'guard: a lease that has run out is not held', 'holdsLease where it has run out'),
+  mutant(
+    sweeping,
+    'guard: uncrossed under our lease',
+    'settleUncrossed leaves an operation to the next holder of the account where another worker holds the lease',
+  ),
+  mutant(
+    sweeping,
+    'guard: an owing worker is not forgotten',
+    'forgetWorkers keeps one that owes, however long ago it ended: its journals may know what the database has forgotten',
+  ),
+  mutant(
     sweeping,
     'guard: lease too far ahead',
     'sweep a lease further ahead than any can be counts as over',
@@ -314,6 +350,13 @@ export const mutants: readonly Mutant[] = [
     'guard: files are fair',
     'files of one account that hang leave room for those of another, and for its own texts',
     'if (file && this.#files.size >= filesMax) return undefined',
+  ),
+
+  mutant(
+    { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one holds' },
+    'guard: the longer flood wait holds',
+    'of 600 s and then 5 s the longer one holds',
+    `set flood_until = domain_now() + make_interval(secs => ${value('seconds')})`,
   ),
 
   // Putting back.
@@ -369,6 +412,54 @@ export const mutants: readonly Mutant[] = [
     'if (told.get(name) === size && ended) await markReplayed(directory, file)',
   ),
 
+  mutant(
+    restoring,
+    'guard: an older copy stays one',
+    'an older copy that could not be told stays one, also where another generation is noticed since',
+    'this.#untold = why',
+  ),
+  mutant(
+    restoring,
+    'guard: a generation begun meanwhile',
+    'a heartbeat that was answered before lost commits were noticed does not bring the generation before back',
+  ),
+  mutant(
+    restoring,
+    'guard: damaged lines keep sending off',
+    'a damaged line keeps sending off, also where nothing was forgotten',
+  ),
+  mutant(
+    restoring,
+    'guard: a put back that noticed more is not done',
+    'what is noticed while the journals are put back is not forgotten: they are put back again',
+  ),
+  mutant(
+    restoring,
+    'guard: noticed during a put back',
+    'what is noticed while the journals are put back is not forgotten: they are put back again',
+  ),
+  mutant(
+    restoring,
+    'guard: a journal that failed is not done',
+    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+  ),
+  mutant(
+    restoring,
+    'guard: a failed replay is no put back',
+    'journals of others that could not be replayed is not set aside, and the put-back is not complete',
+    'await replay(app, parts, file)',
+  ),
+  mutant(
+    puttingBack,
+    'guard: use is put back',
+    anotherAccount,
+    'return use(1, entry)',
+    'use is counted twice',
+  ),
+  mutant(puttingBack, 'guard: use is put back', anotherAccount, 'return use(-1, counted)', 'use is lost'),
+  mutant(puttingBack, 'guard: the account is put back', anotherAccount),
+  mutant(puttingBack, 'guard: the day is put back', anotherAccount, 'cold = cold'),
+
   // The journal.
   mutant(
     {
@@ -389,6 +480,18 @@ export const mutants: readonly Mutant[] = [
     'guard: a journal that grew is not done',
     'a journal that was set aside and has grown since is not done',
     'const done = done_of_old !== undefined || size_done !== undefined',
+  ),
+  mutant(
+    journalling,
+    'guard: only replayed journals are removed',
+    'a journal past keeping is removed once it was replayed, and not before',
+    'if (Date.now() - mtimeMs > keepMs) await unlink(join(directory, name))',
+  ),
+  mutant(
+    journalling,
+    'guard: a failed line is not written',
+    'a line that the disk did not flush does not count as written',
+    'for (const line of lines) line.resolve()',
   ),
   mutant(
     { file: worker('account-pool') },
@@ -503,6 +606,29 @@ export const mutants: readonly Mutant[] = [
     "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
   ),
 
+  mutant(
+    attempting,
+    'guard: who may not send does not ask',
+    'before its preparation asks the platform a flood wait lasts: nobody is looked up, and the row is released',
+  ),
+  mutant(
+    attempting,
+    'guard: trouble of the account releases',
+    'an account that is needs_login releases the message, so that its key may run again, and the account says so',
+    "return { to: 'refused', refusal: outcome.reason }",
+  ),
+  mutant(
+    attempting,
+    'guard: only our own messages prove',
+    'a message of another person proves nothing, whatever random id it shows',
+    'random_id !== null ? [{ random_id, message_id: id, at: timestamp }] : [],',
+  ),
+  mutant(
+    attempting,
+    'guard: a late answer is recorded',
+    'a late answer is recorded: what was unknown is known',
+  ),
+
   // Callers.
   mutant(
     { file: ledger('waiting'), still: 'two callers of one row are both told at once' },
@@ -535,6 +661,11 @@ export const mutants: readonly Mutant[] = [
     'guard: random id of the key',
     'the same key has the same random id, also where its row was forgotten',
     `${value('randomIdOf(app, caller.workspace_id, kind, id)')}::bigint,`,
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: a key runs again for the same payload only',
+    'a released key that was queued with another payload since it was looked up is refused',
   ),
   mutant(
     { file: 'src/capabilities/messages/send.test.ts' },
@@ -699,6 +830,122 @@ export const mutants: readonly Mutant[] = [
     'an account takes the first contact that is left, also where an account before it has something else to do',
     'const row = head',
   ),
+  mutant(
+    repliedInFlight,
+    'guard: what was released is not sent after a reply',
+    'a reply to message 1 while message 2 is in flight, which meets a flood wait: nothing follows',
+  ),
+  mutant(
+    repliedInFlight,
+    'guard: an answer to an earlier message counts',
+    'a reply to message 1 while message 2 is in flight, which is accepted: nothing follows',
+  ),
+  mutant(
+    repliedInFlight,
+    'guard: a reply that overtakes our answer counts',
+    'a reply that overtakes our answer, which is then accepted: nothing follows',
+    'return false',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: only what is in flight is released',
+    `${learnt} has failed because a person noted so, and nothing was written: it stays failed`,
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: what is final stays so',
+    `${learnt} has failed because a person noted so, and it was sent: it is completed, and nothing follows`,
+    "const over = was === 'ambiguous' || row.campaign_status === 'cancelled'",
+    'what failed is followed up',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: what is final stays so',
+    `${learnt} was final because nobody knew, and it was sent: it is completed, and nothing follows`,
+    "const over = was === 'failed' || row.campaign_status === 'cancelled'",
+    'what was unknown is followed up',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: unknown in a cancelled campaign is final',
+    `${learnt} is of a campaign that was cancelled meanwhile, and nobody knows: it is final at once`,
+    'const due = dueAfter(row, row.crossed_at)',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: ends as it was picked',
+    'a look-up that finds nobody ends the contact as it was picked, and not one that has changed since',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a flood wait of a look up is noted',
+    'a look-up that meets a flood wait holds the account for as long, and the contact stays due',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a proven message calls nobody',
+    'with a proof of the boundary nobody is called: the message completes as the one that was shown',
+    'if (false) await null',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: the phone that a look_up tells',
+    `${lookedUp} as the platform tells it: nothing is sent`,
+    'r.found_phone as found_under,',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: cold messages add up',
+    'a message that crosses raises used_cold, the second of a day as well',
+    'used_cold = excluded.used_cold',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: messages raise writes',
+    'a message that crosses raises the writes of its account, and its worker remembers them',
+    'writes = h.writes',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: writes of messages are remembered',
+    'a message that crosses raises the writes of its account, and its worker remembers them',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: one message of an account in a batch',
+    'a message that crosses shares no batch with another of its account: broadcast',
+    'const taken = places.slice(1).some((place) => sending.has(place))',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: only what was released is taken up again',
+    'a message that crosses is not taken up again by another attempt while it is in flight',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: a message without its operation does not cross',
+    'a message that crosses without its operation does not: the whole batch is undone',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: days wait for nobody',
+    `${leftAlone} the day of the account`,
+    'for update',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: what another transaction holds is left alone',
+    `${leftAlone} the day of the account`,
+    "if (row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }",
+    'a day that another transaction holds is taken',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: what another transaction holds is left alone',
+    `${leftAlone} the person whom a contact turned out to be`,
+    "if (day.busy || row.forbidden === 'busy') return { do: 'busy' }",
+    'a person whom another transaction holds is taken',
+  ),
   // Webhooks.
   mutant(
     { file: webhooks('webhooks') },
@@ -757,6 +1004,21 @@ export const mutants: readonly Mutant[] = [
     'guard: leases of endpoints at a stop',
     'a stop keeps the endpoint while it waits, and gives it back at once',
     'const renewed = Promise.resolve()',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: nothing for a deleted endpoint',
+    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: nothing is loaded for a deleted endpoint',
+    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
+    'guard: nothing for an endpoint that is off',
+    'an endpoint with deliveries that are loaded gets none of them once it is switched off',
   ),
   mutant(
     { file: webhooks('delivery') },

@@ -64,7 +64,8 @@ export function lockDays(tx: Tx, account_ids: readonly string[]): Promise<Locked
       select (select domain_now()) as now, ((select domain_now()) at time zone w.timezone)::date as day) t
     left join lateral (
       select * from account_days d where d.account_id = h.account_id and d.day = t.day
-      for update skip locked) d on true
+      for update skip locked -- guard: days wait for nobody
+      ) d on true
     where h.account_id = any(${account_ids})`)
 }
 
@@ -141,10 +142,11 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
         crossed_at = excluded.crossed_at, lease_until = excluded.lease_until, reason = null, detail = null,
         finished_at = null, reply_status = null, reply_body = null,
         proof_message_id = excluded.proof_message_id, proof_at = excluded.proof_at
-      where o.state = 'released'
+      where o.state = 'released' -- guard: only what was released is taken up again
       returning o.id, o.recipient_id),
     raised as (
-      update account_hosts h set writes = h.writes + 1, next_campaign_at = g.next_campaign_at
+      update account_hosts h set next_campaign_at = g.next_campaign_at,
+        writes = h.writes + 1 -- guard: messages raise writes
       from given g join crossed on crossed.recipient_id = g.recipient_id where h.account_id = g.acting_account_id
       returning h.account_id, h.writes),
     used as (
@@ -154,7 +156,8 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
       order by g.account_id
       on conflict (account_id, day) do update set
         used = d.used + 1, -- guard: quota is used with the crossing
-        used_cold = d.used_cold + excluded.used_cold)
+        used_cold = d.used_cold + excluded.used_cold -- guard: cold messages add up
+      )
     select crossed.id, crossed.recipient_id, raised.writes::text
     from crossed join given g on g.recipient_id = crossed.recipient_id
       join raised on raised.account_id = g.acting_account_id`

@@ -87,7 +87,8 @@ function insertOf(
         chat_id = excluded.chat_id, payload = excluded.payload, file_id = excluded.file_id,
         expires_at = excluded.expires_at, finished_at = null, reply_status = null, reply_body = null,
         crossed_at = null, closed_as = null, closed_at = null, hint_message_id = null, looked_for_at = null
-      where o.state = 'released' and o.fingerprint = excluded.fingerprint
+      where o.state = 'released'
+        and o.fingerprint = excluded.fingerprint -- guard: a key runs again for the same payload only
     returning id, queued_no`
 }
 

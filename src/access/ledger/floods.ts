@@ -5,7 +5,7 @@ import { type Db, sql } from '../../db/sql.ts'
 export async function noteFlood(db: Db, account_id: string, seconds: number): Promise<void> {
   await db.run(sql`
     update account_hosts
-    set flood_until = greatest(flood_until, domain_now() + make_interval(secs => ${seconds}))
+    set flood_until = greatest(flood_until, domain_now() + make_interval(secs => ${seconds})) -- guard: the longer flood wait holds
     where account_id = ${account_id}`)
 }
 

@@ -1,5 +1,6 @@
 /** What a journal tells a database that may have forgotten it: for each state that the row can be in. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insertCampaign } from '../../../test/harness/campaigns.ts'
 import { type LedgerRows, openLedgerRows } from '../../../test/harness/ledger-rows.ts'
 import { until } from '../../../test/harness/process.ts'
 import { sql } from '../../db/sql.ts'
@@ -99,6 +100,46 @@ describe('putBack', () => {
     const entry = remembered({ account_id: 'acc_unknown' })
     expect(await tell(entry)).toBe(false)
   })
+})
+
+describe('a message of a campaign that another account of its pool sent, as the journal knows', () => {
+  const [before, after] = ['2026-03-01', '2026-03-02']
+
+  async function useOf({ account_id }: Held): Promise<unknown> {
+    return rows.db.rows(sql`
+      select day::text, used, used_cold from account_days where account_id = ${account_id} and used <> 0`)
+  }
+
+  test.each(['submitting', 'ambiguous', 'released'] as const)(
+    'known as %s: account, chat and day are put back, and each day has what was used of it',
+    async (state) => {
+      const [known, sender] = [await rows.account(), await rows.account()]
+      const { tenant } = rows
+      const pool = [known.account_id, sender.account_id]
+      const contacts = [{ contact: `username:${newId()}` }]
+      const campaign_id = await insertCampaign(rows.db, tenant, { kind: 'contacts', pool, contacts })
+      const { id: recipient_id } = await rows.db.one<{ id: string }>(
+        sql`select id from campaign_recipients where campaign_id = ${campaign_id}`,
+      )
+      const place = { campaign_id, recipient_id, step_no: 0, cold: true }
+      const row = { state, token: newId(), key: null, kind: 'campaign_message' }
+      const id = await rows.operation(known, { ...row, place: { ...place, quota_day: before } })
+      // What provably came to nothing was given back when it did.
+      const counted = state === 'released' ? 0 : 1
+      await rows.db.run(sql`
+        insert into account_days (account_id, workspace_id, day, used, used_cold)
+        values (${known.account_id}, ${known.workspace_id}, ${before}, ${counted}, ${counted})`)
+      const sent = { account_id: sender.account_id, chat_id: '77', quota_day: after } as const
+      expect(await tell(remembered({ id, kind: 'campaign_message', key: null, ...place, ...sent }))).toBe(
+        true,
+      )
+      const put = await rows.db.one(sql`
+        select account_id, chat_id::text, quota_day::text, cold from operations where id = ${id}`)
+      expect(put).toEqual({ ...sent, cold: true })
+      expect(await useOf(known)).toEqual([])
+      expect(await useOf(sender)).toEqual([{ day: after, used: 1, used_cold: 1 }])
+    },
+  )
 })
 
 /** Until somebody waits for a lock of this database. */

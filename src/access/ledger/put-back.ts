@@ -76,7 +76,7 @@ function useOf(entry: Remembered, known: Known | undefined): UseChange[] {
     row?.quota_day
       ? [{ account_id: row.account_id, workspace_id, day: row.quota_day, cold: row.cold ?? false, by }]
       : []
-  return [...use(-1, counted), ...use(1, entry)]
+  return [...use(-1, counted), ...use(1, entry)] // guard: use is put back
 }
 
 function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
@@ -104,9 +104,9 @@ async function reopen(
       lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token},
       public_id = case when id <> ${entry.id} then ${entry.id}::uuid end,
       -- A message of a campaign may have gone out through another account of its pool.
-      account_id = case when recipient_id is null then account_id else ${entry.account_id} end,
+      account_id = case when recipient_id is null then account_id else ${entry.account_id} end, -- guard: the account is put back
       chat_id = case when recipient_id is null then chat_id else ${entry.chat_id}::bigint end,
-      quota_day = ${entry.quota_day ?? null}::date, cold = ${entry.cold ?? false}
+      quota_day = ${entry.quota_day ?? null}::date, cold = ${entry.cold ?? false} -- guard: the day is put back
     where id = ${id} and state in ('submitting', 'ambiguous')
     returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
 }

@@ -80,7 +80,8 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
       select r.*, g.account_id as acting, g.random_id,
         coalesce(r.chat_id, g.chat_id) as known_chat_id, coalesce(r.name, g.name) as known_name,
         coalesce(r.username, g.username) as known_username, coalesce(g.chat_id, r.found_id) as found_as,
-        coalesce(lower(g.username), r.found_username) as found_named, coalesce(${listedPhone(sql`g.phone`)}, r.found_phone) as found_under
+        coalesce(${listedPhone(sql`g.phone`)}, r.found_phone) as found_under, -- guard: the phone that a look_up tells
+        coalesce(lower(g.username), r.found_username) as found_named
       from given g join running on running.id = g.campaign_id
       cross join lateral (
         select * from campaign_recipients r where r.id = g.id
@@ -217,7 +218,9 @@ export async function endRecipient(
 ): Promise<void> {
   await app.db.transaction(async (tx) => {
     const held = await tx.maybe(sql`
-      select 1 from campaign_recipients where id = ${recipient_id} and version = ${version} for update`)
+      select 1 from campaign_recipients where id = ${recipient_id}
+        and version = ${version} -- guard: ends as it was picked
+      for update`)
     if (held) await markEnded(tx, [{ recipient_id, ...ended }])
   })
 }

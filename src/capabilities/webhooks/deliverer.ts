@@ -128,7 +128,7 @@ export class Deliverer {
       endpoint.more = room > 0 && now?.due.length === room
       if (now) this.#refresh(endpoint, now, ended === endpoint.ended)
       // Deleted, or taken by another process. What runs is still recorded.
-      else endpoint.ready = []
+      else endpoint.ready = [] // guard: nothing for a deleted endpoint
       if (!now) this.#endpoints.delete(webhook_id)
       else if (endpoint.busy.size + endpoint.ready.length === 0) idle.push(webhook_id)
     }
@@ -145,7 +145,7 @@ export class Deliverer {
     endpoint.state = state
     if (current && endpoint.busy.size === 0) endpoint.failures = state.consecutive_failures
     endpoint.ready.push(...due)
-    if (!state.active) endpoint.ready = endpoint.ready.filter(isTest)
+    if (!state.active) endpoint.ready = endpoint.ready.filter(isTest) // guard: nothing for an endpoint that is off
     // Loaded before the breaker opened: it is loaded again when its time comes.
     if (isOpen(endpoint) && !current) endpoint.ready = []
     this.#begin(endpoint)

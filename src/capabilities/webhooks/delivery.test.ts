@@ -110,6 +110,53 @@ describe('a delivery', () => {
   })
 })
 
+describe('an endpoint with deliveries that are loaded', () => {
+  const concurrency = 8
+
+  test.each(['deleted', 'switched off'])('gets none of them once it is %s', async (how) => {
+    const { id } = await place.endpoint(tenant, receiver.url)
+    const answered = Promise.withResolvers<void>()
+    receiver.answer = async (response) => {
+      await answered.promise
+      response.end()
+    }
+    await place.tell(tenant.workspace_id, 2 * concurrency)
+    await until(
+      'as many as it may have at once',
+      60_000,
+      async () => receiver.received.length === concurrency,
+    )
+    if (how === 'deleted') {
+      // A test is for an endpoint that is off as well, and not for one that is gone.
+      await place.call('POST', tenant, `${id}/test`)
+      await place.call('DELETE', tenant, id)
+    } else await place.call('PATCH', tenant, id, { active: false })
+    // Each pass of the deliverer reads how all its endpoints are, and then delivers: after two, it knows.
+    for (let pass = 0; pass < 2; pass++) await delivered()
+    answered.resolve()
+    await until('what was begun is recorded', 60_000, async () => {
+      const { count } = await place.db.one<{ count: number }>(sql`
+        select count(*)::int as count from webhook_deliveries where webhook_id = ${id} and attempts > 0`)
+      return count === concurrency
+    })
+    await delivered()
+    expect(receiver.received).toHaveLength(concurrency)
+  })
+
+  /** An event of another workspace is delivered to another endpoint. */
+  async function delivered(): Promise<void> {
+    const other = await place.service.tenant()
+    const witness = await Receiver.open()
+    try {
+      await place.endpoint(other, witness.url)
+      await place.tell(other.workspace_id, 1)
+      await until('another endpoint gets its event', 60_000, async () => witness.received.length === 1)
+    } finally {
+      await witness.close()
+    }
+  }
+})
+
 describe('a failing endpoint', () => {
   test('gets nine attempts of one delivery, at the times of the schedule, and then it has failed', async () => {
     const { id } = await place.endpoint(tenant, receiver.url)
