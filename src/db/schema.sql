@@ -194,6 +194,7 @@ create table campaign_recipients (
   reason text,
   unknown_since timestamp with time zone,
   ended_at timestamp with time zone,
+  reply_account_id text,
   CHECK (((ended_at IS NULL) OR (status <> ALL (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text])))),
   CHECK (((status <> ALL (ARRAY['queued'::text, 'waiting'::text])) OR (next_action_at IS NOT NULL))),
   CHECK (((status <> ALL (ARRAY['submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text])) OR ((account_id IS NOT NULL) AND (chat_id IS NOT NULL)))),

@@ -28,6 +28,7 @@ interface Row {
   readonly step: number
   readonly last_sent_at: Date | null
   readonly replied_at: Date | null
+  readonly reply_account_id: string
   readonly reply_message_id: string | null
   readonly reply_step: number | null
   readonly reply_variant: number | null
@@ -113,7 +114,8 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
     tx.rows<Row>(sql`
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
         k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
-        r.status, r.step, r.last_sent_at, r.replied_at, r.reply_message_id::text, r.reply_step, r.reply_variant,
+        r.status, r.step, r.last_sent_at, r.replied_at,
+        coalesce(r.reply_account_id, o.account_id) as reply_account_id, r.reply_message_id::text, r.reply_step, r.reply_variant,
         (select domain_now()) as now,
         coalesce(o.crossed_at, o.created_at) as crossed_at,
         coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id,
@@ -168,11 +170,14 @@ function accepted(row: Row, sent_at: Date): Next {
 }
 
 /** Something was heard meanwhile, and it came after a message of ours. */
-function isAnswered({ reply_message_id, replied_at, reply_step, message_id, crossed_at }: Row): boolean {
+function isAnswered(row: Row): boolean {
+  const { reply_message_id, replied_at, reply_step, message_id, crossed_at } = row
   if (reply_message_id === null) return false
   if (reply_step !== null) return true
+  const comparable = row.reply_account_id === row.account_id // guard: numbers of two accounts are not compared
   // Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
-  if (message_id === null) return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
+  if (message_id === null || !comparable)
+    return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
   return BigInt(reply_message_id) > BigInt(message_id)
 }
 
