@@ -37,7 +37,9 @@ async function events(): Promise<string[]> {
 async function synced(): Promise<string> {
   const id = await place.account()
   await place.until('the account is synced', async () => {
-    const row = await place.db.maybe(sql`select from account_sync where account_id = ${id} and phase = 'done'`)
+    const row = await place.db.maybe(
+      sql`select from account_sync where account_id = ${id} and phase = 'done'`,
+    )
     return row !== undefined
   })
   return id
@@ -131,7 +133,10 @@ describe('what only history brings', () => {
     place.work.fault({ on: 'updates', fault: 'late', seconds: 600, account_id })
     place.work.write(account_id, person_id, 'STOP')
     expect(await read(person_id)).toContain('STOP')
-    expect([await place.statuses(campaign_id), await suppressed()]).toEqual([['replied'], [String(person_id)]])
+    expect([await place.statuses(campaign_id), await suppressed()]).toEqual([
+      ['replied'],
+      [String(person_id)],
+    ])
     expect(await events()).not.toContain('message.received STOP')
     await place.advance(4 * day)
     expect(place.sent()).toHaveLength(1)

@@ -36,21 +36,11 @@ interface Stored extends Place {
   readonly fresh: boolean
 }
 
-/** A message for which storing changed something. */
-export interface StoreOutcome extends Seen {
-  /** The store did not have it before. */
-  readonly fresh: boolean
-}
-
 /**
- * Returns those that the store did not have, and those whose event has not been emitted before. Each (chat, message) at most
- * once in `seen`.
+ * Returns those that were not stored before, or whose event has not been emitted before. Each (chat, message) at most once
+ * in `seen`.
  */
-export async function storeMessages(
-  tx: Tx,
-  account: AccountKey,
-  seen: readonly Seen[],
-): Promise<StoreOutcome[]> {
+export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns}, announced)
@@ -60,20 +50,15 @@ export async function storeMessages(
       where m.deleted_at is null and ((excluded.announced and not m.announced)
         or (m.random_id is null and excluded.random_id is not null))
     returning m.chat_id, m.id, ${isNew} as fresh`)
-  const outcomes = outcomesOf(seen, stored)
-  countFresh(tx, account, outcomes)
-  return outcomes
+  countFresh(tx, account, { seen, stored })
+  return among(seen, stored)
 }
 
 /**
  * Newer edits win, and of two at the same time the one that comes last; returns those that changed something.
  * An edit of a message we never saw brings it along.
  */
-export async function storeEdits(
-  tx: Tx,
-  account: AccountKey,
-  seen: readonly Seen[],
-): Promise<StoreOutcome[]> {
+export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
     insert into messages as m (${columns})
@@ -85,9 +70,8 @@ export async function storeEdits(
         and (m.edited_at, m.text, m.attachments)
           is distinct from (excluded.edited_at, excluded.text, excluded.attachments)
     returning m.chat_id, m.id, ${isNew} as fresh`)
-  const outcomes = outcomesOf(seen, stored)
-  countFresh(tx, account, outcomes)
-  return outcomes
+  countFresh(tx, account, { seen, stored })
+  return among(seen, stored)
 }
 
 /** One order for all: history comes newest first and updates oldest first, and two transactions must not deadlock. */
@@ -103,10 +87,11 @@ const isNew = sql`(m.xmax = 0)`
 function countFresh(
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
-  outcomes: readonly StoreOutcome[],
+  { seen, stored }: { seen: readonly Seen[]; stored: readonly Stored[] },
 ): void {
-  const messages = outcomes.filter(({ fresh }) => fresh).map(({ message }) => message)
-  if (messages.length === 0) return
+  const fresh = stored.filter((each) => each.fresh)
+  if (fresh.length === 0) return
+  const messages = among(seen, fresh).map(({ message }) => message)
   tx.atCommit(sql`
     insert into message_counts as c (workspace_id, span, at, account_id, received, sent)
     select ${workspace_id}, case when grouping(day) = 0 then 'day' when grouping(quarter) = 0 then 'quarter' else 'all' end,
@@ -144,12 +129,9 @@ function unnestSeen(seen: readonly Seen[]) {
       as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce)`
 }
 
-function outcomesOf(seen: readonly Seen[], stored: readonly Stored[]): StoreOutcome[] {
-  const freshness = new Map(stored.map(({ chat_id, id, fresh }) => [`${chat_id}:${id}`, fresh]))
-  return seen.flatMap((one) => {
-    const fresh = freshness.get(`${one.chat_id}:${one.message.id}`)
-    return fresh === undefined ? [] : [{ ...one, fresh }]
-  })
+function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
+  const places = new Set(stored.map(({ chat_id, id }) => `${chat_id}:${id}`))
+  return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
 
 /** Which chats of a platform count their messages themselves; all others of an account share one count. */

@@ -339,12 +339,15 @@ export function noteOptOuts(
   lockList(tx, workspace_id)
 }
 
-/** When an account of the workspace first wrote to a person. What is in flight, or unknown, counts from its crossing. */
+/**
+ * When an account of the workspace first wrote to a person: what it sent, and messages of campaigns, of which one that is in
+ * flight or unknown counts from its crossing. Platforms tell whole seconds.
+ */
 const firstWrittenAt = (workspace_id: string, chat_id: Sql): Sql => sql`least(
   (select min(m.sent_at) from accounts a
     join messages m on m.account_id = a.id and m.chat_id = ${chat_id} and m.is_sender and m.random_id is not null
     where a.workspace_id = ${workspace_id}),
-  (select min(date_trunc('second', o.crossed_at)) from accounts a
+  (select min(date_trunc('second', coalesce((o.reply_body ->> 'timestamp')::timestamptz, o.crossed_at))) from accounts a
     join campaign_recipients r on r.account_id = a.id and r.chat_id = ${chat_id}
-    join operations o on o.recipient_id = r.id and o.state in ('submitting', 'ambiguous')
+    join operations o on o.recipient_id = r.id and o.state in ('completed', 'submitting', 'ambiguous')
     where a.workspace_id = ${workspace_id}))`
