@@ -18,7 +18,7 @@ export async function hear(
   account: AccountKey,
   stored: readonly Seen[],
 ): Promise<NewEvent[]> {
-  const heard = stored.filter(({ chat_id, message }) => !message.is_sender && isPrivate(chat_id))
+  const heard = stored.filter(({ chat_id, message }) => !message.is_sender && isPrivate(chat_id)) // guard: only people are heard
   const replied = await noteReplies(app, tx, account, heard) // guard: a reply ends what waits
   noteOptOuts(app, tx, account, heard)
   return replied

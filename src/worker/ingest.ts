@@ -177,7 +177,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
   const [replied] = await Promise.all([
-    hear(app, tx, held, [...stored, ...edited]),
+    hear(app, tx, held, [...stored, ...edited]), // guard: edits are heard
     noteReads(tx, held, of.read_by_them),
   ])
   const received = stored.filter(({ announce }) => announce)

@@ -105,6 +105,19 @@ describe('what only history brings', () => {
     expect(entry).toMatchObject({ source: 'opt_out', evidence: { account_id, text: 'STOP' } })
   })
 
+  test('an opt-out of somebody whom the API wrote to suppresses the person', async () => {
+    const [person_id = 0] = await place.people(account_id, 1)
+    const { status } = await place.work.service.post('/messages', {
+      key: place.tenant.key,
+      body: { account_id, chat_id: `platform:chat:${person_id}`, text: 'This is Sales.' },
+      headers: { 'Idempotency-Key': `to ${person_id}` },
+    })
+    expect(status).toBe(200)
+    await leave(person_id, 'STOP')
+    await read(person_id)
+    expect(await suppressed()).toEqual([String(person_id)])
+  })
+
   test('what was said before our first message is neither', async () => {
     const [person_id = 0] = await place.people(account_id, 1)
     await leave(person_id, 'STOP')

@@ -89,7 +89,8 @@ export async function noteReplies(
           when o.state <> 'completed' then o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= h.at
           when r.account_id = ${account_id} then (o.reply_body ->> 'message_id')::bigint < h.message_id
           -- Each account counts its messages itself, so those of two accounts are compared by time.
-          else (o.reply_body ->> 'timestamp')::timestamptz <= h.at end
+          else (o.reply_body ->> 'timestamp')::timestamptz <= h.at -- guard: two accounts are compared by time
+          end
         order by o.step_no desc limit 1) sent on true
       where r.id = any(${recipients}::uuid[]) and case r.status
         when 'waiting' then sent.step_no is not null

@@ -346,8 +346,9 @@ export function noteOptOuts(
 const firstWrittenAt = (workspace_id: string, chat_id: Sql): Sql => sql`least(
   (select min(m.sent_at) from accounts a
     join messages m on m.account_id = a.id and m.chat_id = ${chat_id} and m.is_sender and m.random_id is not null
-    where a.workspace_id = ${workspace_id}),
+    where a.workspace_id = ${workspace_id}), -- guard: written by what was sent
   (select min(date_trunc('second', coalesce((o.reply_body ->> 'timestamp')::timestamptz, o.crossed_at))) from accounts a
     join campaign_recipients r on r.account_id = a.id and r.chat_id = ${chat_id}
     join operations o on o.recipient_id = r.id and o.state in ('completed', 'submitting', 'ambiguous')
-    where a.workspace_id = ${workspace_id}))`
+    where a.workspace_id = ${workspace_id}) -- guard: written by a campaign
+  )`
