@@ -218,6 +218,20 @@ describe('while a message is in flight', () => {
     ])
   })
 
+  test('of which the database has no trace, as after a restore, a reply that is stored counts once it is known', async () => {
+    const one = await inFlight()
+    const set = (status: string, due: string | null) =>
+      place.rows.db.run(sql`
+        update campaign_recipients set status = ${status}, next_action_at = ${due}::timestamptz
+        where campaign_id = ${one.campaign_id}`)
+    await set('queued', minute(0))
+    await take(one.held, [update(one.chat_id, messageOf(4)), update(one.chat_id, messageOf(7))])
+    expect(await stateOf(one)).toMatchObject({ status: 'queued', message_id: null })
+    await set('submitting', null)
+    await accept(one, 5)
+    expect(await stateOf(one)).toMatchObject({ status: 'replied', message_id: '7' })
+  })
+
   test('a request to stop that came after the crossing is heard', async () => {
     const one = await inFlight()
     await fetchPage(one.held, one.chat_id, [messageOf(7, 'STOP')])

@@ -741,6 +741,12 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     hearing,
+    'guard: a stored answer is an answer',
+    'while a message is in flight of which the database has no trace, as after a restore, a reply that is stored counts once it is known',
+    'and false',
+  ),
+  mutant(
+    hearing,
     'guard: older than the campaign',
     'while a message is in flight what is older than the campaign is not even noted',
     'true',
