@@ -199,6 +199,7 @@ create table campaign_recipients (
   found_id bigint,
   found_username text,
   found_phone text,
+  reply_account_id text,
   CHECK (((ended_at IS NULL) OR (status <> ALL (ARRAY['queued'::text, 'submitting'::text, 'waiting'::text])))),
   CHECK (((status <> ALL (ARRAY['queued'::text, 'waiting'::text])) OR (next_action_at IS NOT NULL))),
   CHECK (((status <> ALL (ARRAY['submitting'::text, 'waiting'::text, 'completed'::text, 'replied'::text])) OR ((account_id IS NOT NULL) AND (chat_id IS NOT NULL)))),

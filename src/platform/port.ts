@@ -74,7 +74,8 @@ export interface UpdateBatch {
 export type Update =
   /**
    * A message of either side after the position, also one from while we were away. `live` is false only where a
-   * platform replays older history into its updates.
+   * platform replays older history into its updates, as after a gap that is too long for them. Such a message is not
+   * announced, and ends sequences like any other.
    */
   | { readonly kind: 'message'; readonly chat: Chat; readonly message: Message; readonly live: boolean }
   | { readonly kind: 'edited'; readonly chat_id: ChatNumber; readonly message: Message }

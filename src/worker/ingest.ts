@@ -3,7 +3,7 @@ import { type Held, LeaseLost, noteWrites } from '../access/ledger/leases.ts'
 import { advancePositions } from '../access/ledger/positions.ts'
 import { noteProofs, type Proof, proofsIn } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
-import { noteReads, noteReplies } from '../capabilities/campaigns/campaigns.ts'
+import { noteReads } from '../capabilities/campaigns/campaigns.ts'
 import {
   type ChatState,
   refreshLastMessages,
@@ -23,12 +23,12 @@ import {
   storeMessages,
   toWire,
 } from '../capabilities/messages/messages.ts'
-import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
 import { chatIdOf } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
+import { hear } from './hearing.ts'
 
 /** False: the lease is somebody else's by now, or the database has lost commits; nothing was stored. */
 export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
@@ -163,7 +163,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
     chat_id === null ? { chat_id, message_ids, ownCountUpTo } : { chat_id, message_ids },
   )
   // The ledger first: whoever completes an operation locks its row before the message.
-  const [, received, edited, deleted] = await Promise.all([
+  const [, stored, edited, deleted] = await Promise.all([
     noteProofs(tx, account_id, proofsOf(sorted)),
     storeMessages(tx, held, [...sorted.messages.values()]),
     storeEdits(tx, held, [...sorted.edits.values()]),
@@ -176,12 +176,11 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   ])
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])
-  const inPrivate = received.filter(({ chat_id }) => sorted.chats.get(chat_id)?.chat.kind === 'private')
   const [replied] = await Promise.all([
-    noteReplies(app, tx, held, inPrivate), // guard: a reply ends what waits
+    hear(app, tx, held, [...stored, ...edited]), // guard: edits are heard
     noteReads(tx, held, of.read_by_them),
   ])
-  noteOptOuts(app, tx, held, inPrivate)
+  const received = stored.filter(({ announce }) => announce)
   const about = (chat: Chat['id']) => ({ account_id, chat_id: chatIdOf(chat) })
   return [
     ...received.map(

@@ -20,9 +20,11 @@ import {
   type WantedHistory,
 } from '../capabilities/history/history.ts'
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
+import { emit, emitted } from '../events/emit.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Outcome, Platform, Session } from '../platform/port.ts'
+import { hear } from './hearing.ts'
 import { within } from './within.ts'
 
 const chatsPage = 100
@@ -132,29 +134,33 @@ interface HistoryPage {
   readonly counts: boolean
 }
 
-/** The past is stored and not announced. A short page is the beginning of the chat. */
+/** The past is stored and heard, and not announced. A short page is the beginning of the chat. */
 async function storeHistory(
   app: App,
   { held, platform }: Syncing,
   { chat_id, messages, limit, counts }: HistoryPage,
 ): Promise<void> {
-  await app.db.transaction(async (tx) => {
+  const replied = await app.db.transaction(async (tx) => {
     await requireLease(tx, held)
     // The ledger before the messages, as everybody locks them.
     await noteProofs(tx, held.account_id, proofsIn(messages)) // guard: the past proves as well
     const ids = messages.map(({ id }) => id)
     const isDeleted = await findDeleted(tx, held, { ids, ownCountUpTo: platform.ownCountUpTo })
     const seen = messages.map((message) => ({ chat_id, message, announce: false }))
-    await storeMessages(
+    const stored = await storeMessages(
       tx,
       held,
       seen.filter((each) => !isDeleted(each)),
     )
     await refreshLastMessages(tx, held, [chat_id])
+    const events = await hear(app, tx, held, stored) // guard: history is heard
+    emit(tx, held.workspace_id, events)
     const oldest_id = messages.at(-1)?.id ?? null
     await noteHistory(tx, held, { chat_id, oldest_id, complete: messages.length < limit })
     if (counts) await noteChatSynced(tx, held)
+    return events
   })
+  if (replied.length > 0) app.wake.signal(emitted)
 }
 
 /** What the platform gave; undefined when it did not, after a pause as long as it asked for. */

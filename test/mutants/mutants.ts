@@ -85,6 +85,9 @@ const crossingDirectly = { file: ledger('direct-crossing') }
 const leftAlone = 'what another transaction holds is left alone'
 const anotherAccount =
   'a message of a campaign that another account of its pool sent, as the journal knows known as submitting: account, chat and day are put back, and each day has what was used of it'
+const hearing = { file: worker('hearing') }
+const byHistory = 'a reply, and a request to stop in a page of history'
+const elsewhere = 'another account of the pool'
 
 /** What both boundaries share: the deadline counts from after the COMMIT. */
 const noClock = 'const startedAt = Number.NaN'
@@ -822,7 +825,96 @@ export const mutants: readonly Mutant[] = [
     { file: 'src/capabilities/campaigns/dispatch.test.ts' },
     'guard: a reply ends what waits',
     'a reply ends the sequence, is told once, and counts',
-    'Promise.resolve([]),',
+    'const replied = []',
+  ),
+  mutant(
+    hearing,
+    'guard: history is heard',
+    `${byHistory} end the sequence, and nothing is announced`,
+    'const events = []',
+  ),
+  mutant(
+    hearing,
+    'guard: edits are heard',
+    'a reply, and a request to stop in an edit that brings along a message end the sequence',
+    'hear(app, tx, held, stored),',
+  ),
+  mutant(
+    { file: 'src/capabilities/suppressions/suppressions.test.ts' },
+    'guard: only people are heard',
+    'a message that asks to stop is not one that only contains the word, our own, or one in a group',
+    'const heard = stored',
+  ),
+  mutant(
+    hearing,
+    'guard: history asks to stop after a message of ours',
+    `${byHistory} end the sequence, and nothing is announced`,
+  ),
+  mutant(
+    hearing,
+    'guard: history asks to stop after a message of ours',
+    `${byHistory} are none where they are older than our message`,
+    'or true',
+    'history asks to stop at any time',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/replies.test.ts' },
+    'guard: written by what was sent',
+    'what only history brings an opt-out of somebody whom the API wrote to suppresses the person',
+    'where false),',
+  ),
+  mutant(
+    hearing,
+    'guard: written by a campaign',
+    'while a message is in flight a request to stop that came after the crossing is heard',
+    'where false)',
+  ),
+  mutant(
+    hearing,
+    'guard: a stored answer is an answer',
+    'while a message is in flight of which the database has no trace, as after a restore, a reply that is stored counts once it is known',
+    'and false',
+  ),
+  mutant(
+    hearing,
+    'guard: older than the campaign',
+    'while a message is in flight what is older than the campaign is not even noted',
+    'true',
+  ),
+  mutant(
+    hearing,
+    'guard: newest is kept',
+    'while a message is in flight of a page the newest is kept, and decides once the message is accepted',
+  ),
+  mutant(
+    hearing,
+    'guard: a reply to another account of the pool',
+    `${elsewhere} hears the reply: the sequence ends, and the event names the account that has the message`,
+    'where false',
+  ),
+  mutant(
+    hearing,
+    'guard: a reply to another account of the pool',
+    `${elsewhere} does not answer a campaign that has had its say, nor one of another pool`,
+    'where p.pool',
+    'a reply to an account of no pool of the campaign',
+  ),
+  mutant(
+    hearing,
+    'guard: nothing is left to end elsewhere',
+    `${elsewhere} does not answer a campaign that has had its say, nor one of another pool`,
+  ),
+  mutant(
+    hearing,
+    'guard: two accounts are compared by time',
+    `${elsewhere} hears the reply: the sequence ends, and the event names the account that has the message`,
+    'else true',
+  ),
+  mutant(
+    hearing,
+    'guard: numbers of two accounts are not compared',
+    `${elsewhere} hears while a message is in flight: what came before the crossing is none, whatever its number`,
+    'const comparable = true',
   ),
   mutant(
     { file: 'src/capabilities/campaigns/pick.test.ts' },

@@ -78,7 +78,7 @@ const ways: [string, (tx: Tx) => Promise<unknown> | undefined][] = [
 function heard(): Parameters<typeof noteOptOuts>[3][number] {
   const base = { sender_id: String(person), is_sender: false, random_id: null, edited_at: null }
   const message = { ...base, id: '1', text: 'stop', timestamp: new Date().toISOString(), attachments: [] }
-  return { chat_id: `${person}`, message }
+  return { chat_id: `${person}`, message, announce: true }
 }
 
 describe('in one order with whoever adds to the list', () => {

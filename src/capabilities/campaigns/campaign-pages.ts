@@ -146,7 +146,10 @@ function listRecipients(
 ): Promise<RecipientRow[]> {
   return db.rows<RecipientRow>(sql`
     select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
-      r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_message_id::text, r.reply_step,
+      r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_step,
+      -- The number of a message says nothing without its account, which is told here as the recipient's.
+      case when coalesce(r.reply_account_id, r.account_id) = r.account_id then r.reply_message_id::text end
+        as reply_message_id,
       r.reply_variant, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
       r.step = 0 and not exists (
         select from messages m where m.account_id = r.account_id and m.chat_id = r.chat_id and not m.is_sender) as cold

@@ -97,7 +97,10 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
       m.id::text as message_id, m.sent_at, m.account_id as sent_by, m.chat_id::text as sent_to,
       k.kind = 'contacts' and r.step = 0 and exists (
         select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
-          and other.id <> r.id and other.status not in ('failed', 'cancelled')) as duplicate,
+          and other.id <> r.id
+          -- What failed after the first message has reached the person all the same.
+          and (other.step > 0 or other.status not in ('failed', 'cancelled')) -- guard: a person who was reached is not written to again
+        ) as duplicate,
       case when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id,
         ${knownNames}) end as forbidden
     from recipients r join running k on k.id = r.campaign_id join about on about.campaign_id = k.id

@@ -28,6 +28,7 @@ interface Row {
   readonly step: number
   readonly last_sent_at: Date | null
   readonly replied_at: Date | null
+  readonly reply_account_id: string
   readonly reply_message_id: string | null
   readonly reply_step: number | null
   readonly reply_variant: number | null
@@ -113,7 +114,9 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
     tx.rows<Row>(sql`
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
         k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
-        r.status, r.step, r.last_sent_at, r.replied_at, r.reply_message_id::text, r.reply_step, r.reply_variant,
+        r.status, r.step, r.last_sent_at, coalesce(r.replied_at, newer.sent_at) as replied_at,
+        coalesce(r.reply_account_id, o.account_id) as reply_account_id,
+        coalesce(r.reply_message_id, newer.id)::text as reply_message_id, r.reply_step, r.reply_variant,
         (select domain_now()) as now,
         coalesce(o.crossed_at, o.created_at) as crossed_at,
         coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id,
@@ -125,6 +128,13 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
       from operations o join campaign_recipients r on r.id = o.recipient_id join campaigns k on k.id = r.campaign_id
       left join chats chat on chat.account_id = o.account_id and chat.chat_id = o.chat_id
       left join contacts person on person.account_id = o.account_id and person.provider_id = o.chat_id
+      -- After a restore the answer may be stored before the message is known: then it could not be noted.
+      left join lateral (
+        select m.id, m.sent_at from messages m where r.reply_message_id is null and k.kind <> 'broadcast'
+          and m.account_id = o.account_id and m.chat_id = o.chat_id
+          and not m.is_sender -- guard: a stored answer is an answer
+          and m.id > coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text)::bigint
+        order by m.id limit 1) newer on true
       where o.id = any(${operations.map(({ id }) => id)}::uuid[])
       order by r.id, o.step_no`),
   ])
@@ -168,11 +178,14 @@ function accepted(row: Row, sent_at: Date): Next {
 }
 
 /** Something was heard meanwhile, and it came after a message of ours. */
-function isAnswered({ reply_message_id, replied_at, reply_step, message_id, crossed_at }: Row): boolean {
+function isAnswered(row: Row): boolean {
+  const { reply_message_id, replied_at, reply_step, message_id, crossed_at } = row
   if (reply_message_id === null) return false
   if (reply_step !== null) return true // guard: an answer to an earlier message counts
+  const comparable = row.reply_account_id === row.account_id // guard: numbers of two accounts are not compared
   // Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
-  if (message_id === null) return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
+  if (message_id === null || !comparable)
+    return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
   return BigInt(reply_message_id) > BigInt(message_id) // guard: a reply that overtakes our answer counts
 }
 
@@ -238,8 +251,10 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
       variant = case when g.accepted then g.variant else r.variant end,
       reads = case when g.read_at is null then r.reads else
         array(select coalesce(r.reads[n], g.read_at) from generate_series(1, g.step_no + 1) as n) end,
-      replied_at = case when g.status = 'replied' or not g.unanswered then r.replied_at end,
-      reply_message_id = case when g.status = 'replied' or not g.unanswered then r.reply_message_id end,
+      replied_at = case when g.status = 'replied' then g.replied_at when not g.unanswered then r.replied_at end,
+      reply_message_id = case when g.status = 'replied' then g.reply_message_id
+        when not g.unanswered then r.reply_message_id end,
+      reply_account_id = case when g.status = 'replied' or not g.unanswered then r.reply_account_id end,
       reply_step = case when g.status = 'replied' then coalesce(r.reply_step, g.step_no) else r.reply_step end,
       reply_variant = case when g.status = 'replied' then coalesce(r.reply_variant, g.variant) else r.reply_variant end,
       reply_branch = case when g.status = 'replied' then coalesce(r.reply_branch, g.branch) else r.reply_branch end
@@ -254,9 +269,11 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
       ${all(({ operation }) => operation.step_no ?? 0)}::int[],
       ${all(({ row }) => (row.sent_at ?? row.crossed_at).toISOString())}::timestamptz[],
       ${all(({ row }) => row.message_id)}::bigint[], ${all(({ row }) => row.branch)}::text[],
-      ${all(({ row }) => row.variant)}::int[], ${all(({ row }) => row.read_at?.toISOString() ?? null)}::timestamptz[])
+      ${all(({ row }) => row.variant)}::int[], ${all(({ row }) => row.read_at?.toISOString() ?? null)}::timestamptz[],
+      ${all(({ row }) => row.replied_at?.toISOString() ?? null)}::timestamptz[],
+      ${all(({ row }) => row.reply_message_id)}::bigint[])
       as g (id, status, final, account_id, chat_id, next_action_at, reason, unknown_since, accepted, unanswered, step_no, sent_at,
-        message_id, branch, variant, read_at)
+        message_id, branch, variant, read_at, replied_at, reply_message_id)
     where r.id = g.id`)
 }
 

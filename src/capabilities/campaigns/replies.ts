@@ -12,11 +12,15 @@ import { stepsOf } from './recipient-facts.ts'
 
 /** How long after a campaign's last message an answer still counts as one to it. While it has more to say, any does. */
 const replyDays = 30
+/** By how much the clocks of platform and database may differ. What is older than a campaign by more is no answer to it. */
+const clockHours = 1
 
 export interface Reply extends AccountKey {
   readonly campaign_id: string
   readonly recipient_id: string
   readonly chat_id: string
+  /** The account that the person wrote to: of a pool it may be another than the one that wrote to them. */
+  readonly reply_account_id: string
   readonly message_id: string
   readonly replied_at: Date
   /** The message that was answered. */
@@ -25,7 +29,7 @@ export interface Reply extends AccountKey {
 }
 
 export function repliedEvent(reply: Reply): NewEvent {
-  const { campaign_id, recipient_id, account_id, message_id, step, variant } = reply
+  const { campaign_id, recipient_id, reply_account_id: account_id, message_id, step, variant } = reply
   const chat_id = chatIdOf(reply.chat_id as ChatNumber)
   const data = { campaign_id, recipient_id, account_id, chat_id, message_id, step, variant: variant ?? 0 }
   return { type: 'campaign.replied', occurred_at: reply.replied_at.toISOString(), data }
@@ -33,7 +37,7 @@ export function repliedEvent(reply: Reply): NewEvent {
 
 /** What is told of recipient `r`, who has answered. */
 export const replyColumns = sql`r.id as recipient_id, r.campaign_id, r.workspace_id, r.account_id, r.chat_id::text,
-  r.reply_message_id::text as message_id, r.replied_at, coalesce(r.reply_step, 0) as step, r.reply_variant as variant,
+  coalesce(r.reply_account_id, r.account_id) as reply_account_id, r.reply_message_id::text as message_id, r.replied_at, coalesce(r.reply_step, 0) as step, r.reply_variant as variant,
   r.status`
 
 /** Recipients whose status has changed, of whom some are `replied` now: those are counted. Answers their events. */
@@ -46,7 +50,7 @@ export function countReplies(tx: Tx, changed: readonly (Reply & { readonly statu
   return replies.map(repliedEvent)
 }
 
-/** A live message of the other side of a private chat. */
+/** A message of the other side of a private chat. */
 interface Heard {
   readonly chat_id: ChatNumber
   readonly message: Message
@@ -55,61 +59,84 @@ interface Heard {
 /**
  * The first answer ends what waits for that person, in the transaction that stores it; of campaigns that have had their
  * say only the last to write is answered. Heard while a message is in flight or unknown, it is noted, and decides once that
- * message is proven. Broadcasts are not answered. Answers the events.
+ * message is proven. Broadcasts are not answered. Messages may come late, in any order and more than once. Answers the events.
  */
 export async function noteReplies(
   app: App,
   tx: Tx,
-  account: AccountKey,
+  { account_id }: AccountKey,
   heard: readonly Heard[],
 ): Promise<NewEvent[]> {
-  const first = new Map<string, Heard>()
-  for (const one of heard) {
-    const known = first.get(one.chat_id)
-    if (!known || BigInt(one.message.id) < BigInt(known.message.id)) first.set(one.chat_id, one)
-  }
-  if (first.size === 0) return []
-  const messages = [...first.values()]
-  const { account_id } = account
-  const chats = messages.map(({ chat_id }) => chat_id)
-  await tx.run(sql`
-    select 1 from campaign_recipients where account_id = ${account_id} and chat_id = any(${chats}::bigint[])
-    order by id for update`)
+  if (heard.length === 0) return []
+  const chats = heard.map(({ chat_id }) => chat_id)
+  const recipients = await lockWriters(tx, account_id, chats)
+  if (recipients.length === 0) return []
+  const all = <T>(pick: (message: Message) => T): T[] => heard.map(({ message }) => pick(message))
   const replies = await tx.rows<Reply & { status: string }>(sql`
     with heard as materialized (
-      select * from unnest(${chats}::bigint[], ${messages.map(({ message }) => message.id)}::bigint[],
-        ${messages.map(({ message }) => message.timestamp)}::timestamptz[],
-        ${messages.map(({ message }) => isOptOut(app.config.opt_out_words, message.text))}::boolean[])
+      select * from unnest(${chats}::bigint[], ${all(({ id }) => id)}::bigint[],
+        ${all(({ timestamp }) => timestamp)}::timestamptz[],
+        ${all(({ text }) => isOptOut(app.config.opt_out_words, text))}::boolean[])
         as h (chat_id, message_id, at, opted_out)),
-    answered as materialized (
-      select r.id, r.status, r.step, h.*, sent.step_no, sent.variant, sent.branch,
-        row_number() over (partition by h.chat_id, r.status order by r.last_sent_at desc nulls last, r.id) as latest
-      from heard h join campaign_recipients r on r.account_id = ${account_id} and r.chat_id = h.chat_id
+    answers as materialized (
+      select distinct on (r.id) r.id, r.status, r.last_sent_at, h.*, sent.step_no, sent.variant, sent.branch
+      from campaign_recipients r join heard h on h.chat_id = r.chat_id
       join campaigns k on k.id = r.campaign_id and k.kind <> 'broadcast'
       left join lateral (
         select o.step_no, (o.payload ->> 'variant')::int as variant, o.payload ->> 'branch' as branch from operations o
-        where o.recipient_id = r.id and case when o.state = 'completed' then
-            (o.reply_body ->> 'message_id')::bigint < h.message_id
+        where o.recipient_id = r.id and case
           -- Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
-          else o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= h.at end
+          when o.state <> 'completed' then o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= h.at
+          when r.account_id = ${account_id} then (o.reply_body ->> 'message_id')::bigint < h.message_id
+          -- Each account counts its messages itself, so those of two accounts are compared by time.
+          else (o.reply_body ->> 'timestamp')::timestamptz <= h.at -- guard: two accounts are compared by time
+          end
         order by o.step_no desc limit 1) sent on true
-      where (sent.step_no is not null and (r.status = 'waiting' or (r.status = 'completed'
+      where r.id = any(${recipients}::uuid[]) and case r.status
+        when 'waiting' then sent.step_no is not null
+        when 'completed' then sent.step_no is not null
+          and r.account_id = ${account_id} -- guard: nothing is left to end elsewhere
           and h.at <= r.last_sent_at + make_interval(days => ${replyDays})
           -- They have answered since, another campaign that wrote later: this is not the first message after this one.
           and not exists (
             select from campaign_recipients later
             where later.account_id = r.account_id and later.chat_id = r.chat_id and later.status = 'replied'
-              and (later.last_sent_at, r.id) > (r.last_sent_at, later.id)))))
-        -- Whether it is an answer is known once ours is: until then the last one that was heard is kept.
-        or (r.status in ('submitting', 'ambiguous') and r.reply_step is null))
+              and (later.last_sent_at, r.id) > (r.last_sent_at, later.id))
+        -- Whether it is an answer is known once ours is: until then the newest one is kept.
+        else r.status in ('submitting', 'ambiguous') and r.reply_step is null and (sent.step_no is not null or (
+          h.at > k.created_at - make_interval(hours => ${clockHours}) -- guard: older than the campaign
+          and (r.replied_at is null or (h.at, h.message_id) > (r.replied_at, r.reply_message_id)) -- guard: newest is kept
+          )) end
+      order by r.id, sent.step_no is null, case when sent.step_no is not null then h.message_id end,
+        h.at desc, h.message_id desc),
+    answered as materialized (
+      select *, row_number() over (
+        partition by chat_id, message_id, status order by last_sent_at desc nulls last, id) as latest from answers)
     update campaign_recipients r set replied_at = a.at, reply_message_id = a.message_id, opted_out = a.opted_out,
-      reply_step = a.step_no, reply_variant = a.variant, reply_branch = a.branch,
+      reply_account_id = ${account_id}, reply_step = a.step_no, reply_variant = a.variant, reply_branch = a.branch,
       status = case when r.status in ('waiting', 'completed') then 'replied' else r.status end,
       next_action_at = case when r.status = 'waiting' then null else r.next_action_at end,
       ended_at = case when r.status in ('waiting', 'completed') then domain_now() else r.ended_at end
     from answered a where r.id = a.id and (a.status <> 'completed' or a.latest = 1)
     returning ${replyColumns}`)
   return countReplies(tx, replies)
+}
+
+/**
+ * The recipients that may have written in these chats of an account: its own, and those that another account of its pool
+ * writes to. Locked in one order, so that what follows decides on what they are now.
+ */
+async function lockWriters(tx: Tx, account_id: string, chats: readonly ChatNumber[]): Promise<string[]> {
+  const rows = await tx.rows<{ id: string }>(sql`
+    select id from campaign_recipients where id in (
+      select r.id from campaign_recipients r where r.account_id = ${account_id} and r.chat_id = any(${chats}::bigint[])
+      union all
+      select r.id from campaign_accounts p join campaigns k on k.id = p.campaign_id
+      join campaign_recipients r on r.campaign_id = k.id and r.chat_id = any(${chats}::bigint[])
+      where p.account_id = ${account_id} and p.pool -- guard: a reply to another account of the pool
+        and k.status in ('queued', 'sending', 'paused'))
+    order by id for update`)
+  return rows.map(({ id }) => id)
 }
 
 interface ReadMark {

@@ -36,7 +36,10 @@ interface Stored extends Place {
   readonly fresh: boolean
 }
 
-/** Returns those whose event has not been emitted before. Each (chat, message) at most once in `seen`. */
+/**
+ * Returns those that were not stored before, or whose event has not been emitted before. Each (chat, message) at most once
+ * in `seen`.
+ */
 export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
   const stored = await tx.rows<Stored>(sql`
@@ -48,7 +51,7 @@ export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly 
         or (m.random_id is null and excluded.random_id is not null))
     returning m.chat_id, m.id, ${isNew} as fresh`)
   countFresh(tx, account, { seen, stored })
-  return among(seen, stored).filter(({ announce }) => announce)
+  return among(seen, stored)
 }
 
 /**

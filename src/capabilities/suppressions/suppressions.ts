@@ -292,13 +292,18 @@ async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]
 
 const onTheList = 'It is on the list already.'
 
-/** A live message of the other side of a private chat. */
+/** A message of the other side of a private chat. */
 interface Heard {
   readonly chat_id: ChatNumber
   readonly message: Message
+  /** It is live. One that history brings may be older than anything that Parley did. */
+  readonly announce: boolean
 }
 
-/** Adds everybody who asks to stop, with the message as evidence. A second request keeps the first evidence. */
+/**
+ * Adds everybody who asks to stop, with the message as evidence. A second request keeps the first evidence. What history
+ * brings counts where this workspace has written to the person before: what was said earlier is for people to judge.
+ */
 export function noteOptOuts(
   app: App,
   tx: Tx,
@@ -317,11 +322,33 @@ export function noteOptOuts(
     }),
   )
   tx.atCommit(sql`
+    with asked as materialized (
+      select * from unnest(${asked.map(({ chat_id, message }) => message.sender_id ?? chat_id)}::text[],
+        ${evidence}::jsonb[], ${asked.map(({ chat_id }) => chat_id)}::bigint[],
+        ${asked.map(({ message }) => message.timestamp)}::timestamptz[], ${asked.map(({ announce }) => announce)}::boolean[])
+        with ordinality as entry (value, evidence, chat_id, at, live, place)),
+    written as materialized (
+      select chat_id, ${firstWrittenAt(workspace_id, sql`chats.chat_id`)} as at
+      from (select distinct chat_id from asked where not live) chats)
     insert into suppressions (workspace_id, kind, value, source, evidence)
-    select ${workspace_id}, 'platform_id', value, 'opt_out', evidence
-    from unnest(${asked.map(({ chat_id, message }) => message.sender_id ?? chat_id)}::text[],
-      ${evidence}::jsonb[]) with ordinality as entry (value, evidence, place)
+    select ${workspace_id}, 'platform_id', value, 'opt_out', evidence from asked left join written using (chat_id)
+    where asked.live
+      or written.at <= asked.at -- guard: history asks to stop after a message of ours
     order by value, place
     on conflict do nothing`)
   lockList(tx, workspace_id)
 }
+
+/**
+ * When an account of the workspace first wrote to a person: what it sent, and messages of campaigns, of which one that is in
+ * flight or unknown counts from its crossing. Platforms tell whole seconds.
+ */
+const firstWrittenAt = (workspace_id: string, chat_id: Sql): Sql => sql`least(
+  (select min(m.sent_at) from accounts a
+    join messages m on m.account_id = a.id and m.chat_id = ${chat_id} and m.is_sender and m.random_id is not null
+    where a.workspace_id = ${workspace_id}), -- guard: written by what was sent
+  (select min(date_trunc('second', coalesce((o.reply_body ->> 'timestamp')::timestamptz, o.crossed_at))) from accounts a
+    join campaign_recipients r on r.account_id = a.id and r.chat_id = ${chat_id}
+    join operations o on o.recipient_id = r.id and o.state in ('completed', 'submitting', 'ambiguous')
+    where a.workspace_id = ${workspace_id}) -- guard: written by a campaign
+  )`

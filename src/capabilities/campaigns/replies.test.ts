@@ -1,0 +1,174 @@
+/** A reply ends the sequence and an opt-out is heard, whatever stores it: an update, an edit, or a page of history. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
+import { sql } from '../../db/sql.ts'
+import { listSuppressions } from '../suppressions/suppressions.ts'
+
+let place: CampaignPlace
+let account_id: string
+beforeAll(async () => {
+  place = await openCampaigns()
+})
+beforeEach(async () => {
+  await place.fresh()
+  account_id = await synced()
+})
+afterEach(async () => {
+  expect(await place.judge()).toEqual([])
+  place.work.sandbox.world.clearFaults()
+})
+afterAll(() => place.close())
+
+const hour = 3_600
+const day = 24 * hour
+const daily = [{ wait_hours: 24 }, { wait_hours: 24 }]
+
+interface Happened {
+  readonly type: string
+  readonly data: { readonly campaign_id?: string; readonly message?: { readonly text: string } }
+}
+
+async function events(): Promise<string[]> {
+  const all = (await place.work.events(place.tenant.workspace_id)) as unknown as Happened[]
+  return all.map(({ type, data }) => `${type} ${data.message?.text ?? data.campaign_id}`)
+}
+
+/** An account whose first sync is over: the past of a chat that begins after it is fetched when the chat is read. */
+async function synced(): Promise<string> {
+  const id = await place.account()
+  await place.until('the account is synced', async () => {
+    const row = await place.db.maybe(
+      sql`select from account_sync where account_id = ${id} and phase = 'done'`,
+    )
+    return row !== undefined
+  })
+  return id
+}
+
+/** Somebody whom a campaign has written to once, and will write to again tomorrow. */
+async function writtenTo(): Promise<{ person_id: number; campaign_id: string }> {
+  const [person_id = 0] = await place.people(account_id, 1)
+  const campaign_id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })
+  await place.advance(hour)
+  expect(place.sent()).toHaveLength(1)
+  return { person_id, campaign_id }
+}
+
+/** The platform has it, and no update ever tells of it. */
+async function leave(person_id: number, text: string, by = account_id): Promise<void> {
+  const { now } = await place.db.one<{ now: Date }>(sql`select domain_now() as now`)
+  place.work.sandbox.world.seedMessage({ account_id: by, chat_id: person_id, person_id, text, at: now })
+}
+
+/** Reading a chat whose past was never fetched brings what the platform has of it. */
+async function read(person_id: number, by = account_id): Promise<string[]> {
+  const { status, body } = await place.work.service.get(
+    `/chats/platform:chat:${person_id}/messages?account_id=${by}`,
+    { key: place.tenant.key },
+  )
+  expect(status, JSON.stringify(body)).toBe(200)
+  return (body as unknown as { messages: { text: string }[] }).messages.map(({ text }) => text)
+}
+
+async function suppressed(): Promise<string[]> {
+  return (await listSuppressions(place.db, place.tenant.workspace_id)).map(({ value }) => value)
+}
+
+describe('what only history brings', () => {
+  test('a reply ends the sequence and is told once; the message itself is not announced', async () => {
+    const { person_id, campaign_id } = await writtenTo()
+    await leave(person_id, 'Tell me more')
+    expect(await read(person_id)).toContain('Tell me more')
+    expect(await place.statuses(campaign_id)).toEqual(['replied'])
+    await place.advance(4 * day)
+    expect(place.sent()).toHaveLength(1)
+    expect(await events()).toEqual([
+      'message.received Hello, who is this?',
+      `campaign.replied ${campaign_id}`,
+    ])
+  })
+
+  test('an opt-out ends the sequence and suppresses the person, with the message as evidence', async () => {
+    const { person_id, campaign_id } = await writtenTo()
+    await leave(person_id, 'STOP')
+    await read(person_id)
+    expect(await suppressed()).toEqual([String(person_id)])
+    const other = await place.account()
+    const elsewhere = await place.campaign({ chats: [{ account_id: other, person_id }] })
+    await place.advance(4 * day)
+    expect([await place.statuses(campaign_id), await place.statuses(elsewhere)]).toEqual([
+      ['replied'],
+      ['suppressed'],
+    ])
+    expect(place.sent()).toHaveLength(1)
+    const [entry] = await listSuppressions(place.db, place.tenant.workspace_id)
+    expect(entry).toMatchObject({ source: 'opt_out', evidence: { account_id, text: 'STOP' } })
+  })
+
+  test('an opt-out of somebody whom the API wrote to suppresses the person', async () => {
+    const [person_id = 0] = await place.people(account_id, 1)
+    const { status } = await place.work.service.post('/messages', {
+      key: place.tenant.key,
+      body: { account_id, chat_id: `platform:chat:${person_id}`, text: 'This is Sales.' },
+      headers: { 'Idempotency-Key': `to ${person_id}` },
+    })
+    expect(status).toBe(200)
+    await leave(person_id, 'STOP')
+    await read(person_id)
+    expect(await suppressed()).toEqual([String(person_id)])
+  })
+
+  test('what was said before our first message is neither', async () => {
+    const [person_id = 0] = await place.people(account_id, 1)
+    await leave(person_id, 'STOP')
+    await place.advance(hour)
+    const campaign_id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })
+    await place.advance(hour)
+    expect(await read(person_id)).toEqual(['Hello, who is this?', 'STOP', 'First message'])
+    expect([await suppressed(), await place.statuses(campaign_id)]).toEqual([[], ['waiting']])
+    await place.advance(4 * day)
+    expect(place.sent()).toHaveLength(3)
+  })
+
+  test('of a page that begins before our message, what came after it is the reply', async () => {
+    const [person_id = 0] = await place.people(account_id, 1)
+    await leave(person_id, 'Good morning')
+    await place.advance(hour)
+    const campaign_id = await place.campaign({ chats: [{ account_id, person_id }], steps: daily })
+    await place.advance(hour)
+    await leave(person_id, 'Tell me more')
+    await read(person_id)
+    expect(await place.statuses(campaign_id)).toEqual(['replied'])
+  })
+
+  test('a message whose update comes later is announced then, and counts once', async () => {
+    const { person_id, campaign_id } = await writtenTo()
+    place.work.fault({ on: 'updates', fault: 'late', seconds: 600, account_id })
+    place.work.write(account_id, person_id, 'STOP')
+    expect(await read(person_id)).toContain('STOP')
+    expect([await place.statuses(campaign_id), await suppressed()]).toEqual([
+      ['replied'],
+      [String(person_id)],
+    ])
+    expect(await events()).not.toContain('message.received STOP')
+    await place.advance(4 * day)
+    expect(place.sent()).toHaveLength(1)
+    expect(await events()).toEqual([
+      'message.received Hello, who is this?',
+      `campaign.replied ${campaign_id}`,
+      'message.received STOP',
+    ])
+    const counts = await place.db.one(sql`
+      select replied::int from campaign_counts where campaign_id = ${campaign_id} and at = '-infinity'`)
+    expect(counts).toEqual({ replied: 1 })
+  })
+
+  test('an opt-out of somebody whom nobody wrote to is heard when its update comes', async () => {
+    const [person_id = 0] = await place.people(account_id, 1)
+    place.work.fault({ on: 'updates', fault: 'late', seconds: 600, account_id })
+    place.work.write(account_id, person_id, 'STOP')
+    expect([(await read(person_id)).at(-1), await suppressed()]).toEqual(['STOP', []])
+    await place.advance(hour)
+    expect(await suppressed()).toEqual([String(person_id)])
+  })
+})
