@@ -588,6 +588,17 @@ export const mutants: readonly Mutant[] = [
     'in one order with whoever adds to the list an operator waits for a crossing under way',
   ),
 
+  // Clocks.
+  mutant(
+    {
+      file: 'src/lib/sending-window.test.ts',
+      still: 'a sending window opens at its first minute and is closed at its last',
+    },
+    'guard: a clock change on the way to the window',
+    'a sending window opens again where clocks pass it twice, or go back into it',
+    'const change = undefined as Date | undefined',
+  ),
+
   // Campaigns.
   mutant(
     messages,
