@@ -360,7 +360,32 @@ export const mutants: readonly Mutant[] = [
     restoring,
     'guard: a debt is kept on the disk',
     'a put-back that fails is remembered on the disk: the next process of it goes on',
-    'const owes = null',
+  ),
+  mutant(
+    restoring,
+    'guard: the debt of an ended worker is taken over',
+    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+  ),
+  mutant(
+    restoring,
+    'guard: a living worker keeps its debt',
+    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+    'const debts = others',
+  ),
+  mutant(
+    restoring,
+    'guard: an inherited debt is put back',
+    'a worker that dies owing, beside one of its disk that owes nothing what it noticed while the database was away is put back, too',
+  ),
+  mutant(
+    restoring,
+    'guard: the slower of two processes does not set the counter back',
+    'the counter on the disk does not go back when the slower of two processes writes last',
+  ),
+  mutant(
+    restoring,
+    'guard: noticed while a debt ended',
+    'commits are found lost at the moment at which a put-back is done: it begins again',
   ),
   mutant(
     restoring,
