@@ -6,7 +6,11 @@ import { sql } from '../../db/sql.ts'
 
 let place: CampaignPlace
 beforeAll(async () => {
-  place = await openCampaigns({ PARLEY_START_CHAT_PER_DAY: '12', PARLEY_SCHEDULE_LATENESS: '3600' })
+  place = await openCampaigns({
+    PARLEY_START_CHAT_PER_DAY: '12',
+    PARLEY_START_CHAT_PER_MINUTE: '1000',
+    PARLEY_SCHEDULE_LATENESS: '3600',
+  })
 })
 beforeEach(() => place.fresh())
 afterEach(async () => {
@@ -106,6 +110,35 @@ describe('contacts', () => {
       ['failed', 'identity_ineligible'],
     ])
     expect(place.sent()).toHaveLength(1)
+  })
+
+  test.each([2, 6, 20])(
+    'that are one person under two names are written to once, by a pool of %i',
+    async (size) => {
+      const pool: string[] = []
+      for (let n = 0; n < size; n++) pool.push(await place.account())
+      const people = Array.from({ length: 30 }, () => stranger())
+      const contacts = people.flatMap(({ contact, phone }) => [{ contact }, { contact: phone }])
+      const id = await place.campaign({ kind: 'contacts', pool, contacts })
+      await place.advance(4 * day)
+      const ends = (await place.recipients(id)).map(({ status, reason }) => reason ?? status)
+      expect(ends.toSorted()).toEqual([...people.map(() => 'completed'), ...people.map(() => 'duplicate')])
+      const written = place.sent().map(({ person }) => person)
+      expect(written.toSorted()).toEqual(people.map(({ person_id }) => person_id).toSorted())
+    },
+  )
+
+  test('that are one person under two names are written to once, also where the follow-up to one was refused', async () => {
+    const account_id = await place.account()
+    const { person_id, contact, phone } = stranger()
+    const contacts = [{ contact }, { contact: phone }]
+    const steps = [{ wait_hours: 1 }]
+    const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts, steps, quota: 1 })
+    await place.advance(hour)
+    place.work.sandbox.world.addFault({ on: 'send', fault: 'refuse', account_id, times: 1 })
+    await place.advance(3 * day)
+    expect((await place.recipients(id)).map(({ status }) => status)).toEqual(['failed', 'failed'])
+    expect(place.sent()).toMatchObject([{ person: person_id, text: 'First message' }])
   })
 
   test('wait for another day when the account has looked up enough', async () => {
