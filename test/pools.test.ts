@@ -11,6 +11,7 @@ import type { HoldingAccount } from '../src/access/ledger/runs.ts'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
 import { controlCampaign } from '../src/capabilities/campaigns/control.ts'
 import { readDispatch, setDispatch } from '../src/capabilities/gates/gates.ts'
+import { addSuppression } from '../src/capabilities/suppressions/suppressions.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import { loops } from '../src/loops.ts'
@@ -247,6 +248,27 @@ describe('the whole directory is put back, journals included', () => {
       expect(wrong).toBe(0)
     },
   )
+
+  test('what was sent to a person who is suppressed since is recorded, and not sent', async () => {
+    const { id, pool, people } = await forgotten(2)
+    // As where the entry commits while the recipient crosses: nothing has ended it before.
+    await place.db.run(sql`alter table suppressions disable trigger suppressions_end_recipients`)
+    const { contact } = await place.db.one<{ contact: string }>(sql`
+      select contact from campaign_recipients where campaign_id = ${id} and position = 1`)
+    await addSuppression(place.service.app, 'system', {
+      workspace_id: tenant.workspace_id,
+      username: contact.slice('username:'.length),
+    })
+    for (const account_id of pool) open(account_id)
+    await until('everybody has an end or waits', 60_000, async () =>
+      (await statuses(id)).every((status) => status === 'waiting' || status === 'suppressed'),
+    )
+    expect(await statuses(id)).toEqual(['suppressed', 'waiting', 'waiting', 'waiting'])
+    expect(sent()).toBe(people)
+    const { recorded } = await place.db.one<{ recorded: number }>(sql`
+      select count(*)::int as recorded from operations where campaign_id = ${id} and state = 'completed'`)
+    expect(recorded).toBe(people)
+  })
 
   test('an account that never connects holds the untaken contacts of its pools, and nothing else, until an operator disables it', async () => {
     const { id, pool, people } = await forgotten(3)

@@ -60,4 +60,13 @@ describe('a sending window', () => {
     // All of this one is skipped that Sunday.
     expect(opens('sun 02:00-03:00', 'Europe/Berlin', '2026-03-29T00:00')).toBe('2026-04-05T00:00')
   })
+
+  test('opens again where clocks pass it twice, or go back into it', () => {
+    // On 2026-10-25 clocks go from 03:00 back to 02:00, at 01:00 UTC.
+    const short = 'sun 02:30-02:45'
+    expect(opens(short, 'Europe/Berlin', '2026-10-25T00:00')).toBe('2026-10-25T00:30')
+    expect(opens(short, 'Europe/Berlin', '2026-10-25T00:45')).toBe('2026-10-25T01:30')
+    expect(opens(short, 'Europe/Berlin', '2026-10-25T01:45')).toBe('2026-11-01T01:30')
+    expect(opens('sun 01:30-02:15', 'Europe/Berlin', '2026-10-25T00:15')).toBe('2026-10-25T01:00')
+  })
 })

@@ -1,5 +1,5 @@
 /** A workspace's sending window: on which days of the week, and between which times of its own clocks. Pure. */
-import { firstInstant, localTime } from './zones.ts'
+import { firstChange, localTime } from './zones.ts'
 
 /** Minutes of the local day on certain days of the week; ISO numbers, 1 is Monday. `to` is no longer inside. */
 export interface SendingWindow {
@@ -52,21 +52,34 @@ function clock(minutes: number): string {
   return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
 }
 
-/** The earliest moment from `at` on that is inside; `at` itself where it is. */
+/**
+ * The earliest moment from `at` on that is inside; `at` itself where it is. A clock change can open the window without
+ * clocks reaching its beginning, repeat it or skip it, so the clocks are followed from one change to the next.
+ */
 export function windowOpens(window: SendingWindow, timezone: string, at: Date): Date {
-  if (isInside(window, timezone, at)) return at
-  const today = localTime(at, timezone)
-  today.setUTCHours(0, 0, 0, 0)
-  // A clock change can skip a whole window, so the same day of the week comes up a second time.
-  for (let days = 0; days <= 14; days++) {
-    const opens = firstInstant(new Date(today.getTime() + days * dayMs + window.from * minuteMs), timezone)
-    if (opens > at && isInside(window, timezone, opens)) return opens
+  // A change can skip a whole window, so the same day of the week may have to come up a second time.
+  const last = at.getTime() + 16 * dayMs
+  for (let from = at; from.getTime() < last; ) {
+    const wait = untilInside(window, localTime(from, timezone))
+    if (wait === 0) return from
+    const opens = new Date(from.getTime() + wait)
+    const change = firstChange(from, opens, timezone) // guard: a clock change on the way to the window
+    if (!change) return opens
+    from = change
   }
   throw new Error(`The sending window ${formatWindow(window)} never opens in ${timezone}.`)
 }
 
-function isInside({ days, from, to }: SendingWindow, timezone: string, at: Date): boolean {
-  const local = localTime(at, timezone)
-  const minutes = (local.getTime() % dayMs) / minuteMs
-  return days.includes(local.getUTCDay() || 7) && minutes >= from && minutes < to
+/** Milliseconds from this local time until one that is inside, on clocks that do not change. */
+function untilInside({ days, from, to }: SendingWindow, local: Date): number {
+  const sinceMidnight = local.getTime() % dayMs
+  const weekday = local.getUTCDay() || 7
+  for (let ahead = 0; ahead <= 7; ahead++) {
+    const begins = ahead * dayMs + from * minuteMs
+    const ends = ahead * dayMs + to * minuteMs
+    if (days.includes(((weekday - 1 + ahead) % 7) + 1) && sinceMidnight < ends) {
+      return Math.max(0, begins - sinceMidnight)
+    }
+  }
+  throw new Error('A sending window has at least one day.')
 }

@@ -91,3 +91,24 @@ export function nextDay(at: Date, timezone: string): Date {
     if (begins > at) return begins
   }
 }
+
+/** The first moment after `from` and not after `to` from which on clocks there are set differently; undefined: none. */
+export function firstChange(from: Date, to: Date, timezone: string): Date | undefined {
+  const offset = (ms: number) => localTime(new Date(ms), timezone).getTime() - ms
+  const before = offset(from.getTime())
+  // A day at a time: no zone changes its clocks twice within one.
+  for (let known = from.getTime(); known < to.getTime(); ) {
+    let different = Math.min(known + dayMs, to.getTime())
+    if (offset(different) === before) {
+      known = different
+      continue
+    }
+    while (different - known > 1) {
+      const middle = Math.floor((known + different) / 2)
+      if (offset(middle) === before) known = middle
+      else different = middle
+    }
+    return new Date(different)
+  }
+  return undefined
+}

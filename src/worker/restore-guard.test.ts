@@ -4,13 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
+import { restartServer } from '../../test/harness/picture.ts'
 import { readInstance, renewGeneration } from '../access/ledger/restore-counter.ts'
-import { listOwing, noteHeartbeat } from '../access/ledger/workers.ts'
+import { listOwing, noteHeartbeat, noteOwing } from '../access/ledger/workers.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
-import { sql } from '../db/sql.ts'
+import { type Sql, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Outcome } from '../platform/port.ts'
+import { listDebts } from './debts.ts'
 import { listJournals, openJournal } from './journal.ts'
 import { Recorder } from './recording.ts'
 import { replayAll, replayLoop } from './recovery.ts'
@@ -69,6 +71,24 @@ async function intended(outcome?: Outcome<unknown>): Promise<string> {
   await journal.close()
   return id
 }
+
+type Run = () => Promise<unknown>
+
+/** The database, whose statements of one kind a test holds up, refuses or watches. */
+function through(kind: 'one' | 'run', around: (statement: Sql, run: Run) => Promise<unknown>) {
+  const db = new Proxy(rows.db, {
+    get(target, name) {
+      const value = target[name as keyof typeof target]
+      if (name === kind) return (statement: Sql) => around(statement, () => target[kind](statement))
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return { db }
+}
+
+const away = () => Promise.reject(new ApiError('store_unavailable'))
+/** Another past begins. */
+const renews = ({ text }: Sql) => text.includes('gen_random_uuid')
 
 const state = (id: string) =>
   rows.db.maybe<{ state: string }>(sql`select state from operations where id = ${id}`)
@@ -141,9 +161,7 @@ describe('a put-back that fails', () => {
     await remember({ ahead: 5 })
     const worker_id = newId()
     await open(failing, worker_id)
-    expect(JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))).toMatchObject({
-      owes: worker_id,
-    })
+    expect((await listDebts(directory)).map((debt) => debt.worker_id)).toEqual([worker_id])
     const id = await intended()
     const next = await open()
     expect(await state(id)).toEqual({ state: 'ambiguous' })
@@ -153,32 +171,14 @@ describe('a put-back that fails', () => {
 })
 
 describe('commits are lost, and the database is away when that is noticed', () => {
-  /** The database, which does not answer who begins another past. */
-  function forgetful(away: () => boolean) {
-    const db = new Proxy(rows.db, {
-      get(target, name) {
-        const value = target[name as keyof typeof target]
-        if (name !== 'one') return typeof value === 'function' ? value.bind(target) : value
-        return (statement: Parameters<typeof target.one>[0]) =>
-          away() && statement.text.includes('gen_random_uuid')
-            ? Promise.reject(new ApiError('store_unavailable'))
-            : target.one(statement)
-      },
-    })
-    return { db }
-  }
-
   test.each(['a crossing', 'a heartbeat'])('by %s: it is remembered until it is put back', async (by) => {
     await remember()
-    let away = false
-    const guard = await open(
-      undefined,
-      undefined,
-      forgetful(() => away),
-    )
+    let gone = false
+    const app = through('one', (statement, run) => (gone && renews(statement) ? away() : run()))
+    const guard = await open(undefined, undefined, app)
     const id = await intended()
     const { generation } = await readInstance(rows.db)
-    away = true
+    gone = true
     if (by === 'a heartbeat') {
       await rows.db.run(sql`update instance set restore_counter = restore_counter - 1`)
       await guard.raise().catch(() => {})
@@ -186,7 +186,7 @@ describe('commits are lost, and the database is away when that is noticed', () =
       await guard.goneBack().catch(() => {})
     }
     expect(guard.instance()).toBeUndefined()
-    away = false
+    gone = false
     // As many heartbeats as make up for what was lost.
     for (let n = 0; n < 3; n++) await guard.raise()
     expect(await state(id)).toEqual({ state: 'ambiguous' })
@@ -311,24 +311,15 @@ test('an older copy at the start: the debt is noted before the others are told, 
   const worker_id = newId()
   await remember({ ahead: 5 })
   const before = await readFile(join(directory, 'instance.json'), 'utf8')
-  const db = new Proxy(rows.db, {
-    get(target, name) {
-      const value = target[name as keyof typeof target]
-      if (name !== 'one') return typeof value === 'function' ? value.bind(target) : value
-      return (statement: Parameters<typeof target.one>[0]) =>
-        statement.text.includes('gen_random_uuid')
-          ? Promise.reject(new ApiError('store_unavailable'))
-          : target.one(statement)
-    },
-  })
-  await expect(open(undefined, worker_id, { db })).rejects.toThrow()
+  const app = through('one', (statement, run) => (renews(statement) ? away() : run()))
+  await expect(open(undefined, worker_id, app)).rejects.toThrow()
   expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([worker_id])
   // The process that failed here is followed by one that finds the same.
   const { restore_counter } = JSON.parse(before)
   expect(JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))).toMatchObject({
     restore_counter,
-    owes: worker_id,
   })
+  expect((await listDebts(directory)).map((debt) => debt.worker_id)).toEqual([worker_id])
 })
 
 describe('a disk whose memory of the database is gone', () => {
@@ -348,6 +339,164 @@ describe('a disk whose memory of the database is gone', () => {
     const guard = await open()
     expect(guard.instance()).toBeDefined()
     expect([await dispatch(), await listOwing(rows.db)]).toEqual([true, []])
+  })
+})
+
+describe('a worker that dies owing, beside one of its disk that owes nothing', () => {
+  const failing = async () => {
+    throw new Error('not now')
+  }
+
+  /** Both run; one finds commits lost, cannot put its journals back, and dies. The other has put back what there is. */
+  async function leaveDebt() {
+    await remember()
+    const [dead, living] = [newId(), newId()]
+    const beside = await open(undefined, living)
+    const guard = await open(failing, dead)
+    await guard.goneBack()
+    await beside.raise()
+    expect(beside.instance()).toBeDefined()
+    expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([dead])
+    return { dead, beside }
+  }
+
+  const die = (id: string) =>
+    rows.db.run(sql`update workers set beat_at = real_now() - interval '1 hour' where id = ${id}`)
+
+  test('the other takes over what it owed once it has ended', async () => {
+    const { dead, beside } = await leaveDebt()
+    await beside.raise()
+    expect((await listOwing(rows.db)).map(({ id }) => id)).toEqual([dead])
+    await die(dead)
+    await beside.raise()
+    expect([await listOwing(rows.db), beside.instance() !== undefined]).toEqual([[], true])
+  })
+
+  test('the next worker of the disk takes it over at once', async () => {
+    const { beside } = await leaveDebt()
+    await beside.raise()
+    const next = await open()
+    expect([await listOwing(rows.db), next.instance() !== undefined]).toEqual([[], true])
+  })
+
+  test('what it noticed while the database was away is put back, too', async () => {
+    await remember()
+    const dead = newId()
+    const beside = await open()
+    let gone = false
+    const app = through('run', (_, run) => (gone ? away() : run()))
+    const guard = await open(undefined, dead, app)
+    const id = await intended()
+    gone = true
+    await guard.goneBack()
+    await die(dead)
+    await beside.raise()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect(beside.instance()).toBeDefined()
+  })
+})
+
+test('a worker of an earlier version owed: the next worker of the disk takes it over', async () => {
+  await remember()
+  const dead = newId()
+  const path = join(directory, 'instance.json')
+  const { restore_counter: beat, ...seen } = JSON.parse(await readFile(path, 'utf8'))
+  await writeFile(path, JSON.stringify({ ...seen, beat, owes: dead }))
+  await noteOwing(rows.db, dead, true)
+  const id = await intended()
+  const guard = await open()
+  expect(await state(id)).toEqual({ state: 'ambiguous' })
+  expect([await listOwing(rows.db), guard.instance() !== undefined]).toEqual([[], true])
+})
+
+test('the counter on the disk does not go back when the slower of two processes writes last', async () => {
+  await remember()
+  const quick = await open()
+  const [reached, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const app = through('one', async ({ text }, run) => {
+    const row = await run()
+    if (!text.includes('restore_counter + 1')) return row
+    reached.resolve()
+    await answered.promise
+    return row
+  })
+  const slow = await open(undefined, undefined, app)
+  const raised = slow.raise()
+  await reached.promise
+  for (let beat = 0; beat < 3; beat++) await quick.raise()
+  const { restore_counter } = await readInstance(rows.db)
+  answered.resolve()
+  await raised
+  const seen = JSON.parse(await readFile(join(directory, 'instance.json'), 'utf8'))
+  expect(seen.restore_counter).toBe(restore_counter)
+})
+
+test('commits are found lost at the moment at which a put-back is done: it begins again', async () => {
+  await remember()
+  let lost = 0
+  const app = through('run', async ({ text, values }, run) => {
+    const done = await run()
+    if (lost === 1 && text.includes('owes') && values.includes(false)) {
+      lost = 2
+      await guard.goneBack()
+    }
+    return done
+  })
+  const guard = await open(undefined, undefined, app)
+  lost = 1
+  await guard.goneBack()
+  expect([lost, guard.instance()]).toEqual([2, undefined])
+  const { generation } = await readInstance(rows.db)
+  await guard.raise()
+  expect((await readInstance(rows.db)).generation).not.toBe(generation)
+  expect(guard.instance()).toBeDefined()
+})
+
+describe('the database server was started again', () => {
+  test('at the start of a worker: its journals are put back before it crosses', async () => {
+    const id = await intended()
+    await remember()
+    await restartServer(rows.db)
+    const guard = await open()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect(guard.instance()).toMatchObject({ server_run: (await readInstance(rows.db)).server_run })
+  })
+
+  test('under a running worker: its journals are put back with the next heartbeat', async () => {
+    await remember()
+    const guard = await open()
+    const id = await intended()
+    await guard.raise()
+    expect(await state(id)).toBeUndefined()
+    await restartServer(rows.db)
+    await guard.raise()
+    expect(await state(id)).toEqual({ state: 'ambiguous' })
+    expect([await dispatch(), await listOwing(rows.db)]).toEqual([false, []])
+  })
+
+  test('and nothing is missing: sending stays on, also where a journal has a damaged line', async () => {
+    const journal = await openJournal(directory, newId())
+    await journal.close()
+    const [file] = await listJournals(directory)
+    await writeFile(join(directory, file?.name ?? ''), 'damaged\n')
+    await remember()
+    const { generation } = await readInstance(rows.db)
+    const guard = await open()
+    await restartServer(rows.db)
+    await guard.raise()
+    expect(guard.instance()).toMatchObject({ generation })
+    expect(await dispatch()).toBe(true)
+  })
+
+  test('and what this process saw committed is missing: every worker learns of it', async () => {
+    await remember()
+    let behind = false
+    const guard = await open(undefined, undefined, undefined, async () => behind)
+    const { generation } = await readInstance(rows.db)
+    behind = true
+    await restartServer(rows.db)
+    await guard.raise()
+    expect((await readInstance(rows.db)).generation).not.toBe(generation)
   })
 })
 

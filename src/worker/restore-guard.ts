@@ -15,15 +15,16 @@ import {
   renewGeneration,
 } from '../access/ledger/restore-counter.ts'
 import { beginRun } from '../access/ledger/runs.ts'
-import { forgiveWorker, noteOwing } from '../access/ledger/workers.ts'
+import { forgiveWorker, listEnded, noteOwing } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
+import { type Debt, dropDebt, keepDebt, listDebts } from './debts.ts'
 import { type Entry, type Intent, listJournals, readJournal } from './journal.ts'
 
 /** What the disk remembers between processes. */
 interface Seen extends InstanceState {
-  /** A worker of this disk that found the database restored and has not put everything back. */
+  /** In files of earlier versions: a worker of this disk that has not put everything back. Now each has a file (`debts.ts`). */
   readonly owes?: string | null
 }
 
@@ -38,6 +39,8 @@ const sentences = {
     'this disk does not know the database and nobody works on it: sending is switched off until `parley dispatch on`',
   behind: 'the database has lost commits: nothing is sent before the journals of this disk are put back',
   run: 'the database server was started again: nothing is sent before the journals of this disk are put back',
+  inherited:
+    'a worker of this disk ended before it had put the journals back: nothing is sent before that is done',
 } as const
 
 export interface RestoreGuardOptions {
@@ -57,6 +60,10 @@ export class RestoreGuard {
   #owing = false
   /** What the others have to be told before anything is put back; null: they were told. */
   #untold: keyof typeof sentences | null = null
+  /** Tokens of debts that were on the disk when the last complete put-back began. */
+  #covered: ReadonlySet<string> = new Set()
+  /** Something else than a start of the server was noticed since the last complete put-back. */
+  #suspicious = false
   #working: Promise<void> | undefined
 
   private constructor(app: App, options: RestoreGuardOptions, seen: InstanceState) {
@@ -72,6 +79,8 @@ export class RestoreGuard {
       throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
     }
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
+    // Known to live before it can owe anything: what a worker owes is taken over once it is not.
+    await noteOwing(app.db, options.worker_id, false)
     const known = await readSeen(join(options.directory, fileName))
     const instance = await readInstance(app.db)
     const why = whyAtStart(app, known, instance)
@@ -79,19 +88,21 @@ export class RestoreGuard {
     const guard = new RestoreGuard(app, options, known && why === 'older' ? known : instance)
     // guard: a disk that forgot the database puts its journals back
     const stranger = known?.id !== instance.id && (await listJournals(options.directory)).length > 0
+    const debts = await guard.#debtsOfOthers()
+    const debtors = [...debts.map((debt) => debt.worker_id), ...(known?.owes ? [known.owes] : [])]
     if (why === 'unknown') {
-      if (stranger) await noteOwing(app.db, options.worker_id, true)
+      if (stranger) await guard.#noteDebt()
       await guard.#switchOff(why)
       guard.#seen = await renewGeneration(app.db)
     }
     if (why === 'older' || why === 'generation' || why === 'run') await guard.#owe(why)
-    else if (known?.owes || stranger) await guard.#owe(stranger ? 'stranger' : 'generation')
-    else await noteOwing(app.db, options.worker_id, false)
+    else if (stranger) await guard.#owe('stranger')
+    else if (debtors.length > 0) await guard.#owe('inherited')
     await beginRun(app.db)
     // Throws where the database is away: a process that cannot say what it owes does not start.
     await guard.#tellOthers()
-    // The debt of a process of this disk that ended is this one's now.
-    if (known?.owes) await forgiveWorker(app.db, known.owes)
+    // What a process of this disk owed, this one owes now. Their files stay until they are known to have ended.
+    for (const id of debtors) await forgiveWorker(app.db, id)
     if (!guard.#owing) await guard.#keep()
     return guard
   }
@@ -115,17 +126,20 @@ export class RestoreGuard {
     }
     this.#seen = now
     if (now.generation !== seen.generation) await this.#owe('generation')
-    else if (now.server_run !== seen.server_run)
-      await this.#owe('run') // guard: a new run of the server is noticed
+    // guard: a new run of the server is noticed
+    else if (now.server_run !== seen.server_run) await this.#owe('run')
     else if (this.#owing) await this.#putBack()
-    else await this.#keep()
+    else {
+      await this.#keep()
+      await this.#inherit() // guard: the debt of an ended worker is taken over
+    }
   }
 
   /** A count of writes was lower than what was seen committed. */
   async goneBack(): Promise<void> {
     if (!this.#owing) await this.#owe('behind')
     // What is being put back now may not be all.
-    else this.#untold ??= 'behind' // guard: noticed during a put back
+    else this.#notice('behind') // guard: noticed during a put back
   }
 
   /** Remembered here and on the disk first: neither a database that is away nor a crash makes it forgotten. */
@@ -134,11 +148,17 @@ export class RestoreGuard {
     const level = why === 'run' ? 'warn' : 'error'
     log[level]({ why, instance_id: this.#seen.id }, sentences[why])
     this.#owing = true // guard: owing before the database is asked
-    if (this.#untold !== 'older') this.#untold = why // guard: an older copy stays one
+    this.#notice(why)
+    await this.#keepDebt()
     await this.#keep()
     await this.#putBack().catch((err) => {
       log.error({ err }, 'the journals could not be put back; it is tried again with the next heartbeat')
     })
+  }
+
+  #notice(why: keyof typeof sentences): void {
+    if (this.#untold !== 'older') this.#untold = why // guard: an older copy stays one
+    this.#suspicious ||= why !== 'run'
   }
 
   /** Until this has committed, others may still cross. */
@@ -146,7 +166,7 @@ export class RestoreGuard {
     const { db } = this.#app
     const why = this.#untold
     if (why === null) return
-    await noteOwing(db, this.#options.worker_id, true)
+    await this.#noteDebt()
     if (why === 'older') await this.#switchOff(why)
     // Told to those who were away, by whoever has seen it with their own eyes.
     if (why === 'older' || why === 'behind') this.#seen = await renewGeneration(db)
@@ -164,9 +184,10 @@ export class RestoreGuard {
   async #putAllBack(): Promise<void> {
     const { db, log, operations } = this.#app
     const { directory, worker_id, replay, compare } = this.#options
-    if ((await compare()) && this.#untold !== 'older') this.#untold = 'behind' // guard: marks are compared
+    if (await compare()) this.#notice('behind') // guard: marks are compared
     await this.#tellOthers()
     await beginRun(db)
+    const debts = await listDebts(directory)
     const { intents, damaged } = await readIntents(directory)
     let forgotten = 0
     for (const intent of await listUnknown(this.#app, intents)) {
@@ -177,12 +198,17 @@ export class RestoreGuard {
     await replay()
     const level = forgotten + damaged > 0 ? 'error' : 'info'
     log[level]({ forgotten, damaged }, 'the journals of this disk were put back')
-    // What the damaged lines would have told is not known, so a person has to say that sending may go on.
-    if (damaged > 0) await this.#switchOff('older') // guard: damaged lines keep sending off
+    // What the damaged lines would have told is not known, so a person has to say that sending may go on. After an ordinary
+    // restart of the server nothing is missing that they could tell.
+    if (damaged > 0 && this.#suspicious) await this.#switchOff('older') // guard: damaged lines keep sending off
     // Something else was noticed meanwhile: the next heartbeat begins again.
     if (this.#untold !== null) return // guard: a put back that noticed more is not done
     await noteOwing(db, worker_id, false)
+    await dropDebt(directory, worker_id)
+    if (this.#untold !== null) return // guard: noticed while a debt ended
     this.#owing = false
+    this.#suspicious = false
+    this.#covered = new Set(debts.map(({ token }) => token))
     await this.#keep()
   }
 
@@ -193,16 +219,55 @@ export class RestoreGuard {
     await setDispatch(this.#app, 'system', false)
   }
 
+  /** Remembers the database. Other processes of this disk do so at the same moment, in the same file. */
   async #keep(): Promise<void> {
     const { id, restore_counter, generation, server_run } = this.#seen
     const { worker_id, directory } = this.#options
-    const owes = this.#owing ? worker_id : null // guard: a debt is kept on the disk
     const path = join(directory, fileName)
-    // Other processes of this disk keep theirs at the same moment.
+    const kept = await readSeen(path)
+    const same = kept?.id === id && kept.generation === generation
+    // guard: the slower of two processes does not set the counter back
+    if (same && BigInt(kept.restore_counter) > BigInt(restore_counter)) return
     const fresh = `${path}.${worker_id}.new`
-    const text = JSON.stringify({ id, restore_counter, generation, server_run, owes })
-    await writeFile(fresh, text, { mode: 0o600, flush: owes !== null })
+    const text = JSON.stringify({ id, restore_counter, generation, server_run })
+    await writeFile(fresh, text, { mode: 0o600, flush: this.#owing })
     await rename(fresh, path)
+  }
+
+  async #keepDebt(): Promise<void> {
+    const { worker_id, directory } = this.#options
+    await keepDebt(directory, { worker_id, token: this.#app.sources.newId() }) // guard: a debt is kept on the disk
+  }
+
+  /** The disk first: a row whose worker dies is forgiven only by who finds its file. */
+  async #noteDebt(): Promise<void> {
+    await this.#keepDebt()
+    await noteOwing(this.#app.db, this.#options.worker_id, true)
+  }
+
+  async #debtsOfOthers(): Promise<Debt[]> {
+    const { directory, worker_id } = this.#options
+    return (await listDebts(directory)).filter((debt) => debt.worker_id !== worker_id)
+  }
+
+  /** Takes over what other workers of this disk owed when they ended: no other process will put it back. */
+  async #inherit(): Promise<void> {
+    const { db } = this.#app
+    const others = await this.#debtsOfOthers()
+    if (others.length === 0) return
+    const ended = await listEnded(
+      db,
+      others.map(({ worker_id }) => worker_id),
+    )
+    const debts = others.filter(({ worker_id }) => ended.has(worker_id)) // guard: a living worker keeps its debt
+    const isCovered = ({ token }: Debt) => this.#covered.has(token)
+    // guard: an inherited debt is put back
+    if (!debts.every(isCovered) && !this.#owing) await this.#owe('inherited')
+    if (this.#owing) return
+    for (const { worker_id } of debts.filter(isCovered)) {
+      await forgiveWorker(db, worker_id)
+      await dropDebt(this.#options.directory, worker_id)
+    }
   }
 }
 

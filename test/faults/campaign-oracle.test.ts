@@ -1,5 +1,5 @@
 /** The oracle of campaigns: it is content with the truth, and each lie is caught as what it is. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type CampaignEvidence, type CampaignViolation, judgeCampaigns } from './campaign-oracle.ts'
 
 const at = (hours: number) => new Date(Date.UTC(2026, 10, 2, 9) + hours * 3_600_000)
@@ -48,8 +48,9 @@ function truth(): Lists {
       { campaign_id: 'k', account_id: 'a', status: 'completed', count: 1 },
       { campaign_id: 'k', account_id: 'a', status: 'waiting', count: 1 },
     ],
-    journal: messages.map(({ account_id, random_id, crossed_at }) => ({
+    journal: messages.map(({ account_id, recipient_id, random_id, crossed_at }) => ({
       ...{ kind: 'send' as const, account_id, random_id, at: crossed_at?.toISOString() ?? '' },
+      chat_id: `platform:chat:${recipient_id}`,
     })),
     stops: [],
   }
@@ -57,6 +58,56 @@ function truth(): Lists {
 
 test('the truth is believed', () => {
   expect(judgeCampaigns(truth())).toEqual([])
+})
+
+/** Both are the same person, under two names; the platform accepted the first message of each. */
+function onePerson(kind: string, change: (told: Lists) => void = () => {}): CampaignViolation[] {
+  const told = truth()
+  first(told.campaigns).kind = kind
+  for (const entry of told.journal) entry.chat_id = 'platform:chat:7'
+  change(told)
+  return judgeCampaigns(told)
+}
+
+const twice = [{ promise: 'P1', what: 'platform:chat:7 got 2 messages of step 0', id: 'one-0' }]
+
+describe('a person who got the same step twice', () => {
+  test('under two names, from one account', () => {
+    expect(onePerson('contacts')).toEqual(twice)
+  })
+
+  test('under two names, from two accounts of the pool', () => {
+    const violations = onePerson('contacts', ({ recipients, messages, journal, days, totals }) => {
+      for (const row of [first(recipients, 1), first(messages, 1), first(journal, 1), first(totals, 1)]) {
+        row.account_id = 'b'
+      }
+      first(days).used = 1
+      days.push({ account_id: 'b', day: '2026-11-02', used: 1 })
+    })
+    expect(violations).toEqual(twice)
+  })
+
+  test('and the recipients know them as two', () => {
+    // What the ledger says of the second is lost: the platform alone still knows that it was accepted.
+    const violations = onePerson('contacts', ({ messages }) => {
+      Object.assign(first(messages, 1), { state: 'released', quota_day: null })
+    })
+    expect(violations).toEqual(expect.arrayContaining(twice))
+  })
+
+  test('is none where both steps differ, or another campaign wrote', () => {
+    expect(onePerson('contacts', ({ journal }) => void journal.splice(0, 1))).not.toContainEqual(twice[0])
+    const other = onePerson('contacts', ({ campaigns, recipients, messages, totals }) => {
+      campaigns.push({ ...first(campaigns), id: 'other' })
+      for (const row of [first(recipients, 1), first(messages, 1), first(totals, 1)])
+        row.campaign_id = 'other'
+    })
+    expect(other).toEqual([])
+  })
+
+  test('is none where the caller chose both chats', () => {
+    expect(onePerson('scoped')).toEqual([])
+  })
 })
 
 function tellReply(

@@ -2,7 +2,7 @@
  * The promises of campaigns, held against what the database says and what the platform accepted. Pure, as `oracle.ts` is:
  * it looks at evidence that others have gathered.
  *
- *   P1 one submission for each recipient and step · P5 nothing after a stop · P6 use of a day · totals equal rows ·
+ *   P1 one submission for each recipient and step, and one for each person, step and campaign of contacts · P5 nothing after a stop · P6 use of a day · totals equal rows ·
  *   recipients agree with their operations · never before due · nothing after an end
  */
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
@@ -64,7 +64,8 @@ export interface CampaignEvidence {
   readonly messages: readonly MessageFact[]
   readonly days: readonly DayFact[]
   readonly totals: readonly TotalFact[]
-  readonly journal: readonly Pick<JournalEntry, 'kind' | 'account_id' | 'random_id' | 'at'>[]
+  /** What the platform accepted. A chat with a person has the number of that person, whichever account it is of. */
+  readonly journal: readonly Pick<JournalEntry, 'kind' | 'account_id' | 'chat_id' | 'random_id' | 'at'>[]
   /** Operations that their workers are at: what they came to may be known and not recorded yet. */
   readonly in_flight?: readonly string[]
   /** When campaigns were stopped, and until when, by whoever stopped them. */
@@ -82,6 +83,7 @@ const crossed = new Set(['submitting', 'completed', 'ambiguous'])
 export function judgeCampaigns(evidence: CampaignEvidence): CampaignViolation[] {
   return [
     ...checkSubmissions(evidence),
+    ...checkPeople(evidence),
     ...checkStops(evidence),
     ...checkUse(evidence),
     ...checkTotals(evidence),
@@ -111,6 +113,28 @@ function* checkSubmissions({ messages, journal, in_flight }: CampaignEvidence): 
     if (first.state === 'completed' && times === 0) {
       yield { promise: 'P3', what: 'completed, and nothing was accepted', id: first.id }
     }
+  }
+}
+
+/**
+ * P1 for people: contacts that are one person under several names get what one contact would, whichever accounts of the
+ * pool take them. Who was written to is what the platform says, not what the recipients say.
+ */
+function* checkPeople({ campaigns, messages, journal }: CampaignEvidence): Generator<CampaignViolation> {
+  const ofContacts = new Set(campaigns.filter(({ kind }) => kind === 'contacts').map(({ id }) => id))
+  const byRandomId = new Map(messages.map((message) => [message.random_id, message]))
+  const accepted = journal.flatMap(({ kind, chat_id, random_id }) => {
+    const message = kind === 'send' && random_id !== null ? byRandomId.get(random_id) : undefined
+    return message && ofContacts.has(message.campaign_id) ? [{ chat_id, message }] : []
+  })
+  const places = Map.groupBy(
+    accepted,
+    ({ chat_id, message }) => `${message.campaign_id} ${message.step_no} ${chat_id}`,
+  )
+  for (const [, [first, ...more]] of places) {
+    if (!first || more.length === 0) continue
+    const what = `${first.chat_id} got ${1 + more.length} messages of step ${first.message.step_no}`
+    yield { promise: 'P1', what, id: first.message.id }
   }
 }
 

@@ -16,9 +16,10 @@ import type { Loop } from '../../src/loop.ts'
 import type { Behaviour } from '../../src/platform/sandbox/people.ts'
 import { endProcesses } from '../harness/process.ts'
 import { type CampaignRare, countCampaignRare, judgeAllCampaigns } from './campaign-verdict.ts'
+import { nameContacts } from './campaigners.ts'
 import { post } from './clients.ts'
 import { judge } from './oracle.ts'
-import { openPlant, type Plant } from './plant.ts'
+import { openPlant, type Plant, type PlantPerson } from './plant.ts'
 import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { listMissing } from './rare.ts'
@@ -109,18 +110,16 @@ async function createCampaign(plant: Plant, random: Random): Promise<string> {
     behaviour: random.weigh(behaviours),
     delay_seconds: random.between(1, 7_200),
   }))
-  const contacts: { identifier: string }[] = []
+  const people: PlantPerson[] = []
   const addAll = async () => {
-    for (let given = left.pop(); given; given = left.pop()) {
-      contacts.push({ identifier: (await plant.addPerson(given)).username })
-    }
+    for (let given = left.pop(); given; given = left.pop()) people.push(await plant.addPerson(given))
   }
   await Promise.all(Array.from({ length: peopleAtOnce }, addAll))
   const key = 'campaign of all'
   const payload = {
     name: key,
     message_text: key,
-    contacts,
+    contacts: nameContacts(random, people).slice(0, Number(values.contacts)),
     account_pool: plant.accounts,
     daily_quota_per_account: 200,
     steps: [{ branch: 'no_reply', wait_hours: 24, variants: [`${key}, follow-up`] }],

@@ -17,13 +17,14 @@ import type { Behaviour } from '../../src/platform/sandbox/people.ts'
 import { presentCampaigns } from '../harness/campaign-evidence.ts'
 import { until } from '../harness/process.ts'
 import { type Answer, post, verdictOn } from './clients.ts'
-import type { Plant } from './plant.ts'
+import type { Plant, PlantPerson } from './plant.ts'
 import type { Random } from './random.ts'
 
 /** The accounts that campaigns write from: few, so that each has several messages under way over the storm. */
 const accountsMax = 12
 const attemptsMax = 80
 const crowdShare = 0.2
+const severalNamesShare = 0.3
 const finishMsMax = 120_000
 /** An hour between two messages takes this many seconds. */
 const secondsOfAnHour = 3.6
@@ -34,6 +35,17 @@ const behaviours: readonly (readonly [Behaviour, number])[] = [
   ['stops', 1],
   ['blocks', 1],
 ]
+
+/** Contacts as callers have them: most people once, by any of their names, and some under several, one after the other. */
+export function nameContacts(random: Random, people: readonly PlantPerson[]): { identifier: string }[] {
+  return people.flatMap(({ person_id, username, phone }) => {
+    const names = [username, phone, String(person_id)]
+    const several = random.chance(severalNamesShare)
+    const chosen = random.pick(names)
+    const given = several ? names.filter((name) => name !== chosen || random.chance(0.5)) : [chosen]
+    return given.map((identifier) => ({ identifier }))
+  })
+}
 
 /** Waits have a least length that a storm cannot wait for: whatever is asked for is stored shorter. */
 export async function shortenWaits(db: Database): Promise<void> {
@@ -75,13 +87,8 @@ export interface CampaignersOptions {
 interface Campaign {
   readonly id: string
   readonly key: string
-  readonly people: readonly Person[]
+  readonly people: readonly PlantPerson[]
   readonly sequence: boolean
-}
-
-interface Person {
-  readonly person_id: number
-  readonly username: string
 }
 
 export function startCampaigners(plant: Plant, options: CampaignersOptions): Campaigners {
@@ -136,7 +143,7 @@ class Crew {
     }))
     const to = random.chance(0.5)
       ? { recipients: await this.#meet(random, accounts, people) }
-      : { contacts: people.map(({ username }) => ({ identifier: username })), account_pool: accounts }
+      : { contacts: nameContacts(random, people), account_pool: accounts }
     const quota = random.chance(0.15) ? 1 + random.whole(60) : 200
     const payload = { name: key, message_text: key, steps, daily_quota_per_account: quota, ...to }
     await this.#options.before?.(accounts, random).catch(() => {})
@@ -147,7 +154,7 @@ class Crew {
     return { id: campaign.id, key, people, sequence: steps.length > 0 }
   }
 
-  #addPerson(random: Random): Promise<Person> {
+  #addPerson(random: Random): Promise<PlantPerson> {
     const [behaviour, delay_seconds] = [random.weigh(behaviours), random.between(0.1, 3)]
     return this.#plant.addPerson({ behaviour, delay_seconds })
   }
@@ -156,7 +163,7 @@ class Crew {
   async #meet(
     random: Random,
     accounts: readonly string[],
-    people: readonly Person[],
+    people: readonly PlantPerson[],
   ): Promise<{ account_id: string; chat_id: string }[]> {
     const met = people.map(({ person_id }) => ({ account_id: random.pick(accounts), person_id }))
     for (const one of met) await this.#plant.control('POST', '/messages', { ...one, text: 'Hello' })
@@ -213,7 +220,7 @@ class Crew {
     if (act === 'pause') await this.#pause(random, campaign)
   }
 
-  async #suppress(random: Random, { person_id, username }: Person): Promise<void> {
+  async #suppress(random: Random, { person_id, username }: PlantPerson): Promise<void> {
     const { workspace_id } = this.#plant.tenant
     const known = random.chance(0.5) ? { platform_id: String(person_id) } : { username }
     await addSuppression(this.#options.app, 'system', { workspace_id, ...known })

@@ -54,6 +54,13 @@ export interface PlantOptions {
   readonly clock?: PlantDatabase['clock']
 }
 
+/** Somebody of the sandbox, by all names. */
+export interface PlantPerson {
+  readonly person_id: number
+  readonly username: string
+  readonly phone: string
+}
+
 export class Plant {
   readonly directory: string
   readonly postgres: Postgres
@@ -175,10 +182,15 @@ export class Plant {
   }
 
   /** Somebody nobody knows yet; the chat with them is `platform:chat:<person_id>`. */
-  async addPerson(given: Partial<NewPerson> = {}): Promise<{ person_id: number; username: string }> {
-    const username = `p${process.hrtime.bigint().toString(36)}`
-    const { person_id } = await this.control('POST', '/people', { name: 'Somebody', username, ...given })
-    return { person_id: Number(person_id), username }
+  async addPerson(given: Partial<NewPerson> = {}): Promise<PlantPerson> {
+    const no = process.hrtime.bigint()
+    const username = `p${no.toString(36)}`
+    const phone = `+88${String(no % 10n ** 12n).padStart(12, '0')}`
+    const { person_id } = await this.control('POST', '/people', {
+      ...{ name: 'Somebody', username, phone },
+      ...given,
+    })
+    return { person_id: Number(person_id), username, phone }
   }
 
   /** The App in this process, for what operators do. */

@@ -89,6 +89,112 @@ const hearing = { file: worker('hearing') }
 const byHistory = 'a reply, and a request to stop in a page of history'
 const elsewhere = 'another account of the pool'
 
+const poolGuards = { file: 'test/pools.test.ts' }
+const runs = {
+  file: ledger('runs'),
+  still: 'listBehind names accounts of which the database knows fewer writes, or nothing at all',
+}
+const identities = { file: 'src/capabilities/campaigns/identities.test.ts' }
+const confirmed = 'confirmAccounts leaves it where'
+const serverRestarted = 'the database server was started again'
+const putBackWhole = 'the whole directory is put back, journals included'
+
+/** What spans accounts. */
+const pools: readonly Mutant[] = [
+  crosses('guard: server run', 'the server was started again'),
+  mutant(
+    runs,
+    'guard: confirmed in the run that was compared',
+    `${confirmed} this worker compared in an earlier run`,
+    'where true',
+  ),
+  mutant(runs, 'guard: only its worker confirms an account', `${confirmed} another worker has its lease`),
+  mutant(
+    runs,
+    'guard: an account that is behind is not confirmed',
+    `${confirmed} the database has forgotten writes of it`,
+  ),
+  mutant(runs, 'guard: confirmed once caught up', `${confirmed} it is not caught up`),
+  mutant(
+    runs,
+    'guard: disabling lets the pools go on',
+    'an account that is not confirmed holds nothing once an operator disables it: READY before',
+  ),
+  mutant(
+    restoring,
+    'guard: a new run is noticed at the start',
+    `${serverRestarted} at the start of a worker: its journals are put back before it crosses`,
+    'return undefined',
+  ),
+  mutant(
+    restoring,
+    'guard: a new run of the server is noticed',
+    `${serverRestarted} under a running worker: its journals are put back with the next heartbeat`,
+  ),
+  mutant(
+    restoring,
+    'guard: marks are compared',
+    `${serverRestarted} and what this process saw committed is missing: every worker learns of it`,
+  ),
+  mutant(
+    puttingBack,
+    'guard: what was removed is not forgotten',
+    'listUnknown an operation that was removed after its 30 days is not forgotten; one that was made later is',
+  ),
+  mutant(
+    poolGuards,
+    'guard: a pool is confirmed',
+    `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
+    'as ready,',
+  ),
+  mutant(
+    poolGuards,
+    'guard: any account of the pool may have sent it',
+    `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
+    'where false) sender',
+  ),
+  mutant(
+    poolGuards,
+    'guard: contacts of an unconfirmed account stay its own',
+    'contacts of an account that is lost in a new run stay its own until an operator disables it',
+  ),
+  mutant(
+    identities,
+    'guard: one person of a batch',
+    'a person who is named twice in one campaign gets one message, whichever of 6 accounts find them',
+    `const person = \`${value('account_id')} ${value('chat_id')}\``,
+  ),
+  mutant(
+    identities,
+    'guard: whom a look_up found is kept',
+    'a contact whom a look-up found is kept by every name until the recipient is final',
+  ),
+  mutant(
+    identities,
+    'guard: a contact of whom only the chat is known',
+    'a contact whom a look-up found and of whom only the chat is known is looked up again',
+    'chat_id: row.chat_id,',
+  ),
+  mutant(
+    identities,
+    'guard: a name that is another person',
+    'a contact whom a look-up found and of whom only the chat is known is looked up again',
+    'if (false) {',
+  ),
+  mutant(
+    poolGuards,
+    'guard: a proven message is recorded',
+    `${putBackWhole} what was sent to a person who is suppressed since is recorded, and not sent`,
+    'const suppressed = listed',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/dispatch-contacts.test.ts' },
+    'guard: a person who was reached is not written to again',
+    'contacts that are one person under two names are written to once, also where the follow-up to one was refused',
+    "and other.status not in ('failed', 'cancelled')",
+  ),
+]
+
 /** What both boundaries share: the deadline counts from after the COMMIT. */
 const noClock = 'const startedAt = Number.NaN'
 const clockAfterCommit: Patch = {
@@ -406,7 +512,32 @@ export const mutants: readonly Mutant[] = [
     restoring,
     'guard: a debt is kept on the disk',
     'a put-back that fails is remembered on the disk: the next process of it goes on',
-    'const owes = null',
+  ),
+  mutant(
+    restoring,
+    'guard: the debt of an ended worker is taken over',
+    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+  ),
+  mutant(
+    restoring,
+    'guard: a living worker keeps its debt',
+    'a worker that dies owing, beside one of its disk that owes nothing the other takes over what it owed once it has ended',
+    'const debts = others',
+  ),
+  mutant(
+    restoring,
+    'guard: an inherited debt is put back',
+    'a worker that dies owing, beside one of its disk that owes nothing what it noticed while the database was away is put back, too',
+  ),
+  mutant(
+    restoring,
+    'guard: the slower of two processes does not set the counter back',
+    'the counter on the disk does not go back when the slower of two processes writes last',
+  ),
+  mutant(
+    restoring,
+    'guard: noticed while a debt ended',
+    'commits are found lost at the moment at which a put-back is done: it begins again',
   ),
   mutant(
     restoring,
@@ -720,6 +851,17 @@ export const mutants: readonly Mutant[] = [
     rechecking,
     'guard: entries wait for crossings',
     'in one order with whoever adds to the list an operator waits for a crossing under way',
+  ),
+
+  // Clocks.
+  mutant(
+    {
+      file: 'src/lib/sending-window.test.ts',
+      still: 'a sending window opens at its first minute and is closed at its last',
+    },
+    'guard: a clock change on the way to the window',
+    'a sending window opens again where clocks pass it twice, or go back into it',
+    'const change = undefined as Date | undefined',
   ),
 
   // Campaigns.
@@ -1130,6 +1272,7 @@ export const mutants: readonly Mutant[] = [
     'const poll = undefined',
   ),
   ...people,
+  ...pools,
 
   // Approvals.
   mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),

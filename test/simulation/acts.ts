@@ -19,6 +19,8 @@ export class Acts {
   readonly #note: (what: string) => void
   readonly #accounts: string[] = []
   readonly #people: number[] = []
+  /** How contacts may name a person. */
+  readonly #names = new Map<number, readonly string[]>()
   readonly #campaigns: string[] = []
   #gateOpen = true
   #dispatches = true
@@ -64,13 +66,14 @@ export class Acts {
     for (let n = 0; n < 3 + random.whole(4); n++) {
       const behaviour = random.weigh(behaviours.map((one) => [one, one === 'silent' ? 4 : 1] as const))
       const delay_seconds = Math.round(random.between(1, 30 * hour))
+      const [username, phone] = [`person_${n}`, `4917000000${n}`]
       const { person_id } = world.addPerson({
-        name: 'Ada',
-        username: `person_${n}`,
+        ...{ name: 'Ada', username, phone: `+${phone}` },
         behaviour,
         delay_seconds,
       })
       this.#people.push(person_id)
+      this.#names.set(person_id, [`platform_id:${person_id}`, `username:${username}`, `phone:${phone}`])
       if (random.chance(0.5)) this.#write(random.pick(this.#accounts), person_id, 'Hello')
     }
   }
@@ -93,13 +96,21 @@ export class Acts {
       ...(kind === 'contacts'
         ? {
             pool: this.#accounts,
-            contacts: people.map((person_id) => ({ contact: `platform_id:${person_id}` })),
+            contacts: people.flatMap((person_id) => this.#nameContacts(person_id)),
           }
         : { chats: people.map((person_id) => ({ account_id: random.pick(this.#accounts), person_id })) }),
       ...(random.chance(0.25) && { scheduled_at: new Date(now.getTime() + random.whole(36 * hour) * 1000) }),
     }
     this.#note(`create ${kind} for ${people.join(' ')}`)
     if (people.length > 0) this.#campaigns.push(await insertCampaign(db, tenant, given))
+  }
+
+  /** Some are there under several names, and must get what one contact would. */
+  #nameContacts(person_id: number): { contact: string }[] {
+    const random = this.#random
+    const names = this.#names.get(person_id) ?? []
+    const given = random.chance(0.4) ? names.slice(random.whole(2)) : [random.pick(names)]
+    return given.map((contact) => ({ contact }))
   }
 
   #sequence(kind: string): Pick<NewCampaign, 'branching' | 'steps' | 'max_followups'> {

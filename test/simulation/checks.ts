@@ -24,6 +24,8 @@ export interface Look {
   readonly apart: number
   /** Accounts with two messages in flight. */
   readonly twice: number
+  /** People whom a campaign of contacts has written one step twice, under whatever names. */
+  readonly repeated: number
   /** Recipients that are due before their account looks at the campaign again. */
   readonly unseen: number
   /** How many there are by status, for the trace. */
@@ -34,7 +36,8 @@ export interface Look {
 export function look(db: Database): Promise<Look> {
   return db.one<Look>(sql`
     with o as materialized (
-      select id, attempt_no, random_id, attempt_token, owner, account_id, recipient_id, state, quota_day
+      select id, attempt_no, random_id, attempt_token, owner, account_id, recipient_id, state, quota_day, campaign_id,
+        chat_id, step_no
       from operations where campaign_id is not null)
     select
       (select coalesce(json_agg(json_build_object('id', id, 'no', attempt_no, 'random_id', random_id::text,
@@ -60,6 +63,10 @@ export function look(db: Database): Promise<Look> {
         where r.id is null or f.id is null) as apart,
       (select count(*)::int from (
         select account_id from o where state = 'submitting' group by 1 having count(*) > 1) t) as twice,
+      (select count(*)::int from (
+        select from o join campaigns k on k.id = o.campaign_id and k.kind = 'contacts'
+        where o.state in ('submitting', 'completed', 'ambiguous')
+        group by o.campaign_id, o.chat_id, o.step_no having count(*) > 1) t) as repeated,
       (select count(*)::int from campaign_recipients r join campaign_accounts c
         on c.campaign_id = r.campaign_id and c.account_id = r.account_id
         where r.status in ('queued', 'waiting') and r.next_action_at < c.due_at) as unseen,
@@ -67,12 +74,13 @@ export function look(db: Database): Promise<Look> {
         select status, count(*) as n from campaign_recipients group by 1) s) as statuses`)
 }
 
-export function* wrongIn({ days, totals, apart, twice, unseen }: Look): Generator<string> {
+export function* wrongIn({ days, totals, apart, twice, repeated, unseen }: Look): Generator<string> {
   if (days > 0) yield 'P6: the use of a day is not what crossed on it'
   if (totals > 0) yield 'totals: they are not the number of their rows'
   if (apart > 0) yield 'agreement: a recipient and its operation do not agree whether it is in flight'
   if (unseen > 0) yield 'due: a recipient is due before anybody looks for it'
   if (twice > 0) yield 'P1: an account has two messages in flight'
+  if (repeated > 0) yield 'P1: a person gets one step of a campaign twice'
 }
 
 interface Crossed {

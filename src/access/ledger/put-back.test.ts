@@ -7,7 +7,8 @@ import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import type { State } from '../../operation.ts'
 import type { Held } from './leases.ts'
-import { putBack, type Remembered } from './put-back.ts'
+import { listUnknown, putBack, type Remembered } from './put-back.ts'
+import { forgetOperations } from './sweep.ts'
 
 let rows: LedgerRows
 let held: Held
@@ -34,6 +35,31 @@ function remembered(more: Partial<Remembered> = {}): Remembered {
 }
 
 const tell = (entry: Remembered) => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
+
+describe('listUnknown', () => {
+  const isUnknown = async (entry: Remembered) => (await listUnknown(rows.app, [entry])).length === 1
+
+  test('an attempt that the database knows by its token, or whose end it knows, is left out', async () => {
+    const token = newId()
+    const known = await rows.operation(held, { state: 'submitting', token })
+    expect(await isUnknown(remembered({ id: known, token }))).toBe(false)
+    expect(await isUnknown(remembered({ id: known }))).toBe(true)
+    const completed = await rows.operation(held, { state: 'completed', token: newId() })
+    expect(await isUnknown(remembered({ id: completed }))).toBe(false)
+    expect(await isUnknown(remembered())).toBe(true)
+  })
+
+  test('an operation that was removed after its 30 days is not forgotten; one that was made later is', async () => {
+    const id = await rows.operation(held, { state: 'completed', token: newId(), kind: 'start_chat' })
+    await rows.db.run(sql`
+      update operations set forgettable = true, finished_at = domain_now() - interval '31 days' where id = ${id}`)
+    await forgetOperations(rows.db)
+    expect(await rows.row(id)).toBeUndefined()
+    expect(await isUnknown(remembered({ id, kind: 'start_chat' }))).toBe(false)
+    expect(await isUnknown(remembered({ id }))).toBe(true)
+    expect(await isUnknown(remembered({ kind: 'start_chat' }))).toBe(true)
+  })
+})
 
 describe('putBack', () => {
   test('a forgotten row is there again as unknown, with its key and its token', async () => {

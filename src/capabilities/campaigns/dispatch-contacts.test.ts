@@ -7,7 +7,11 @@ import { setAccountEnabled } from '../accounts/accounts.ts'
 
 let place: CampaignPlace
 beforeAll(async () => {
-  place = await openCampaigns({ PARLEY_START_CHAT_PER_DAY: '12', PARLEY_SCHEDULE_LATENESS: '3600' })
+  place = await openCampaigns({
+    PARLEY_START_CHAT_PER_DAY: '12',
+    PARLEY_START_CHAT_PER_MINUTE: '1000',
+    PARLEY_SCHEDULE_LATENESS: '3600',
+  })
 })
 beforeEach(() => place.fresh())
 afterEach(async () => {
@@ -107,6 +111,19 @@ describe('contacts', () => {
       ['failed', 'identity_ineligible'],
     ])
     expect(place.sent()).toHaveLength(1)
+  })
+
+  test('that are one person under two names are written to once, also where the follow-up to one was refused', async () => {
+    const account_id = await place.account()
+    const { person_id, contact, phone } = stranger()
+    const contacts = [{ contact }, { contact: phone }]
+    const steps = [{ wait_hours: 1 }]
+    const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts, steps, quota: 1 })
+    await place.advance(hour)
+    place.work.sandbox.world.addFault({ on: 'send', fault: 'refuse', account_id, times: 1 })
+    await place.advance(3 * day)
+    expect((await place.recipients(id)).map(({ status }) => status)).toEqual(['failed', 'failed'])
+    expect(place.sent()).toMatchObject([{ person: person_id, text: 'First message' }])
   })
 
   test('wait for another day when the account has looked up enough', async () => {
