@@ -124,18 +124,21 @@ export async function noteReplies(
 
 /**
  * The recipients that may have written in these chats of an account: its own, and those that another account of its pool
- * writes to. Locked in one order, so that what follows decides on what they are now.
+ * writes to. Locked in one order, so that what follows decides on what they are now. Each is locked by its key: a plan made
+ * while there were few recipients would otherwise read all of them once there are many.
  */
 async function lockWriters(tx: Tx, account_id: string, chats: readonly ChatNumber[]): Promise<string[]> {
   const rows = await tx.rows<{ id: string }>(sql`
-    select id from campaign_recipients where id in (
+    with writers as materialized (
       select r.id from campaign_recipients r where r.account_id = ${account_id} and r.chat_id = any(${chats}::bigint[])
-      union all
+      union
       select r.id from campaign_accounts p join campaigns k on k.id = p.campaign_id
       join campaign_recipients r on r.campaign_id = k.id and r.chat_id = any(${chats}::bigint[])
       where p.account_id = ${account_id} and p.pool -- guard: a reply to another account of the pool
-        and k.status in ('queued', 'sending', 'paused'))
-    order by id for update`)
+        and k.status in ('queued', 'sending', 'paused')
+      order by id)
+    select r.id from writers w
+    cross join lateral (select r.id from campaign_recipients r where r.id = w.id for update) r`)
   return rows.map(({ id }) => id)
 }
 
