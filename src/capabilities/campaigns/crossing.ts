@@ -132,8 +132,10 @@ export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day:
   const { now, used, used_cold, lookups, next_campaign_at } = day
   const listed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
   // What was sent before is not asked again whether it may be: it is recorded.
-  const suppressed = listed && locked.message_id === null // guard: a proven message is recorded
-  const row: LockedRow = { ...locked, suppressed, now, used, used_cold, lookups, next_campaign_at }
+  const proven = locked.message_id === null ? null : { chat_id: locked.sent_to, identified: true }
+  const suppressed = listed && proven === null // guard: a proven message is recorded
+  const today = { now, used, used_cold, lookups, next_campaign_at }
+  const row: LockedRow = { ...locked, ...proven, ...today, suppressed }
   const decision = decide(app, row)
   if (decision.do === 'end') return decision
   if (decision.do !== 'send') return { do: 'nothing' }
