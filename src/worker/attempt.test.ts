@@ -7,13 +7,14 @@ import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import { findFloodWait } from '../access/ledger/floods.ts'
 import type { Held } from '../access/ledger/leases.ts'
-import { noteProofs } from '../access/ledger/proofs.ts'
+import { noteProofs, proofsIn } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
+import { setDispatch } from '../capabilities/gates/gates.ts'
 import { LostCommit } from '../db/errors.ts'
 import { type Database, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
-import type { Session } from '../platform/port.ts'
+import type { Message, Session } from '../platform/port.ts'
 import { attempt, type Driven, type Ways } from './attempt.ts'
 import { Boundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
@@ -365,6 +366,46 @@ test('messages of two kinds of an account are recorded one kind after the other:
   await recorded
   const ended = [await rows.row(single), await rows.row(message)]
   expect(ended.map(({ state }) => state)).toEqual(['completed', 'completed'])
+})
+
+describe('before its preparation asks the platform', () => {
+  test.each<[string, (held: Held) => Promise<unknown>, string]>([
+    ['sending is off', () => setDispatch(rows.app, 'system', false), 'dispatch_off'],
+    [
+      'a flood wait lasts',
+      (held) => rows.host(held, sql`flood_until = domain_now() + interval '1 hour'`),
+      'flood_wait',
+    ],
+  ])('%s: nobody is looked up, and the row is released', async (_, hold, reason) => {
+    const one = await stage()
+    const payload = { identifier: { kind: 'username', value: 'mara' } }
+    const id = await rows.operation(one.held, { kind: 'start_chat', chat_id: null, payload })
+    let asked = 0
+    Object.assign(one.session, { resolve: async () => ({ kind: 'unknown', reason: `${++asked}` }) })
+    await hold(one.held)
+    await attempt(rows.app, one.ways, await rows.queued(id), one.account)
+    await setDispatch(rows.app, 'system', true)
+    expect(asked).toBe(0)
+    expect(await rows.row(id)).toMatchObject({ state: 'released', reason })
+  })
+})
+
+test.each(['needs_login', 'restricted'] as const)(
+  'an account that is %s releases the message, so that its key may run again, and the account says so',
+  async (reason) => {
+    const one = await stage()
+    Object.assign(one.session, { send: async () => ({ kind: 'refused', reason }) })
+    await run(rows.app, one)
+    const ended = { state: 'released', reason: 'platform_refused', detail: reason }
+    expect(await rows.row(one.id)).toMatchObject(ended)
+    expect(await place.status(one.held.account_id)).toBe(reason.toUpperCase())
+  },
+)
+
+test('a message of another person proves nothing, whatever random id it shows', () => {
+  const message = { id: '5', random_id: '77', timestamp: new Date().toISOString() } as Message
+  expect(proofsIn([{ ...message, is_sender: false }])).toEqual([])
+  expect(proofsIn([{ ...message, is_sender: true }])).toMatchObject([{ random_id: '77', message_id: '5' }])
 })
 
 describe('a flood wait', () => {

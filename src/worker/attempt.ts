@@ -56,7 +56,7 @@ export async function attempt(
   const size = operation.file_id === null ? 'text' : 'file'
   const kind = app.operations.get(operation.kind)
   if (!kind) return settleQueued(app, operation, { to: 'released', reason: 'unknown_kind' })
-  if (kind.asks(operation) && !(await mayAsk(app, operation, held))) return
+  if (kind.asks(operation) && !(await mayAsk(app, operation, held))) return // guard: who may not send does not ask
   const prepared = await within(app.sources, prepareMsMax[size], prepare(app, kind, operation, account))
   if (prepared?.kind !== 'accepted') return settleUnprepared(app, operation, held, prepared)
   // Before the boundary, so that a pause anywhere after it counts.

@@ -221,6 +221,7 @@ async function writeAll(
     markEnded(tx, ended),
   ])
   if (adopted.length > 0) await adoptOutcomes(tx, adopted)
+  // guard: a message without its operation does not cross
   if (inserted.length !== attempts.length) throw new Error('A message of the batch has an operation already.')
   return new Map(inserted.map((one) => [one.recipient_id, one.writes]))
 }

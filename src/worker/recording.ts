@@ -223,6 +223,7 @@ function endingOf(outcome: Outcome<unknown>): Ending | undefined {
     case 'accepted':
       return undefined
     case 'refused':
+      // guard: trouble of the account releases
       if (!isTrouble(outcome.reason)) return { to: 'refused', refusal: outcome.reason }
       return { to: 'released', reason: 'platform_refused', detail: outcome.reason }
     case 'flood_wait':

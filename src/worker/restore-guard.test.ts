@@ -194,6 +194,59 @@ describe('commits are lost, and the database is away when that is noticed', () =
   })
 })
 
+/** The database, of which one statement is answered by the test. */
+function answering(name: 'one' | 'run', text: string, answer: (asked: () => Promise<unknown>) => unknown) {
+  const db = new Proxy(rows.db, {
+    get(target, property) {
+      const value = target[property as keyof typeof target]
+      if (property !== name) return typeof value === 'function' ? value.bind(target) : value
+      return (statement: Parameters<typeof target.one>[0]) =>
+        statement.text.includes(text) ? answer(() => target[name](statement)) : target[name](statement)
+    },
+  })
+  return { db }
+}
+
+test('an older copy that could not be told stays one, also where another generation is noticed since', async () => {
+  await remember()
+  let away = false
+  const debt = answering('run', 'insert into workers (id, owes)', (asked) =>
+    away ? Promise.reject(new ApiError('store_unavailable')) : asked(),
+  )
+  const guard = await open(undefined, undefined, debt)
+  away = true
+  await rows.db.run(sql`update instance set restore_counter = restore_counter - 1`)
+  await guard.raise()
+  expect(await dispatch()).toBe(true)
+  await renewGeneration(rows.db)
+  await guard.raise()
+  away = false
+  await guard.raise()
+  expect(guard.instance()).toBeDefined()
+  expect(await dispatch()).toBe(false)
+})
+
+test('a heartbeat that was answered before lost commits were noticed does not bring the generation before back', async () => {
+  await remember()
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let slow = false
+  const counter = answering('one', 'restore_counter + 1', async (ask) => {
+    const answer = await ask()
+    if (!slow) return answer
+    asked.resolve()
+    await answered.promise
+    return answer
+  })
+  const guard = await open(undefined, undefined, counter)
+  slow = true
+  const raising = guard.raise()
+  await asked.promise
+  await guard.goneBack()
+  answered.resolve()
+  await raising
+  expect(guard.instance()).toMatchObject({ generation: (await readInstance(rows.db)).generation })
+})
+
 test('what was forgotten and put back by a try that failed still switches sending off', async () => {
   const id = await intended()
   await remember({ generation: newId() })

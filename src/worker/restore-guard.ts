@@ -103,7 +103,7 @@ export class RestoreGuard {
     const seen = this.#seen
     const now = await raiseRestoreCounter(this.#app.db)
     // Another generation was begun here meanwhile.
-    if (this.#seen !== seen) return
+    if (this.#seen !== seen) return // guard: a generation begun meanwhile
     if (now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)) {
       await this.#owe('older')
       return
@@ -126,7 +126,7 @@ export class RestoreGuard {
     const { log } = this.#app
     log.error({ why, instance_id: this.#seen.id }, sentences[why])
     this.#owing = true // guard: owing before the database is asked
-    if (this.#untold !== 'older') this.#untold = why
+    if (this.#untold !== 'older') this.#untold = why // guard: an older copy stays one
     await this.#keep()
     await this.#putBack().catch((err) => {
       log.error({ err }, 'the journals could not be put back; it is tried again with the next heartbeat')

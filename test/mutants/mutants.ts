@@ -296,6 +296,27 @@ export const mutants: readonly Mutant[] = [
     'when true',
   ),
   mutant(
+    claiming,
+    'guard: only accounts that may act are claimed',
+    'claimAccounts leaves one that is DISABLED, whoever drove it before',
+  ),
+  mutant(
+    claiming,
+    'guard: a lease is given back by its epoch',
+    'releaseLease ends the lease of this epoch only: its worker may have taken the account again',
+  ),
+  mutant(claiming, 'guard: a lease that has run out is not held', 'holdsLease where it has run out'),
+  mutant(
+    sweeping,
+    'guard: uncrossed under our lease',
+    'settleUncrossed leaves an operation to the next holder of the account where another worker holds the lease',
+  ),
+  mutant(
+    sweeping,
+    'guard: an owing worker is not forgotten',
+    'forgetWorkers keeps one that owes, however long ago it ended: its journals may know what the database has forgotten',
+  ),
+  mutant(
     sweeping,
     'guard: lease too far ahead',
     'sweep a lease further ahead than any can be counts as over',
@@ -390,6 +411,17 @@ export const mutants: readonly Mutant[] = [
     'if (told.get(name) === size && ended) await markReplayed(directory, file)',
   ),
 
+  mutant(
+    restoring,
+    'guard: an older copy stays one',
+    'an older copy that could not be told stays one, also where another generation is noticed since',
+    'this.#untold = why',
+  ),
+  mutant(
+    restoring,
+    'guard: a generation begun meanwhile',
+    'a heartbeat that was answered before lost commits were noticed does not bring the generation before back',
+  ),
   mutant(
     restoring,
     'guard: damaged lines keep sending off',
@@ -573,6 +605,23 @@ export const mutants: readonly Mutant[] = [
     "const known: Outcome<unknown> = outcome ?? { kind: 'not_written', reason: 'timeout' }",
   ),
 
+  mutant(
+    attempting,
+    'guard: who may not send does not ask',
+    'before its preparation asks the platform a flood wait lasts: nobody is looked up, and the row is released',
+  ),
+  mutant(
+    attempting,
+    'guard: trouble of the account releases',
+    'an account that is needs_login releases the message, so that its key may run again, and the account says so',
+    "return { to: 'refused', refusal: outcome.reason }",
+  ),
+  mutant(
+    attempting,
+    'guard: only our own messages prove',
+    'a message of another person proves nothing, whatever random id it shows',
+    'random_id !== null ? [{ random_id, message_id: id, at: timestamp }] : [],',
+  ),
   mutant(
     attempting,
     'guard: a late answer is recorded',
@@ -836,6 +885,16 @@ export const mutants: readonly Mutant[] = [
     'guard: one message of an account in a batch',
     'a message that crosses shares no batch with another of its account: broadcast',
     'const taken = places.slice(1).some((place) => sending.has(place))',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: only what was released is taken up again',
+    'a message that crosses is not taken up again by another attempt while it is in flight',
+  ),
+  mutant(
+    crossingDirectly,
+    'guard: a message without its operation does not cross',
+    'a message that crosses without its operation does not: the whole batch is undone',
   ),
   mutant(
     crossingDirectly,

@@ -5,7 +5,9 @@ import { until } from '../../../test/harness/process.ts'
 import { chooseDue, listHeads, lockFound } from '../../capabilities/campaigns/campaigns.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
+import type { CampaignPlace } from '../../operation.ts'
 import type { Person } from '../../platform/port.ts'
+import { insertAttempts, type NewAttempt } from './direct-crossing.ts'
 import type { Held } from './leases.ts'
 import { settle } from './settle.ts'
 
@@ -46,6 +48,51 @@ describe('a message that crosses', () => {
     const after = await place.rows.writes(one.held)
     expect(BigInt(after)).toBe(BigInt(before) + 1n)
     expect(one.held.writes.seen).toBe(after)
+  })
+
+  test('is not taken up again by another attempt while it is in flight', async () => {
+    const one = await place.picked()
+    expect(await one.cross()).toBe('crossed')
+    const { id, attempt_token } = await place.operation(one)
+    const { user_id, ...known } = await place.rows.db.one<
+      { user_id: string; random_id: string } & CampaignPlace
+    >(sql`
+      select user_id, random_id::text, campaign_id, recipient_id, step_no, quota_day::text, cold from operations
+      where id = ${id}`)
+    const { account_id, workspace_id } = one.held
+    const attempt: NewAttempt = {
+      ...{
+        ...known,
+        user_id,
+        account_id,
+        workspace_id,
+        id: newId(),
+        token: newId(),
+        kind: 'campaign_message',
+      },
+      ...{ chat_id: `${one.person_id}`, payload: {}, fingerprint: Buffer.alloc(32), proof: null },
+      next_campaign_at: new Date(),
+    }
+    const inserted = await place.rows.db.transaction((tx) => insertAttempts(tx, newId(), [attempt]))
+    expect(inserted).toEqual([])
+    expect(await place.operation(one)).toMatchObject({ id, attempt_token })
+  })
+
+  test('without its operation does not: the whole batch is undone', async () => {
+    const one = await place.picked({ message_text: 'lost on the way' })
+    await place.rows.db.run(sql`
+      create function lose_operation() returns trigger language plpgsql as $$
+      begin
+        return case when new.payload ->> 'text' = 'lost on the way' then null else new end;
+      end $$`)
+    await place.rows.db.run(sql`
+      create trigger lose before insert on operations for each row execute function lose_operation()`)
+    try {
+      expect(await one.cross()).toBe('failed')
+    } finally {
+      await place.rows.db.run(sql`drop trigger lose on operations`)
+    }
+    expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
   })
 
   test.each(['scoped', 'broadcast'] as const)(

@@ -137,7 +137,7 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
         crossed_at = excluded.crossed_at, lease_until = excluded.lease_until, reason = null, detail = null,
         finished_at = null, reply_status = null, reply_body = null,
         proof_message_id = excluded.proof_message_id, proof_at = excluded.proof_at
-      where o.state = 'released'
+      where o.state = 'released' -- guard: only what was released is taken up again
       returning o.id, o.recipient_id, o.account_id),
     raised as (
       update account_hosts h set next_campaign_at = g.next_campaign_at,

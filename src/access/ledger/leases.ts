@@ -59,7 +59,8 @@ export async function claimAccounts(
     from accounts a
     where a.id = h.account_id and h.account_id in (
       select f.account_id from account_hosts f join accounts b on b.id = f.account_id
-      where b.platform = any(${platforms}) and b.status in ('CONNECTING', 'READY')
+      where b.platform = any(${platforms})
+        and b.status in ('CONNECTING', 'READY') -- guard: only accounts that may act are claimed
         and (f.lease_until is null or f.lease_until < real_now()
           or f.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}) -- guard: account lease too far ahead
           or exists (select from workers w where w.id = f.lease_owner and w.stopped_at is not null))
@@ -106,7 +107,9 @@ export async function releaseLease(
 ): Promise<void> {
   await db.run(sql`
     update account_hosts set lease_until = null, lease_owner = null
-    where account_id = ${account_id} and lease_owner = ${worker_id} and lease_epoch = ${epoch}`)
+    where account_id = ${account_id} and lease_owner = ${worker_id}
+      and lease_epoch = ${epoch} -- guard: a lease is given back by its epoch
+    `)
 }
 
 /** Ends whatever lease there is: from this commit on its holder stores nothing more. */
@@ -139,7 +142,8 @@ export async function holdsLease(
 ): Promise<boolean> {
   const row = await db.maybe(sql`
     select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${worker_id}
-      and lease_epoch = ${epoch} and lease_until > real_now()`)
+      and lease_until > real_now() -- guard: a lease that has run out is not held
+      and lease_epoch = ${epoch}`)
   return row !== undefined
 }
 

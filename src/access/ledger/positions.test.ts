@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../../test/harness/ledger-rows.ts'
 import { type Sql, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import { claimAccounts, type Held, leaseSeconds, readShare, renewLeases } from './leases.ts'
+import {
+  claimAccounts,
+  type Held,
+  holdsLease,
+  leaseSeconds,
+  readShare,
+  releaseLease,
+  renewLeases,
+} from './leases.ts'
 import { advancePositions } from './positions.ts'
 
 let rows: LedgerRows
@@ -17,7 +25,7 @@ function host({ account_id }: Held) {
     position: string | null
     writes: string
     live: boolean
-    owner: string
+    owner: string | null
     epoch: string
   }>(sql`
     select position, writes::text, observed_at is not null as live, lease_owner as owner, lease_epoch::text as epoch
@@ -90,6 +98,13 @@ describe('claimAccounts', () => {
     expect((await claim()).has(held.account_id)).toBe(true)
   })
 
+  test.each(['DISABLED', 'NEEDS_LOGIN'])('leaves one that is %s, whoever drove it before', async (status) => {
+    const held = await rows.account()
+    await rows.host(held, sql`lease_until = null`)
+    await rows.db.run(sql`update accounts set status = ${status} where id = ${held.account_id}`)
+    expect((await claim()).has(held.account_id)).toBe(false)
+  })
+
   test('takes one at once whose owner has stopped', async () => {
     const held = await rows.account()
     const owner = newId()
@@ -115,6 +130,30 @@ describe('claimAccounts', () => {
     const [one, other] = await Promise.all([claim(), claim()])
     expect([...one.keys()].filter((id) => other.has(id))).toEqual([])
     expect(accounts.every(({ account_id }) => one.has(account_id) || other.has(account_id))).toBe(true)
+  })
+})
+
+describe('releaseLease', () => {
+  test('ends the lease of this epoch only: its worker may have taken the account again', async () => {
+    const held = await rows.account()
+    await rows.host(held, sql`lease_epoch = lease_epoch + 1`)
+    await releaseLease(rows.db, held.worker_id, held)
+    expect(await host(held)).toMatchObject({ owner: held.worker_id, epoch: '4' })
+    await releaseLease(rows.db, held.worker_id, { ...held, epoch: '4' })
+    expect(await host(held)).toMatchObject({ owner: null })
+  })
+})
+
+describe('holdsLease', () => {
+  test.each<[string, Sql, boolean]>([
+    ['the lease is ours', sql`lease_epoch = lease_epoch`, true],
+    ['it has run out', sql`lease_until = real_now() - interval '1 ms'`, false],
+    ['it has a later epoch', sql`lease_epoch = lease_epoch + 1`, false],
+    ['another worker holds it', sql`lease_owner = ${newId()}`, false],
+  ])('where %s', async (_, set, holds) => {
+    const held = await rows.account()
+    await rows.host(held, set)
+    expect(await holdsLease(rows.db, held.worker_id, held)).toBe(holds)
   })
 })
 

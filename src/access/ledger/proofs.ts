@@ -15,6 +15,7 @@ export interface Proof {
 /** Messages that show under which random id they were submitted. */
 export function proofsIn(messages: readonly Message[]): Proof[] {
   return messages.flatMap(({ id, random_id, is_sender, timestamp }) =>
+    // guard: only our own messages prove
     random_id !== null && is_sender ? [{ random_id, message_id: id, at: timestamp }] : [],
   )
 }

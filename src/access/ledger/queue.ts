@@ -60,7 +60,8 @@ export async function settleUncrossed(
           when o.expires_at <= real_now() then 'expired'
         end as reason
       from account_hosts h, operations o
-      where h.account_id = ${held.account_id} and h.lease_owner = ${held.worker_id} and h.lease_epoch = ${held.epoch}
+      where h.account_id = ${held.account_id}
+        and h.lease_owner = ${held.worker_id} and h.lease_epoch = ${held.epoch} -- guard: uncrossed under our lease
         and o.id = ${id} and o.state = 'queued'`)
     if (!why?.reason) return false
     const ending: Ending = { to: 'released', reason: why.reason }

@@ -1,11 +1,12 @@
 /** What nobody speaks for any more ends as unknown, and what somebody speaks for is left to them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LedgerRows, type NewRow, openLedgerRows } from '../../../test/harness/ledger-rows.ts'
-import { sql } from '../../db/sql.ts'
+import { type Sql, sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
 import type { Held } from './leases.ts'
-import { listQueued } from './queue.ts'
+import { listQueued, settleUncrossed } from './queue.ts'
 import { sweep } from './sweep.ts'
+import { forgetWorkers, noteOwing } from './workers.ts'
 
 let rows: LedgerRows
 let held: Held
@@ -86,5 +87,41 @@ describe('listQueued', () => {
     const listed = await listQueued(rows.db, [one.account_id, other.account_id])
     expect(listed.filter(({ account_id }) => account_id === one.account_id)).toHaveLength(32)
     expect(listed.map(({ id }) => id)).toContain(last)
+  })
+})
+
+describe('settleUncrossed', () => {
+  test.each<[string, Sql]>([
+    ['another worker holds the lease', sql`lease_owner = ${newId()}, observed_at = null`],
+    ['the lease has a later epoch', sql`lease_epoch = lease_epoch + 1, observed_at = null`],
+  ])('leaves an operation to the next holder of the account where %s', async (_, set) => {
+    const account = await rows.account()
+    const id = await rows.operation(account)
+    await rows.host(account, set)
+    expect(await settleUncrossed(rows.app, account, await rows.queued(id))).toBe(false)
+    expect(await rows.row(id)).toMatchObject({ state: 'queued' })
+  })
+
+  test('releases it where the account is ours and not live', async () => {
+    const account = await rows.account()
+    const id = await rows.operation(account)
+    await rows.host(account, sql`observed_at = null`)
+    expect(await settleUncrossed(rows.app, account, await rows.queued(id))).toBe(true)
+    expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'not_live' })
+  })
+})
+
+describe('forgetWorkers', () => {
+  test('keeps one that owes, however long ago it ended: its journals may know what the database has forgotten', async () => {
+    const [owing, other] = [await worker(true), await worker(true)]
+    await noteOwing(rows.db, owing, true)
+    await rows.db.run(sql`
+      update workers set beat_at = real_now() - interval '8 days' where id in (${owing}, ${other})`)
+    await forgetWorkers(rows.db)
+    const left = await rows.db.rows<{ id: string }>(
+      sql`select id from workers where id in (${owing}, ${other})`,
+    )
+    expect(left).toEqual([{ id: owing }])
+    await noteOwing(rows.db, owing, false)
   })
 })

@@ -78,5 +78,8 @@ export async function listEnded(db: Db, ids: readonly string[]): Promise<Set<str
 }
 
 export function forgetWorkers(db: Db): Promise<number> {
-  return db.run(sql`delete from workers where beat_at < real_now() - interval '7 days' and not owes`)
+  return db.run(sql`
+    delete from workers where beat_at < real_now() - interval '7 days'
+      and not owes -- guard: an owing worker is not forgotten
+    `)
 }
