@@ -3,6 +3,8 @@ import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openPickedRows, type Picked, type PickedRows } from '../../test/harness/picked.ts'
 import { makeScratch } from '../../test/harness/scratch.ts'
+import { findFloodWait } from '../access/ledger/floods.ts'
+import { closeByPerson, type Ending, settle } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
 import { identityOf } from '../capabilities/campaigns/message.ts'
@@ -211,5 +213,94 @@ describe('a contact who is found by name, and whose phone is on the list at the 
     await attempt()
     expect(crossed).toHaveLength(1)
     expect(await place.stateOf(one)).toEqual({ status: 'completed', operations: 1, used: 1 })
+  })
+})
+
+describe('what is learnt of a message whose recipient', () => {
+  const steps = [{ wait_hours: 24 }]
+  const unknown: Outcome<Sent> = { kind: 'unknown', reason: 'timeout' }
+
+  async function end(one: Picked, ending: Ending): Promise<void> {
+    const { id, attempt_token: token } = await place.operation(one)
+    const { app, db } = place.rows
+    expect(await db.transaction((tx) => settle(tx, app.operations, [{ id, token, ending }]))).toHaveLength(1)
+  }
+  const released: Ending = { to: 'released', reason: 'never_written' }
+  const completed: Ending = {
+    to: 'completed',
+    reply: { message_id: '7', timestamp: new Date().toISOString() },
+  }
+
+  /** Nobody knows of the message, and a person has noted that it was not sent. */
+  async function notedNotSent(): Promise<Picked> {
+    const one = await place.picked({ steps })
+    await attempt(one, { send: async () => unknown })
+    const { id } = await place.operation(one)
+    const { app, db } = place.rows
+    await db.transaction((tx) => closeByPerson(tx, app.operations, { id, closed_as: 'not_sent' }))
+    expect(await place.stateOf(one)).toMatchObject({ status: 'failed' })
+    return one
+  }
+
+  test('has failed because a person noted so, and nothing was written: it stays failed', async () => {
+    const one = await notedNotSent()
+    await end(one, released)
+    expect(await place.stateOf(one)).toMatchObject({ status: 'failed' })
+  })
+
+  test('has failed because a person noted so, and it was sent: it is completed, and nothing follows', async () => {
+    const one = await notedNotSent()
+    await end(one, completed)
+    expect(await place.stateOf(one)).toMatchObject({ status: 'completed' })
+  })
+
+  test('was final because nobody knew, and it was sent: it is completed, and nothing follows', async () => {
+    const one = await place.picked({ steps })
+    await attempt(one, { send: async () => unknown })
+    await place.rows.db.run(sql`
+      update campaign_recipients set status = 'ambiguous', next_action_at = null, ended_at = domain_now()
+      where campaign_id = ${one.campaign_id}`)
+    await end(one, completed)
+    expect(await place.stateOf(one)).toMatchObject({ status: 'completed' })
+  })
+
+  test('is of a campaign that was cancelled meanwhile, and nobody knows: it is final at once', async () => {
+    const one = await place.picked({ steps })
+    const send = async () => {
+      await place.control(one.campaign_id, 'cancel')
+      return unknown
+    }
+    await attempt(one, { send })
+    expect(await place.stateOf(one)).toMatchObject({ status: 'ambiguous' })
+  })
+})
+
+describe('a look-up', () => {
+  const contacts = [{ contact: 'username:nobody' }]
+
+  async function contact(): Promise<Picked> {
+    const held = await place.rows.account()
+    return place.picked({ kind: 'contacts', pool: [held.account_id], chats: [], contacts }, held)
+  }
+
+  test('that meets a flood wait holds the account for as long, and the contact stays due', async () => {
+    const one = await contact()
+    await attempt(one, { resolve: async () => ({ kind: 'flood_wait', retry_after_seconds: 600 }) })
+    expect(await findFloodWait(place.rows.db, one.held.account_id)).toBeGreaterThan(500)
+    expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
+  })
+
+  test('that finds nobody ends the contact as it was picked, and not one that has changed since', async () => {
+    const nobody: Outcome<Person> = { kind: 'refused', reason: 'username_not_found' }
+    const [one, changed] = [await contact(), await contact()]
+    await attempt(one, { resolve: async () => nobody })
+    expect(await place.stateOf(one)).toMatchObject({ status: 'failed' })
+    const resolve = async () => {
+      await place.rows.db.run(sql`
+        update campaign_recipients set name = 'Other' where campaign_id = ${changed.campaign_id}`)
+      return nobody
+    }
+    await attempt(changed, { resolve })
+    expect(await place.stateOf(changed)).toMatchObject({ status: 'queued' })
   })
 })

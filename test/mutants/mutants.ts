@@ -80,6 +80,7 @@ const attemptingMessages = {
   still: 'somebody is put on the list while their message is on its way somebody else is not held for them',
 }
 const lookedUp = 'a contact who is found by name, and whose phone is on the list at the look-up'
+const learnt = 'what is learnt of a message whose recipient'
 const crossingDirectly = { file: ledger('direct-crossing') }
 const leftAlone = 'what another transaction holds is left alone'
 const anotherAccount =
@@ -844,6 +845,41 @@ export const mutants: readonly Mutant[] = [
     'guard: a reply that overtakes our answer counts',
     'a reply that overtakes our answer, which is then accepted: nothing follows',
     'return false',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: only what is in flight is released',
+    `${learnt} has failed because a person noted so, and nothing was written: it stays failed`,
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: what is final stays so',
+    `${learnt} has failed because a person noted so, and it was sent: it is completed, and nothing follows`,
+    "const over = was === 'ambiguous' || row.campaign_status === 'cancelled'",
+    'what failed is followed up',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: what is final stays so',
+    `${learnt} was final because nobody knew, and it was sent: it is completed, and nothing follows`,
+    "const over = was === 'failed' || row.campaign_status === 'cancelled'",
+    'what was unknown is followed up',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: unknown in a cancelled campaign is final',
+    `${learnt} is of a campaign that was cancelled meanwhile, and nobody knows: it is final at once`,
+    'const due = dueAfter(row, row.crossed_at)',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: ends as it was picked',
+    'a look-up that finds nobody ends the contact as it was picked, and not one that has changed since',
+  ),
+  mutant(
+    attemptingMessages,
+    'guard: a flood wait of a look up is noted',
+    'a look-up that meets a flood wait holds the account for as long, and the contact stays due',
   ),
   mutant(
     attemptingMessages,

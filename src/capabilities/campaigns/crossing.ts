@@ -181,7 +181,9 @@ export async function endRecipient(
 ): Promise<void> {
   await app.db.transaction(async (tx) => {
     const held = await tx.maybe(sql`
-      select 1 from campaign_recipients where id = ${recipient_id} and version = ${version} for update`)
+      select 1 from campaign_recipients where id = ${recipient_id}
+        and version = ${version} -- guard: ends as it was picked
+      for update`)
     if (held) await markEnded(tx, [{ recipient_id, ...ended }])
   })
 }

@@ -160,7 +160,7 @@ function accepted(row: Row, sent_at: Date): Next {
   const was = row.status
   if (isAnswered(row)) return { status: 'replied', accepted: true }
   // What was final stays so but for the proof: nobody is followed up after that.
-  const over = was === 'ambiguous' || was === 'failed' || row.campaign_status === 'cancelled'
+  const over = was === 'ambiguous' || was === 'failed' || row.campaign_status === 'cancelled' // guard: what is final stays so
   const due = over ? null : dueAfter(row, sent_at)
   if (due === null) return { status: 'completed', accepted: true }
   if (row.suppressed) return { status: 'suppressed', reason: 'suppressed', accepted: true }
@@ -179,7 +179,7 @@ function isAnswered({ reply_message_id, replied_at, reply_step, message_id, cros
 /** Provably nothing went out: it is due again, unless there is no reason to send it any more. */
 function released(row: Row): Next | undefined {
   if (row.status === 'ambiguous') return { status: 'failed', reason: 'never_written' }
-  if (row.status !== 'submitting') return undefined
+  if (row.status !== 'submitting') return undefined // guard: only what is in flight is released
   if (row.campaign_status === 'cancelled') return { status: 'cancelled' }
   if (row.suppressed) return { status: 'suppressed', reason: 'suppressed' }
   if (row.reply_step !== null) return { status: 'replied' } // guard: what was released is not sent after a reply
@@ -189,6 +189,7 @@ function released(row: Row): Next | undefined {
 /** It stays open until the next message would be due; where none is left, or the campaign has ended, it is final. */
 function unknown(row: Row): Next | undefined {
   if (row.status !== 'submitting' && row.status !== 'queued' && row.status !== 'waiting') return undefined
+  // guard: unknown in a cancelled campaign is final
   const due = row.campaign_status === 'cancelled' ? null : dueAfter(row, row.crossed_at)
   if (due === null || due <= row.now) return { status: 'ambiguous', unknown_since: row.now }
   return { status: 'submitting', unknown_since: row.now, next_action_at: due }

@@ -126,8 +126,11 @@ describe('an endpoint with deliveries that are loaded', () => {
       60_000,
       async () => receiver.received.length === concurrency,
     )
-    if (how === 'deleted') await place.call('DELETE', tenant, id)
-    else await place.call('PATCH', tenant, id, { active: false })
+    if (how === 'deleted') {
+      // A test is for an endpoint that is off as well, and not for one that is gone.
+      await place.call('POST', tenant, `${id}/test`)
+      await place.call('DELETE', tenant, id)
+    } else await place.call('PATCH', tenant, id, { active: false })
     // Each pass of the deliverer reads how all its endpoints are, and then delivers: after two, it knows.
     for (let pass = 0; pass < 2; pass++) await delivered()
     answered.resolve()
