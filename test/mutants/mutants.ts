@@ -1018,6 +1018,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     { file: webhooks('delivery') },
+    'guard: nothing is loaded for a deleted endpoint',
+    'an endpoint with deliveries that are loaded gets none of them once it is deleted',
+  ),
+  mutant(
+    { file: webhooks('delivery') },
     'guard: nothing for an endpoint that is off',
     'an endpoint with deliveries that are loaded gets none of them once it is switched off',
   ),

@@ -101,7 +101,8 @@ export async function loadDue(
       d.series_attempts, d.created_at, d.body, e.occurred_at, e.data::text as data
     from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
       ${wanted.map(({ room }) => room)}::int[]) as wanted (webhook_id, room)
-    join webhooks w on w.id = wanted.webhook_id and w.lease_owner = ${owner} and w.deleted_at is null
+    join webhooks w on w.id = wanted.webhook_id and w.lease_owner = ${owner}
+      and w.deleted_at is null -- guard: nothing is loaded for a deleted endpoint
     left join lateral (
       select * from webhook_deliveries d
       where d.webhook_id = w.id and ${isDue}
