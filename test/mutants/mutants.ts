@@ -169,6 +169,25 @@ const approving = {
   still: 'the update uses the token up where everything is as it was',
 }
 
+const placeholders = {
+  file: 'src/capabilities/campaigns/personalize.test.ts',
+  still: 'personalization a value is text: brackets in a name are not filled',
+}
+
+/** What the contract says of texts, addresses and answers. */
+const contract: readonly Mutant[] = [
+  mutant(
+    placeholders,
+    'guard: only placeholders between the brackets',
+    'personalization only a known word stands between the brackets: [[first name]]',
+  ),
+  mutant(
+    placeholders,
+    'guard: a placeholder of the other form',
+    'personalization a word in the form of the other document is refused in any spelling: name',
+  ),
+]
+
 export const mutants: readonly Mutant[] = [
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
@@ -776,6 +795,7 @@ export const mutants: readonly Mutant[] = [
     'const poll = undefined',
   ),
   ...people,
+  ...contract,
 
   // Approvals.
   mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),

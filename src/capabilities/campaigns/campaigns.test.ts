@@ -367,6 +367,26 @@ describe('POST /campaigns', () => {
     expect(answer.body.error).toContain(grown.chat_id)
   })
 
+  test('400 for anything else between the brackets of the campaign, and for the other form in any spelling', async () => {
+    const unresolved = [400, 'unresolved_personalization']
+    const ada = { account_id, chat_id: await chat({ name: 'Ada' }) }
+    for (const inside of ['first name', 'name1', 'name|a[b', '']) {
+      const [brackets, braces] = [`Hi [[${inside}]]`, `Hi {{${inside}}}`]
+      expect(code(await create({ recipients: [ada], message_text: brackets })), brackets).toEqual(unresolved)
+      expect(code(await contacts(['@ada_l'], { message_text: braces })), braces).toEqual(unresolved)
+    }
+    for (const inside of [' Name ', 'NAME|x', 'username']) {
+      const [brackets, braces] = [`Hi [[${inside}]]`, `Hi {{${inside}}}`]
+      expect(code(await create({ recipients: [ada], message_text: braces })), braces).toEqual(unresolved)
+      expect(code(await contacts(['@ada_l'], { message_text: brackets })), brackets).toEqual(unresolved)
+    }
+    const answer = await create({ recipients: [ada], message_text: 'Hi [[first name]]' })
+    expect(answer.body.error).toContain(
+      '"[[first name]]" is not a placeholder here: [[name]] and [[username]] are',
+    )
+    expect((await create({ recipients: [ada], message_text: 'Hi [[ Name ]]' })).status).toBe(201)
+  })
+
   test('201 for contacts without a key: identifiers in one form, names given first', async () => {
     const chat_id = await chat({ name: 'Ada Platform' })
     const answer = await create(
