@@ -182,6 +182,16 @@ const contract: readonly Mutant[] = [
     'personalization only a known word stands between the brackets: [[first name]]',
   ),
   mutant(
+    {
+      file: 'src/capabilities/campaigns/campaigns.test.ts',
+      still:
+        'POST /campaigns/{campaign_id}/pause, resume and cancel 200 for a repeat with the same key, 409 for the same key on another campaign',
+    },
+    'guard: one spelling of a campaign id',
+    'POST /campaigns/{campaign_id}/pause, resume and cancel 200 for a repeat that spells the id in capitals: it is the same campaign',
+    "campaign_id: z.guid().meta({ description: 'The campaign.' }),",
+  ),
+  mutant(
     placeholders,
     'guard: a placeholder of the other form',
     'personalization a word in the form of the other document is refused in any spelling: name',

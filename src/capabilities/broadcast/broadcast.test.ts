@@ -163,6 +163,11 @@ describe('POST /broadcast', () => {
     const first = await broadcast({ audience_ref }, key)
     const again = await broadcast({ audience_ref }, key)
     expect([again.status, again.body]).toEqual([200, first.body])
+    const told = await service.get(`/operations/${first.headers.get('x-operation-id')}`, { key: own.key })
+    expect(told.body.operation).toMatchObject({
+      state: 'completed',
+      detail: 'The broadcast is queued for 1 person. Nothing was sent by this request.',
+    })
     expect(code(await broadcast({ audience_ref, message_text: 'Other' }, key))).toEqual([
       409,
       'idempotency_collision',

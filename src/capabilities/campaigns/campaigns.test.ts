@@ -784,6 +784,49 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
     ])
   })
 
+  test('200 for a repeat that spells the id in capitals: it is the same campaign', async () => {
+    const { id } = await scoped({ steps: [step] })
+    for (const [verb, key] of [
+      ['pause', 'pause-capitals'],
+      ['resume', 'resume-capitals'],
+      ['cancel', 'cancel-capitals'],
+    ] as const) {
+      const first = await control(id, verb, own.key, key)
+      const again = await control(id.toUpperCase(), verb, own.key, key)
+      expect([again.status, again.body, again.headers.get('idempotent-replayed')]).toEqual([
+        200,
+        first.body,
+        'true',
+      ])
+      if (verb !== 'resume')
+        expect((await control(id.toUpperCase(), verb)).body.campaign).toMatchObject({ id })
+    }
+  })
+
+  test('200 from GET /operations/{operation_id}: what each change of a campaign did', async () => {
+    const told = async ({ headers }: Answer) => {
+      const { body } = await service.get(`/operations/${headers.get('x-operation-id')}`, { key: own.key })
+      const { state, detail: sentence } = body.operation as { state: string; detail: string }
+      expect(state).toBe('completed')
+      return sentence
+    }
+    const created = await create({ recipients: [{ account_id, chat_id: await chat() }], steps: [step] })
+    const { id } = created.body.campaign as Shown
+    expect(await told(created)).toBe('The campaign was created. Nothing was sent by this request.')
+    expect(await told(await control(id, 'pause'))).toBe(
+      'The campaign was paused. Nothing was sent by this request.',
+    )
+    expect(await told(await control(id, 'pause'))).toBe(
+      'It was already in that state, so nothing changed. Nothing was sent by this request.',
+    )
+    expect(await told(await control(id, 'resume'))).toBe(
+      'The campaign was resumed. Nothing was sent by this request.',
+    )
+    expect(await told(await control(id, 'cancel'))).toBe(
+      'The campaign was cancelled. Nothing was sent by this request.',
+    )
+  })
+
   test('no body, an empty object, and nothing else', async () => {
     const { id } = await scoped({ steps: [step] })
     const ask = (body: unknown) =>
