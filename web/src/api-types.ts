@@ -166,13 +166,13 @@ export type ReadStateResult = { ok: true; message: string; account_id: string; c
 
 export type ReplyEventData = { campaign_id: string; recipient_id: string; account_id: string; chat_id: string; message_id: string; step: number; variant: number }
 
-export type ResendRequest = { since: unknown }
+export type ResendRequest = { since: string }
 
 export type ResendResult = { ok: true; message: string; queued: number }
 
 export type SearchMatch = { account_id: string; chat_id: string; message_id: string; excerpt: string; is_sender: boolean; timestamp: string }
 
-export type SearchRequest = { query?: string; account_id?: string; chat_id?: string; limit?: number; cursor?: string; people?: (string)[]; keywords?: (string)[]; time_after?: unknown; time_before?: unknown; account_types?: 'messaging' | 'email' | 'all' }
+export type SearchRequest = { query?: string; account_id?: string; chat_id?: string; limit?: number; cursor?: string; people?: (string)[]; keywords?: (string)[]; time_after?: string; time_before?: string; account_types?: 'messaging' | 'email' | 'all' }
 
 export type SearchResult = { matches: (SearchMatch)[]; match_count: number; match_count_capped?: true; next_cursor: string | null; has_more: boolean; chats: (SearchedChat)[]; platforms_searched: (string)[]; context: string; completeness: Completeness }
 
@@ -324,7 +324,7 @@ export interface Routes {
   }
   'GET /w/{workspace_id}/chats/{chat_id}/messages': {
     params: { workspace_id: string; chat_id: string }
-    query?: { account_id?: string; before?: unknown; limit?: number }
+    query?: { account_id?: string; before?: string; limit?: number }
     answer: MessagePage
   }
   'POST /w/{workspace_id}/messages': {
@@ -477,7 +477,7 @@ export interface Routes {
   }
   'POST /w/{workspace_id}/keys': {
     params: { workspace_id: string }
-    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; expires_at?: unknown; mcp_only?: boolean }
+    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; expires_at?: string; mcp_only?: boolean }
     answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null }; secret: string }
   }
   'POST /w/{workspace_id}/keys/{key_id}/revoke': {

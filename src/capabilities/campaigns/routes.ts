@@ -98,6 +98,8 @@ export const routes: readonly Route[] = [
       'first message. One recipient that cannot be written to refuses the whole request.',
     done: 'The campaign was created.',
     ...mutation,
+    // Of contacts it is optional. The document says so for both, and the service demands it with recipients.
+    idempotency: 'optional',
     scopes: ['campaigns', 'send'],
     gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
     variant: ({ body }, gates) => {
@@ -112,6 +114,7 @@ export const routes: readonly Route[] = [
     check: checkRequest,
     statuses: [201],
     errors: [
+      'idempotency_key_required',
       'branching_disabled',
       'suppressed_recipient',
       'unresolved_personalization',
