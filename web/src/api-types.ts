@@ -6,7 +6,7 @@ export type AccountCompleteness = { account_id: string; history_complete: boolea
 
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
 
-export type AnalyticsTotals = { campaigns: number; sent: number; failed: number; replies: number; reply_rate: number }
+export type AnalyticsTotals = { campaigns: number; sent: number; failed: number; replies: number; opt_outs: number; reply_rate: number }
 
 export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 'expired' | 'used'; created_at: string; expires_at: string; decided_at: string | null; token_expires_at: string | null; used_at: string | null; workspace: { id: string; name: string }; key: { id: string; name: string; prefix: string }; client_name: string | null; account: { id: string; name: string; provider: string }; operation: string; tool: string; chat: { id: string; name: string }; payload: unknown; payload_sha256: string; field: string | null; from: (string)[] | null; to: (string)[] | null; operation_id: string | null; outcome: { state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; finished_at: string | null; message_id: string | null; code: string | null; error: string | null } | null }
 
@@ -164,7 +164,7 @@ export type ReadStateRequest = { account_id: string; unread: boolean }
 
 export type ReadStateResult = { ok: true; message: string; account_id: string; chat_id: string; unread: boolean }
 
-export type ReplyEventData = { campaign_id: string; recipient_id: string; account_id: string; chat_id: string; message_id: string; step: number; variant: number }
+export type ReplyEventData = { campaign_id: string; recipient_id: string; account_id: string; chat_id: string; message_id: string; step: number; variant: number; opted_out: boolean }
 
 export type ResendRequest = { since: string }
 

@@ -31,6 +31,8 @@ interface Row {
   readonly reply_message_id: string | null
   readonly reply_step: number | null
   readonly reply_variant: number | null
+  /** Whether the reply asks to stop. */
+  readonly opted_out: boolean
   readonly suppressed: boolean
   readonly now: Date
   readonly crossed_at: Date
@@ -113,7 +115,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
     tx.rows<Row>(sql`
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
         k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
-        r.status, r.step, r.last_sent_at, r.replied_at, r.reply_message_id::text, r.reply_step, r.reply_variant,
+        r.status, r.step, r.last_sent_at, r.replied_at, r.reply_message_id::text, r.reply_step, r.reply_variant, r.opted_out,
         (select domain_now()) as now,
         coalesce(o.crossed_at, o.created_at) as crossed_at,
         coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id,
@@ -273,7 +275,7 @@ function countOf(row: Row, operation: SettledOperation | undefined): CountChange
       failed: came('refused'),
       ambiguous: came('ambiguous'),
       reached: step_no === 0 ? came('completed') : 0,
-      replied: 0,
+      ...{ replied: 0, opted_out: 0 },
     },
   ]
 }
