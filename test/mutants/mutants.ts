@@ -192,6 +192,16 @@ const contract: readonly Mutant[] = [
     "campaign_id: z.guid().meta({ description: 'The campaign.' }),",
   ),
   mutant(
+    {
+      file: 'test/missing-columns.test.ts',
+      still:
+        'the checks before an operation 503 without gates.enabled for what needs it, and everything else as before',
+    },
+    'guard: names of gates',
+    'the checks before an operation 503 without gates.name for what needs it, and everything else as before',
+    '(select array_agg(name) from gates where enabled) as gates,',
+  ),
+  mutant(
     placeholders,
     'guard: a placeholder of the other form',
     'personalization a word in the form of the other document is refused in any spelling: name',
