@@ -49,22 +49,21 @@ let serial = 0
 /** One operation for each kind of check, by a key and at the dashboard. */
 async function askAll(): Promise<Record<string, string>> {
   const key = { key: own.key, headers: { 'idempotency-key': `columns-${serial++}` } }
-  const answers: Record<string, Answer> = {
-    me: await service.get('/me', key),
-    chats: await service.get(`/chats?account_id=${account_id}`, key),
-    send: await service.post('/messages', { ...key, body: { account_id, chat_id, text: 'Hello' } }),
-    campaign: await service.post('/campaigns', {
-      ...key,
-      body: { message_text: 'Hello', recipients: [{ account_id, chat_id }] },
-    }),
-    page: await askDashboard(service, 'GET', `/w/${own.workspace_id}/chats?account_id=${account_id}`, {
-      cookie,
-    }),
-    session: await askDashboard(service, 'GET', '/session', { cookie }),
+  const recipients = [{ account_id, chat_id }]
+  const page = `/w/${own.workspace_id}/chats?account_id=${account_id}`
+  const asked: Record<string, Promise<Answer>> = {
+    me: service.get('/me', key),
+    chats: service.get(`/chats?account_id=${account_id}`, key),
+    send: service.post('/messages', { ...key, body: { account_id, chat_id, text: 'Hello' } }),
+    campaign: service.post('/campaigns', { ...key, body: { message_text: 'Hello', recipients } }),
+    page: askDashboard(service, 'GET', page, { cookie }),
+    session: askDashboard(service, 'GET', '/session', { cookie }),
   }
-  return Object.fromEntries(
-    Object.entries(answers).map(([name, { status, body }]) => [name, `${status} ${body.code ?? ''}`.trim()]),
-  )
+  const answers = Object.entries(asked).map(async ([name, answer]) => {
+    const { status, body } = await answer
+    return [name, `${status} ${body.code ?? ''}`.trim()]
+  })
+  return Object.fromEntries(await Promise.all(answers))
 }
 
 const columns = Object.entries(checked).flatMap(([table, names]) =>
