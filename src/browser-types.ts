@@ -64,7 +64,7 @@ function typeOf(schema: Schema): string {
   if ('const' in schema) return literal(schema.const)
   if (schema.enum) return union(schema.enum.map(literal))
   const either = anyOf ?? oneOf
-  if (either) return union(either.map(typeOf))
+  if (either) return union(either.map((each) => typeOf(type ? { type, ...each } : each)))
   if (allOf) return allOf.map(typeOf).join(' & ')
   if (Array.isArray(type)) return union(type.map((each: string) => typeOf({ ...schema, type: each })))
   if (type === 'object') return objectType(schema)

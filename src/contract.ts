@@ -111,12 +111,14 @@ export interface Needs {
   readonly idempotency?: 'required' | 'optional'
 }
 
-/** What /me shows of a route. */
+/** What capabilities know of a route, for /me and the ledger. */
 export interface RouteInfo extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string
   /** Whether it reads, changes our own database, acts on a platform, or does what operators do at the terminal too. */
   readonly effect: 'read' | 'local' | 'platform' | 'admin'
+  /** What the ledger says was done, as a sentence, where the answer has no `message` that says so. */
+  readonly done?: string
 }
 
 /** Whose rows these are: an account, and the workspace it belongs to. */

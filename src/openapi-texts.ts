@@ -80,7 +80,8 @@ called \`before\` and \`next_before\`.
 
 **Bodies** of JSON have at most ${bodyLimits}.
 
-**Times** are RFC 3339 in UTC. An unknown property or query parameter is refused and named; answers may get new properties.`
+**Times** are RFC 3339 in UTC. A time that you give without an offset is UTC, except \`scheduled_at\`, which is a time of
+\`schedule_timezone\`. An unknown property or query parameter is refused and named; answers may get new properties.`
 
 /** What the reference says above the operations of each heading. */
 export const headings: Readonly<Record<string, string>> = {

@@ -16,7 +16,8 @@ export function errorSchema(routes: readonly Route[]): Json {
   return {
     type: 'object',
     description: 'Why a request was refused. Every status of 400 and more has this form.',
-    required: ['error'],
+    required: ['error', 'code'],
+    additionalProperties: false,
     properties: {
       error: { type: 'string', description: 'A sentence a person can act on.' },
       code: { type: 'string', enum: codes, description: 'Stable; made for programs.' },
@@ -151,12 +152,19 @@ function headingOf({ path }: Route): string {
 }
 
 /** Scopes, gates and allowlists in words, so that the reference answers "why may I not". */
-function needsSentence({ scopes, gates = [], allowlists = [], idempotency }: Route): string {
+function needsSentence({
+  scopes,
+  gates = [],
+  allowlists = [],
+  idempotency,
+  errors: own = [],
+}: Route): string {
+  const varies = idempotency === 'optional' && own.includes('idempotency_key_required')
   return [
     `Scope: ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
     `Gates: ${['rest', ...gates].map((gate) => `\`${gate}\``).join(', ')}.`,
     allowlists.length > 0 && `Allowlists: ${allowlists.map((list) => `\`${list}\``).join(', ')}.`,
-    idempotency && `Idempotency-Key: ${idempotency}.`,
+    idempotency && `Idempotency-Key: ${varies ? 'required for some bodies, as said above' : idempotency}.`,
   ]
     .filter(Boolean)
     .join(' ')

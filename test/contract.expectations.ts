@@ -319,11 +319,11 @@ export const expectations: Readonly<Record<string, Expectation>> = {
     scopes: ['campaigns', 'send'],
     gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
     allowlists: ['campaign_user', 'campaign_workspace'],
-    idempotency: 'required',
+    idempotency: 'optional',
     success: 201,
     foreign: [403, 'account_unavailable'],
     variants: {
-      'with recipients': { scopes: ['campaigns'], body: withRecipients },
+      'with recipients': { scopes: ['campaigns'], idempotency: 'required', body: withRecipients },
       'with contacts': { scopes: ['send'], idempotency: 'optional', body: withContacts },
     },
   },

@@ -249,6 +249,9 @@ describe('V6: an unknown query parameter', () => {
 
   test('400 names several, and in a body the one that was meant', async () => {
     expect((await get('/me?a=1&b=2')).body.error).toBe('Unknown query parameters: "a", "b".')
+    expect((await get('/chats?acount_id=x&lmit=5&surprise=1')).body.error).toBe(
+      'Unknown query parameters: "acount_id" (did you mean account_id?), "lmit" (did you mean limit?), "surprise".',
+    )
     const { body } = await post('/search', { query: 'x', acount_id: account_id })
     expect(body.error).toBe('Unknown property: "acount_id". Did you mean account_id?')
     const missing = await post('/search', { query: 7, acount_id: account_id })

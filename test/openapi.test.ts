@@ -18,6 +18,13 @@ interface Schema {
   readonly format?: string
   readonly maximum?: number
   readonly maxLength?: number
+  readonly maxItems?: number
+  readonly minProperties?: number
+  readonly const?: unknown
+  readonly not?: Schema
+  readonly if?: Schema
+  readonly then?: Schema
+  readonly else?: Schema
 }
 
 interface Response {
@@ -37,6 +44,7 @@ interface Operation {
   readonly parameters: readonly {
     readonly name: string
     readonly description?: string
+    readonly required?: boolean
     readonly schema: Schema
   }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
@@ -52,6 +60,22 @@ const operations = Object.values(document.paths).flatMap((path) => Object.values
 const { schemas } = document.components
 const named = (name: string): Operation =>
   operations.find(({ operationId }) => operationId === name) as Operation
+
+/** Whether the document says that this may be left out, and that may be given: formats and types are not looked at. */
+function fits(schema: Schema | boolean, value: unknown): boolean {
+  if (typeof schema === 'boolean') return schema
+  const { required = [], properties = {}, not, if: condition } = schema
+  if (schema.const !== undefined && schema.const !== value) return false
+  if (Array.isArray(value)) return value.length <= (schema.maxItems ?? value.length)
+  const given = Object(value) as Record<string, unknown>
+  if (required.some((name) => !(name in given))) return false
+  for (const [name, each] of Object.entries(properties)) {
+    if (name in given && !fits(each, given[name])) return false
+  }
+  if (not && fits(not, value)) return false
+  if (condition === undefined) return true
+  return fits((fits(condition, value) ? schema.then : schema.else) ?? true, value)
+}
 
 /** Every schema, and where it is. */
 function* walk(schema: Schema, where: string): Generator<[where: string, schema: Schema]> {
@@ -140,9 +164,10 @@ describe('openapi.json', () => {
 
   test('answers are open to new fields, bodies are not', () => {
     for (const { requestBody, responses } of operations) {
-      for (const response of Object.values(responses)) {
+      for (const [status, response] of Object.entries(responses)) {
         const name = response.content['application/json'].schema.$ref?.split('/').at(-1) ?? ''
-        expect(schemas[name]).not.toHaveProperty('additionalProperties', false)
+        if (Number(status) >= 400) expect(name).toBe('ApiError')
+        else expect(schemas[name]).not.toHaveProperty('additionalProperties', false)
       }
       const name = requestBody?.content['application/json']?.schema.$ref?.split('/').at(-1)
       if (name) expect(schemas[name]).toHaveProperty('additionalProperties', false)
@@ -165,9 +190,61 @@ describe('openapi.json', () => {
   test('moments have a format, and where a bare date is taken that is said', () => {
     const moments = [...everySchema()].filter(([where]) => /(_at|timestamp|next_before)$/.test(where))
     expect(moments.length).toBeGreaterThan(10)
-    for (const [where, { format }] of moments) expect([where, format]).toEqual([where, 'date-time'])
+    const given = 'CampaignRequest.scheduled_at'
+    for (const [where, { format }] of moments) {
+      if (where !== given) expect([where, format]).toEqual([where, 'date-time'])
+    }
+    const withoutOffset = { pattern: expect.stringContaining('{2}') }
     const before = named('list_messages').parameters.find(({ name }) => name === 'before')
-    expect(before?.schema.anyOf).toEqual([{ format: 'date-time' }, { format: 'date' }])
+    expect(before?.schema.anyOf).toEqual([{ format: 'date-time' }, withoutOffset, { format: 'date' }])
+    const scheduled = moments.find(([where]) => where === given)?.[1]
+    expect(scheduled?.anyOf).toEqual([{ format: 'date-time' }, withoutOffset])
+  })
+
+  test('a refusal is exactly a sentence and a code', () => {
+    const { required, additionalProperties, properties = {} } = schemas.ApiError ?? {}
+    expect([required, additionalProperties]).toEqual([['error', 'code'], false])
+    expect(Object.keys(properties)).toEqual(['error', 'code'])
+  })
+
+  test('the key of a campaign is optional: the body decides', () => {
+    const key = named('create_campaign').parameters.find(({ name }) => name === 'Idempotency-Key')
+    expect(key?.required).toBe(false)
+    expect(named('create_campaign').responses['400']?.content['application/json'].examples).toHaveProperty(
+      'idempotency_key_required',
+    )
+  })
+
+  const recipients = [{ account_id: 'a', chat_id: 'platform:chat:1' }]
+  const contacts = [{ identifier: '@ada' }]
+  const audience = { account_id: 'a', audience_ref: 'new', message_text: 'Hi' }
+  test.each([
+    ['create_campaign', { message_text: 'Hi' }, false],
+    ['create_campaign', { message_text: 'Hi', recipients }, true],
+    ['create_campaign', { message_text: 'Hi', recipients, contacts, account_id: 'a' }, false],
+    ['create_campaign', { message_text: 'Hi', recipients, account_id: 'a' }, false],
+    ['create_campaign', { message_text: 'Hi', contacts }, false],
+    ['create_campaign', { message_text: 'Hi', contacts, account_id: 'a' }, true],
+    ['create_campaign', { message_text: 'Hi', contacts, account_pool: ['a'] }, true],
+    ['create_campaign', { message_text: 'Hi', contacts, account_id: 'a', account_pool: ['a'] }, false],
+    ['create_broadcast', { ...audience, audience_type: 'stage' }, true],
+    ['create_broadcast', { ...audience, audience_type: 'stage', column_value: 'Red' }, false],
+    ['create_broadcast', { ...audience, audience_type: 'column' }, false],
+    ['create_broadcast', { ...audience, audience_type: 'column', column_value: 'Red' }, true],
+    ['search_messages', {}, false],
+    ['search_messages', { account_id: 'a', limit: 5 }, false],
+    ['search_messages', { people: [], keywords: [] }, false],
+    ['search_messages', { people: ['Ada'] }, true],
+    ['search_messages', { time_after: '2026-11-15T09:30:00' }, true],
+  ])('what is required together: %s %j is taken: %s', (name, body, taken) => {
+    const route = routes.find((each) => each.name === name)
+    expect(route?.body?.safeParse(body).success).toBe(taken)
+    const { $ref } = named(name).requestBody?.content['application/json']?.schema ?? {}
+    expect(fits(schemas[$ref?.split('/').at(-1) ?? ''] ?? {}, body)).toBe(taken)
+  })
+
+  test('a change of a webhook names something to change', () => {
+    expect(schemas.WebhookUpdate?.minProperties).toBe(1)
   })
 
   test('what sends tells of outcomes that nobody knows, with every header of a repeat', () => {

@@ -71,18 +71,19 @@ async function readState(db: Database): Promise<State> {
 }
 
 const listed = sql`true as listed,
-  (select array_agg(id) from allowlists where list = 'campaign_user') as campaign_user,
-  (select array_agg(id) from allowlists where list = 'campaign_workspace') as campaign_workspace`
+  (select array_agg(a.id) from allowlists a where a.list = 'campaign_user') as campaign_user,
+  (select array_agg(a.id) from allowlists a where a.list = 'campaign_workspace') as campaign_workspace`
 const unlisted = sql`false as listed, null as campaign_user, null as campaign_workspace`
 
+/** Every column names its table: a missing one must not be taken for the column of that name in the outer `settings`. */
 function readWith(db: Database, allowlists: Sql): Promise<State | undefined> {
   return db.maybe<State>(sql`
-    select value #>> '{}' as version, ${allowlists},
-      (select array_agg(name) from gates where enabled) as gates,
-      (select value from settings where name = 'dispatch') is not distinct from 'true'::jsonb as dispatch,
+    select s.value #>> '{}' as version, ${allowlists},
+      (select array_agg(g.name) from gates g where g.enabled) as gates, -- guard: names of gates
+      (select d.value from settings d where d.name = 'dispatch') is not distinct from 'true'::jsonb as dispatch,
       domain_now() as now,
       exists (select from manual_clock) as manual
-    from settings where name = 'version'`)
+    from settings s where s.name = 'version'`)
 }
 
 function makeSnapshot(state: State, before: Snapshot | undefined): Snapshot {

@@ -164,6 +164,7 @@ create table campaign_counts (
   ambiguous bigint not null default 0,
   reached bigint not null default 0,
   replied bigint not null default 0,
+  opted_out bigint not null default 0,
   PRIMARY KEY (workspace_id, at, campaign_id, account_id)
 );
 

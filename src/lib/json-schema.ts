@@ -24,6 +24,12 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: 
   return rest
 }
 
+/** What is required together, as validators read it. Generators of clients skip these words; `oneOf` confuses some. */
+export function when(condition: Json, met: Json, unmet: Json): Json {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  return { if: condition, then: met, else: unmet }
+}
+
 interface Meta {
   readonly openapi?: Json
   readonly description?: string

@@ -52,11 +52,15 @@ function unknownSentence(
   known: readonly string[],
   inside = '',
 ): string {
-  const several = unknown.length > 1
+  const named = unknown.slice(0, 10).map((name) => ({ name: quote(name), meant: nearest(name, known) }))
+  const [first] = named
+  if (first && unknown.length === 1) {
+    const question = first.meant ? ` Did you mean ${first.meant}?` : ''
+    return `Unknown ${what}${inside}: ${first.name}.${question}`
+  }
   const plural = what.endsWith('y') ? `${what.slice(0, -1)}ies` : `${what}s`
-  const names = unknown.slice(0, 10).map(quote).join(', ')
-  const meant = several ? undefined : nearest(unknown[0] ?? '', known)
-  return `Unknown ${several ? plural : what}${inside}: ${names}.${meant ? ` Did you mean ${meant}?` : ''}`
+  const names = named.map(({ name, meant }) => (meant ? `${name} (did you mean ${meant}?)` : name))
+  return `Unknown ${plural}${inside}: ${names.join(', ')}.`
 }
 
 /** Zod's own words are for programmers; ours continue the name of the property. A schema's own message stays. */

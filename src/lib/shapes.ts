@@ -54,6 +54,11 @@ export const accountId = z
     openapi: { type: 'string', minLength: 1, maxLength: 100, examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] },
   })
 
+/** Where the contract requires it, unless the operator has opened the gate `extended`. */
+export const scopedAccountId = accountId.optional().meta({
+  description: 'The account, as `GET /me` names it. Required unless the gate `extended` is open.',
+})
+
 /** Text of 1 to `most` code points that is not just white space. */
 export function text(most: number) {
   return z
@@ -141,11 +146,14 @@ export function parseBound(value: string): Date | undefined {
   return time && new Date(time.at.getTime() + (/[1-9]/.test(time.finer) ? 1 : 0))
 }
 
+/** The format `date-time` demands an offset, and the contract does not. */
+const withoutOffset = { pattern: '^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?$' }
+export const timeSchema = { type: 'string', anyOf: [{ format: 'date-time' }, withoutOffset] }
+export const timeOrDateSchema = { type: 'string', anyOf: [...timeSchema.anyOf, { format: 'date' }] }
+
 /** A bound of a search: a date or a time. */
 export const time = z
   .string()
   .refine((value) => parseBound(value) !== undefined, { message: 'must be a date or an RFC 3339 time' })
   .transform((value) => parseBound(value) as Date)
-  .meta({
-    openapi: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }] },
-  })
+  .meta({ openapi: timeOrDateSchema })

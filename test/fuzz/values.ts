@@ -7,6 +7,7 @@ export interface Schema {
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly format?: string
+  readonly pattern?: string
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
   readonly items?: Schema
@@ -138,7 +139,8 @@ export function makeObject(
   return made
 }
 
-function makeText(random: Random, { format, minLength = 0, maxLength = 200 }: Schema): string {
+function makeText(random: Random, { format, pattern, minLength = 0, maxLength = 200 }: Schema): string {
+  if (pattern?.startsWith('^\\d{4}-')) return makeTime(random, 'date-time').replace(/z$/i, '')
   if (format === 'date-time' || format === 'date') return makeTime(random, format)
   if (format === 'uuid')
     return '0199a1f0-0000-7000-8000-00000000000'.concat(random.pick([...'0123456789abcdefg']))

@@ -293,6 +293,45 @@ const approving = {
   still: 'the update uses the token up where everything is as it was',
 }
 
+const placeholders = {
+  file: 'src/capabilities/campaigns/personalize.test.ts',
+  still: 'personalization a value is text: brackets in a name are not filled',
+}
+
+/** What the contract says of texts, addresses and answers. */
+const contract: readonly Mutant[] = [
+  mutant(
+    placeholders,
+    'guard: only placeholders between the brackets',
+    'personalization only a known word stands between the brackets: [[first name]]',
+  ),
+  mutant(
+    {
+      file: 'src/capabilities/campaigns/campaigns.test.ts',
+      still:
+        'POST /campaigns/{campaign_id}/pause, resume and cancel 200 for a repeat with the same key, 409 for the same key on another campaign',
+    },
+    'guard: one spelling of a campaign id',
+    'POST /campaigns/{campaign_id}/pause, resume and cancel 200 for a repeat that spells the id in capitals: it is the same campaign',
+    "campaign_id: z.guid().meta({ description: 'The campaign.' }),",
+  ),
+  mutant(
+    {
+      file: 'test/missing-columns.test.ts',
+      still:
+        'the checks before an operation 503 without gates.enabled for what needs it, and everything else as before',
+    },
+    'guard: names of gates',
+    'the checks before an operation 503 without gates.name for what needs it, and everything else as before',
+    '(select array_agg(name) from gates where enabled) as gates,',
+  ),
+  mutant(
+    placeholders,
+    'guard: a placeholder of the other form',
+    'personalization a word in the form of the other document is refused in any spelling: name',
+  ),
+]
+
 export const mutants: readonly Mutant[] = [
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
@@ -1273,6 +1312,7 @@ export const mutants: readonly Mutant[] = [
   ),
   ...people,
   ...pools,
+  ...contract,
 
   // Approvals.
   mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),

@@ -6,7 +6,7 @@ export type AccountCompleteness = { account_id: string; history_complete: boolea
 
 export type Analytics = { period: '7d' | '30d' | 'all'; from: string | null; to: string; messages: MessageCounts; campaign_sends: CampaignSends; totals: AnalyticsTotals; campaigns: (CampaignFigures)[] }
 
-export type AnalyticsTotals = { campaigns: number; sent: number; failed: number; replies: number; reply_rate: number }
+export type AnalyticsTotals = { campaigns: number; sent: number; failed: number; replies: number; opt_outs: number; reply_rate: number }
 
 export type Approval = { id: string; state: 'waiting' | 'approved' | 'denied' | 'expired' | 'used'; created_at: string; expires_at: string; decided_at: string | null; token_expires_at: string | null; used_at: string | null; workspace: { id: string; name: string }; key: { id: string; name: string; prefix: string }; client_name: string | null; account: { id: string; name: string; provider: string }; operation: string; tool: string; chat: { id: string; name: string }; payload: unknown; payload_sha256: string; field: string | null; from: (string)[] | null; to: (string)[] | null; operation_id: string | null; outcome: { state: 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'; finished_at: string | null; message_id: string | null; code: string | null; error: string | null } | null }
 
@@ -164,15 +164,15 @@ export type ReadStateRequest = { account_id: string; unread: boolean }
 
 export type ReadStateResult = { ok: true; message: string; account_id: string; chat_id: string; unread: boolean }
 
-export type ReplyEventData = { campaign_id: string; recipient_id: string; account_id: string; chat_id: string; message_id: string; step: number; variant: number }
+export type ReplyEventData = { campaign_id: string; recipient_id: string; account_id: string; chat_id: string; message_id: string; step: number; variant: number; opted_out: boolean }
 
-export type ResendRequest = { since: unknown }
+export type ResendRequest = { since: string }
 
 export type ResendResult = { ok: true; message: string; queued: number }
 
 export type SearchMatch = { account_id: string; chat_id: string; message_id: string; excerpt: string; is_sender: boolean; timestamp: string }
 
-export type SearchRequest = { query?: string; account_id?: string; chat_id?: string; limit?: number; cursor?: string; people?: (string)[]; keywords?: (string)[]; time_after?: unknown; time_before?: unknown; account_types?: 'messaging' | 'email' | 'all' }
+export type SearchRequest = { query?: string; account_id?: string; chat_id?: string; limit?: number; cursor?: string; people?: (string)[]; keywords?: (string)[]; time_after?: string; time_before?: string; account_types?: 'messaging' | 'email' | 'all' }
 
 export type SearchResult = { matches: (SearchMatch)[]; match_count: number; match_count_capped?: true; next_cursor: string | null; has_more: boolean; chats: (SearchedChat)[]; platforms_searched: (string)[]; context: string; completeness: Completeness }
 
@@ -324,7 +324,7 @@ export interface Routes {
   }
   'GET /w/{workspace_id}/chats/{chat_id}/messages': {
     params: { workspace_id: string; chat_id: string }
-    query?: { account_id?: string; before?: unknown; limit?: number }
+    query?: { account_id?: string; before?: string; limit?: number }
     answer: MessagePage
   }
   'POST /w/{workspace_id}/messages': {
@@ -477,7 +477,7 @@ export interface Routes {
   }
   'POST /w/{workspace_id}/keys': {
     params: { workspace_id: string }
-    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; expires_at?: unknown; mcp_only?: boolean }
+    body: { name: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; expires_at?: string; mcp_only?: boolean }
     answer: { key: { id: string; name: string; prefix: string; scopes: ('read' | 'write' | 'send' | 'campaigns')[]; mcp_only: boolean; user: { id: string; email: string }; created_at: string; expires_at: string | null; revoked_at: string | null; last_used_at: string | null }; secret: string }
   }
   'POST /w/{workspace_id}/keys/{key_id}/revoke': {

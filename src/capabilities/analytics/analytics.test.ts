@@ -83,7 +83,7 @@ describe('GET /analytics', () => {
       to: '2026-11-15T09:30:00.000Z',
       messages: { received: 0, sent: 0 },
       campaign_sends: { sent: 0, failed: 0, ambiguous: 0 },
-      totals: { campaigns: 0, sent: 0, failed: 0, replies: 0, reply_rate: 0 },
+      totals: { campaigns: 0, sent: 0, failed: 0, replies: 0, opt_outs: 0, reply_rate: 0 },
       campaigns: [],
     })
     expect(await read(tenant, '30d')).toMatchObject({ from: '2026-10-17T00:00:00.000Z' })
@@ -187,18 +187,26 @@ describe('GET /analytics', () => {
       await service.app.db.run(sql`
         insert into campaigns (id, workspace_id, user_id, kind, status, message_text, created_at)
         values (${id}, ${workspace_id}, ${tenant.user_id}, ${kind}, 'completed', 'Hello', ${at})`)
-      const [sent = 0, failed = 0, ambiguous = 0, reached = 0, replied = 0] = counts
+      const [sent = 0, failed = 0, ambiguous = 0, reached = 0, replied = 0, optedOut = 0] = counts
       await service.app.db.run(sql`
-        insert into campaign_counts (workspace_id, at, campaign_id, account_id, sent, failed, ambiguous, reached, replied)
-        select ${workspace_id}, at, ${id}, ${account_id}, ${sent}, ${failed}, ${ambiguous}, ${reached}, ${replied}
+        insert into campaign_counts (workspace_id, at, campaign_id, account_id, sent, failed, ambiguous, reached, replied,
+          opted_out)
+        select ${workspace_id}, at, ${id}, ${account_id}, ${sent}, ${failed}, ${ambiguous}, ${reached}, ${replied}, ${optedOut}
         from unnest(array[${at}, '-infinity']::timestamptz[]) at`)
       return id
     }
-    const old = await make('2026-09-01T10:00:00Z', 'scoped', [10, 1, 1, 8, 2])
-    const fresh = await make('2026-11-14T10:00:00Z', 'contacts', [6, 0, 0, 3, 1])
+    const old = await make('2026-09-01T10:00:00Z', 'scoped', [10, 1, 1, 8, 2, 2])
+    const fresh = await make('2026-11-14T10:00:00Z', 'contacts', [6, 0, 0, 3, 1, 1])
     await make('2026-11-14T11:00:00Z', 'legacy', [0])
     const week = await read(tenant)
-    expect(week.totals).toEqual({ campaigns: 1, sent: 6, failed: 0, replies: 1, reply_rate: 0.3333 })
+    expect(week.totals).toEqual({
+      campaigns: 1,
+      sent: 6,
+      failed: 0,
+      replies: 1,
+      opt_outs: 1,
+      reply_rate: 0.3333,
+    })
     expect(week.campaign_sends).toEqual({ sent: 6, failed: 0, ambiguous: 0 })
     expect(week.campaigns.map(({ id }) => id)).toEqual([fresh, old])
     expect(week.campaigns[1]).toMatchObject({
@@ -209,10 +217,26 @@ describe('GET /analytics', () => {
       reply_rate: 0.25,
     })
     const all = await read(tenant, 'all')
-    expect(all.totals).toEqual({ campaigns: 2, sent: 16, failed: 1, replies: 3, reply_rate: 0.2727 })
+    expect(all.totals).toEqual({
+      campaigns: 2,
+      sent: 16,
+      failed: 1,
+      replies: 3,
+      opt_outs: 3,
+      reply_rate: 0.2727,
+    })
     expect((await read(other, 'all')).campaigns).toEqual([])
     for (let n = 0; n < 55; n++) await make(`2026-10-01T10:${String(n).padStart(2, '0')}:00Z`, 'scoped', [])
     expect((await read(tenant)).campaigns).toHaveLength(50)
+  })
+
+  test('200 prints JSON as every other operation does', async () => {
+    const { key } = await service.tenant('Print')
+    const answer = await fetch(`${service.url}/api/v1/analytics`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    const text = await answer.text()
+    expect(text).toBe(JSON.stringify(JSON.parse(text)))
   })
 
   test('400 for another period; 503 while its tables are not there', async () => {

@@ -10,10 +10,9 @@ type Period = (typeof periods)[number]
 const days: Record<Period, number | null> = { '7d': 7, '30d': 30, all: null }
 const campaignsMax = 50
 
-/** The figures as JSON text. */
-export async function readAnalytics(app: App, caller: Caller, period: Period): Promise<string> {
-  const { text } = await app.db.one<{ text: string }>(analytics(caller.workspace_id, period))
-  return text
+export async function readAnalytics(app: App, caller: Caller, period: Period): Promise<object> {
+  const { figures } = await app.db.one<{ figures: object }>(analytics(caller.workspace_id, period))
+  return figures
 }
 
 /**
@@ -50,7 +49,7 @@ function analytics(workspace_id: string, period: Period): Sql {
     submitted as (
       select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed,
         coalesce(sum(ambiguous), 0) as ambiguous, coalesce(sum(reached), 0) as reached,
-        coalesce(sum(replied), 0) as replied
+        coalesce(sum(replied), 0) as replied, coalesce(sum(opted_out), 0) as opted_out
       from period p, campaign_counts c where c.workspace_id = ${workspace_id} and ${counted}),
     started as (
       select count(*) as campaigns from period p, campaigns
@@ -60,8 +59,8 @@ function analytics(workspace_id: string, period: Period): Sql {
       'campaign_sends', json_build_object('sent', submitted.sent, 'failed', submitted.failed,
         'ambiguous', submitted.ambiguous),
       'totals', json_build_object('campaigns', started.campaigns, 'sent', submitted.sent, 'failed', submitted.failed,
-        'replies', submitted.replied, 'reply_rate', ${rate(sql`submitted`)}),
-      'campaigns', ${recentCampaigns(workspace_id)})::text as text
+        'replies', submitted.replied, 'opt_outs', submitted.opted_out, 'reply_rate', ${rate(sql`submitted`)}),
+      'campaigns', ${recentCampaigns(workspace_id)}) as figures
     from period p, written, submitted, started`
 }
 

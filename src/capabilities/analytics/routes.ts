@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { count, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
-import { Json, ok, type Route, route } from '../../route.ts'
+import { ok, type Route, route } from '../../route.ts'
 import { periods, readAnalytics } from './analytics.ts'
 
 const figures = {
@@ -45,6 +45,7 @@ const analytics = z
         sent: figures.sent,
         failed: figures.failed,
         replies,
+        opt_outs: count('Of these, recipients who asked to stop.'),
         reply_rate,
       })
       .meta({ id: 'AnalyticsTotals', description: 'All campaigns together.' }),
@@ -61,7 +62,7 @@ export const routes: readonly Route[] = [
     description:
       'Counts of what is persisted; nothing is inferred. `7d` and `30d` are days of the workspace, today included; `from` is ' +
       'the midnight they begin with, and null for `all`. A message counts on the day it was written, also if it was ' +
-      'deleted since. `reply_rate` is the recipients who replied over those who were reached. `campaigns` has the 50 most ' +
+      'deleted since. `replies` and `reply_rate` count every reply, `opt_outs` those that asked to stop; `reply_rate` is the recipients who replied over those who were reached. `campaigns` has the 50 most ' +
       'recent, each with its figures from beginning to end.',
     scopes: ['read'],
     gates: ['analytics'],
@@ -81,7 +82,7 @@ export const routes: readonly Route[] = [
         to: '2026-11-15T09:30:00.000Z',
         messages: { received: 120, sent: 95 },
         campaign_sends: { sent: 40, failed: 1, ambiguous: 0 },
-        totals: { campaigns: 1, sent: 40, failed: 1, replies: 12, reply_rate: 0.3 },
+        totals: { campaigns: 1, sent: 40, failed: 1, replies: 12, opt_outs: 1, reply_rate: 0.3 },
         campaigns: [
           {
             id: '0199a1f0-0000-7000-8000-000000000021',
@@ -98,6 +99,6 @@ export const routes: readonly Route[] = [
         ],
       },
     },
-    handle: async (app, { caller, query }) => ok(new Json(await readAnalytics(app, caller, query.period))),
+    handle: async (app, { caller, query }) => ok(await readAnalytics(app, caller, query.period)),
   }),
 ]

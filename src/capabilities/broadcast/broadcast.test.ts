@@ -130,10 +130,17 @@ describe('POST /broadcast', () => {
     for (const message_text of ['', '   ', 'x'.repeat(4_097)]) {
       expect(code(await broadcast({ message_text }))).toEqual([400, 'invalid_request'])
     }
-    expect(code(await broadcast({ message_text: 'Hi [[name]]' }))).toEqual([
-      400,
-      'unresolved_personalization',
-    ])
+    for (const placeholder of [
+      '[[name]]',
+      '[[ NAME ]]',
+      '{{first name}}',
+      '{{name1}}',
+      '{{name|a[b}}',
+      '{{}}',
+    ]) {
+      const answer = await broadcast({ message_text: `Hi ${placeholder}` })
+      expect(code(answer), placeholder).toEqual([400, 'unresolved_personalization'])
+    }
     const audience_ref = await stage('long')
     await chat(audience_ref, 'Adalbertine')
     const message_text = `${'x'.repeat(4_088)}{{name}}`
@@ -156,6 +163,11 @@ describe('POST /broadcast', () => {
     const first = await broadcast({ audience_ref }, key)
     const again = await broadcast({ audience_ref }, key)
     expect([again.status, again.body]).toEqual([200, first.body])
+    const told = await service.get(`/operations/${first.headers.get('x-operation-id')}`, { key: own.key })
+    expect(told.body.operation).toMatchObject({
+      state: 'completed',
+      detail: 'The broadcast is queued for 1 person. Nothing was sent by this request.',
+    })
     expect(code(await broadcast({ audience_ref, message_text: 'Other' }, key))).toEqual([
       409,
       'idempotency_collision',

@@ -6,7 +6,14 @@ import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
-import { type Found, findFault, insertBroadcast, needsName, parseTemplate } from '../campaigns/campaigns.ts'
+import {
+  type Found,
+  findFault,
+  insertBroadcast,
+  needsName,
+  parseTemplate,
+  requireKnown,
+} from '../campaigns/campaigns.ts'
 import { isListed, listedPhone, listSuppressed } from '../suppressions/suppressions.ts'
 
 /** The contract's limit for one call. */
@@ -34,11 +41,7 @@ export async function createBroadcast(
   { request, key }: { request: BroadcastRequest; key: string | undefined },
 ): Promise<Broadcast> {
   const template = parseTemplate(request.message_text, 'braces')
-  if (template.unknown !== undefined) {
-    throw new ApiError('unresolved_personalization', {
-      detail: `${quote(template.unknown)} is not a placeholder here: {{name}} is, with or without a fallback after |.`,
-    })
-  }
+  requireKnown(template, 'braces')
   const chats = await audienceOf(tx, caller.workspace_id, request)
   // Refuses where the list cannot be read.
   await listSuppressed(tx, caller.workspace_id, [])

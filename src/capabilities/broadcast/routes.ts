@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { when } from '../../lib/json-schema.ts'
 import { accountId, text } from '../../lib/shapes.ts'
 import { count, done, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
@@ -43,9 +44,10 @@ const body = z
       .min(1)
       .max(4_096)
       .optional()
-      .meta({ description: 'With a column: chats that have this value in it.' }),
+      .meta({ description: 'Required with a column, and only there: chats that have this value in it.' }),
     message_text: text(textMax).meta({
-      description: 'The message; may have `{{name}}` or `{{name|there}}`.',
+      description:
+        'The message; may have `{{name}}` or `{{name|there}}`. Anything else between such brackets is refused.',
     }),
   })
   .superRefine(({ audience_type, column_value }, context) => {
@@ -56,7 +58,15 @@ const body = z
       context.addIssue({ code: 'custom', path: ['column_value'], message: 'is for columns only' })
     }
   })
-  .meta({ id: 'BroadcastRequest', description: 'A message, and whom it is for.' })
+  .meta({
+    id: 'BroadcastRequest',
+    description: 'A message, and whom it is for.',
+    ...when(
+      { properties: { audience_type: { const: 'column' } } },
+      { required: ['column_value'] },
+      { properties: { column_value: false } },
+    ),
+  })
 
 const totals = {
   queued: 0,

@@ -1,6 +1,7 @@
 /** The body that creation and preview take, and what fits each field of it but does not fit together. Pure. */
 import { z } from 'zod'
-import { accountId, chatId, chatNumber, readTime, text } from '../../lib/shapes.ts'
+import { when } from '../../lib/json-schema.ts'
+import { accountId, chatId, chatNumber, readTime, text, timeSchema } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { textMax } from './personalize.ts'
 import type { Branch, Step } from './plan.ts'
@@ -64,12 +65,24 @@ const contact = z
   })
   .meta({ id: 'CampaignContactRequest', description: 'Somebody to write to, known to an account or not.' })
 
+/** What `faultOf` refuses of these four, for the document. */
+const recipientsOrContacts = when(
+  { required: ['contacts'] },
+  when(
+    { required: ['account_id'] },
+    { properties: { recipients: false, account_pool: false } },
+    { required: ['account_pool'], properties: { recipients: false } },
+  ),
+  { required: ['recipients'], properties: { account_id: false, account_pool: false } },
+)
+
 export const campaignBody = z
   .strictObject({
     name: label('For people.'),
     message_text: text(textMax).meta({
       description:
-        'The first message. `[[name]]`, `[[username]]`, with contacts `{{name}}`; `[[name|there]]` has a fallback.',
+        'The first message. `[[name]]`, `[[username]]`, with contacts `{{name}}`; `[[name|there]]` has a fallback. Letter ' +
+        'case and blanks do not matter; anything else between such brackets is refused.',
     }),
     recipients: z
       .array(recipient)
@@ -119,7 +132,7 @@ export const campaignBody = z
       .optional()
       .meta({
         description: 'When it starts. Without an offset it is a time of `schedule_timezone`.',
-        openapi: { type: 'string', format: 'date-time' },
+        openapi: timeSchema,
       }),
     schedule_timezone: z
       .string()
@@ -135,6 +148,7 @@ export const campaignBody = z
   .meta({
     id: 'CampaignRequest',
     description: 'Either `recipients`, or `contacts` with an account or a pool.',
+    ...recipientsOrContacts,
   })
 
 export type CampaignBody = z.infer<typeof campaignBody>

@@ -91,7 +91,7 @@ export async function describeCampaign(
   const scope = {
     workspace_id: caller.workspace_id,
     operation: 'get_campaign',
-    filters: { campaign_id: id.toLowerCase() },
+    filters: { campaign_id: id },
   }
   const { after, next } = readPaging(app.secrets, scope, cursor)
   const settings = await app.settings.current()

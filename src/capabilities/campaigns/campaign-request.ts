@@ -6,7 +6,7 @@ import { laterInstant } from '../../lib/zones.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
 import type { Identifier } from '../../platform/port.ts'
 import { branches, type CampaignBody } from './campaign-body.ts'
-import { formOf, parseTemplate, type Template } from './personalize.ts'
+import { formOf, parseTemplate, requireKnown, type Template } from './personalize.ts'
 import { type Step, trackOf } from './plan.ts'
 
 /** Somebody a campaign is to write to, in one form. */
@@ -76,17 +76,9 @@ function readTemplates(body: CampaignBody, kind: 'scoped' | 'contacts', max_foll
     body.message_text,
     ...steps.flatMap(({ variants }) => variants),
   ]
-  for (const one of textsOf(body.steps)) requireKnown(parseTemplate(one, form), kind)
+  for (const one of textsOf(body.steps)) requireKnown(parseTemplate(one, form), form)
   const steps = branches.flatMap((branch) => trackOf({ steps: body.steps, max_followups }, branch))
   return textsOf(steps).map((one) => parseTemplate(one, form))
-}
-
-function requireKnown({ unknown }: Template, kind: 'scoped' | 'contacts'): void {
-  if (unknown === undefined) return
-  const known = kind === 'contacts' ? '{{name}} is' : '[[name]] and [[username]] are'
-  throw new ApiError('unresolved_personalization', {
-    detail: `${quote(unknown)} is not a placeholder here: ${known}, with or without a fallback after |.`,
-  })
 }
 
 function readStart(given: string | undefined, timezone: string): { at: Date; changed: boolean } | undefined {

@@ -367,6 +367,26 @@ describe('POST /campaigns', () => {
     expect(answer.body.error).toContain(grown.chat_id)
   })
 
+  test('400 for anything else between the brackets of the campaign, and for the other form in any spelling', async () => {
+    const unresolved = [400, 'unresolved_personalization']
+    const ada = { account_id, chat_id: await chat({ name: 'Ada' }) }
+    for (const inside of ['first name', 'name1', 'name|a[b', '']) {
+      const [brackets, braces] = [`Hi [[${inside}]]`, `Hi {{${inside}}}`]
+      expect(code(await create({ recipients: [ada], message_text: brackets })), brackets).toEqual(unresolved)
+      expect(code(await contacts(['@ada_l'], { message_text: braces })), braces).toEqual(unresolved)
+    }
+    for (const inside of [' Name ', 'NAME|x', 'username']) {
+      const [brackets, braces] = [`Hi [[${inside}]]`, `Hi {{${inside}}}`]
+      expect(code(await create({ recipients: [ada], message_text: braces })), braces).toEqual(unresolved)
+      expect(code(await contacts(['@ada_l'], { message_text: brackets })), brackets).toEqual(unresolved)
+    }
+    const answer = await create({ recipients: [ada], message_text: 'Hi [[first name]]' })
+    expect(answer.body.error).toContain(
+      '"[[first name]]" is not a placeholder here: [[name]] and [[username]] are',
+    )
+    expect((await create({ recipients: [ada], message_text: 'Hi [[ Name ]]' })).status).toBe(201)
+  })
+
   test('201 for contacts without a key: identifiers in one form, names given first', async () => {
     const chat_id = await chat({ name: 'Ada Platform' })
     const answer = await create(
@@ -762,6 +782,49 @@ describe('POST /campaigns/{campaign_id}/pause, resume and cancel', () => {
       409,
       'idempotency_collision',
     ])
+  })
+
+  test('200 for a repeat that spells the id in capitals: it is the same campaign', async () => {
+    const { id } = await scoped({ steps: [step] })
+    for (const [verb, key] of [
+      ['pause', 'pause-capitals'],
+      ['resume', 'resume-capitals'],
+      ['cancel', 'cancel-capitals'],
+    ] as const) {
+      const first = await control(id, verb, own.key, key)
+      const again = await control(id.toUpperCase(), verb, own.key, key)
+      expect([again.status, again.body, again.headers.get('idempotent-replayed')]).toEqual([
+        200,
+        first.body,
+        'true',
+      ])
+      if (verb !== 'resume')
+        expect((await control(id.toUpperCase(), verb)).body.campaign).toMatchObject({ id })
+    }
+  })
+
+  test('200 from GET /operations/{operation_id}: what each change of a campaign did', async () => {
+    const told = async ({ headers }: Answer) => {
+      const { body } = await service.get(`/operations/${headers.get('x-operation-id')}`, { key: own.key })
+      const { state, detail: sentence } = body.operation as { state: string; detail: string }
+      expect(state).toBe('completed')
+      return sentence
+    }
+    const created = await create({ recipients: [{ account_id, chat_id: await chat() }], steps: [step] })
+    const { id } = created.body.campaign as Shown
+    expect(await told(created)).toBe('The campaign was created. Nothing was sent by this request.')
+    expect(await told(await control(id, 'pause'))).toBe(
+      'The campaign was paused. Nothing was sent by this request.',
+    )
+    expect(await told(await control(id, 'pause'))).toBe(
+      'It was already in that state, so nothing changed. Nothing was sent by this request.',
+    )
+    expect(await told(await control(id, 'resume'))).toBe(
+      'The campaign was resumed. Nothing was sent by this request.',
+    )
+    expect(await told(await control(id, 'cancel'))).toBe(
+      'The campaign was cancelled. Nothing was sent by this request.',
+    )
   })
 
   test('no body, an empty object, and nothing else', async () => {

@@ -25,7 +25,7 @@ export {
   verifyAnyCampaign,
 } from './operator.ts'
 export { adoptOutcomes } from './outcomes.ts'
-export { findFault, needsName, parseTemplate, textMax } from './personalize.ts'
+export { findFault, needsName, parseTemplate, requireKnown, textMax } from './personalize.ts'
 export { chooseDue, type Due, type Head, listHeads } from './pick.ts'
 export type { FactsRow } from './recipient-facts.ts'
 export type { Found } from './recipients.ts'

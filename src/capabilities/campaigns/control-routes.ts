@@ -6,8 +6,13 @@ import { controlledOut } from './campaign-shapes.ts'
 import { type Control, controlCampaign, requireControl } from './control.ts'
 import { example } from './examples.ts'
 
-/** Any UUID, of whatever version: one that was never made here is unknown, not malformed. */
-export const params = z.strictObject({ campaign_id: z.guid().meta({ description: 'The campaign.' }) })
+/**
+ * Any UUID, of whatever version: one that was never made here is unknown, not malformed. Idempotency keys and cursors are
+ * bound to the address, in which capitals mean the same campaign.
+ */
+export const params = z.strictObject({
+  campaign_id: z.guid().toLowerCase().meta({ description: 'The campaign.' }), // guard: one spelling of a campaign id
+})
 
 /** What every change of a campaign needs; creating and cancelling need `scoped_routing` besides. */
 export const mutation = {
@@ -33,6 +38,7 @@ function sequenceRoute(control: 'pause' | 'resume'): Route {
     path: `/campaigns/{campaign_id}/${control}`,
     summary: control === 'pause' ? 'Pauses a campaign' : 'Resumes a paused campaign',
     description: sequenceTexts[control],
+    done: control === 'pause' ? 'The campaign was paused.' : 'The campaign was resumed.',
     ...mutation,
     params,
     malformed: 'campaign_not_found',
@@ -78,6 +84,7 @@ export const controlRoutes: readonly Route[] = [
     summary: 'Cancels a campaign',
     description:
       'For good. A message that has crossed the submission boundary may still arrive; nothing after it does.',
+    done: 'The campaign was cancelled.',
     ...mutation,
     gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
     workspace_limit: ({ config }) => ({ limit: config.campaign_cancel_minute, seconds: 60 }),

@@ -12,22 +12,21 @@ export interface CountChange {
   readonly ambiguous: number
   readonly reached: number
   readonly replied: number
+  /** Of those who replied, who asked to stop. */
+  readonly opted_out: number
 }
 
 export function countReply(
-  reply: Pick<CountChange, 'campaign_id' | 'workspace_id' | 'account_id' | 'at'>,
+  reply: Pick<CountChange, 'campaign_id' | 'workspace_id' | 'account_id' | 'at'> & {
+    readonly opted_out: boolean
+  },
 ): CountChange {
   const { campaign_id, workspace_id, account_id, at } = reply
   return {
-    campaign_id,
-    workspace_id,
-    account_id,
-    at,
-    sent: 0,
-    failed: 0,
-    ambiguous: 0,
-    reached: 0,
+    ...{ campaign_id, workspace_id, account_id, at },
+    ...{ sent: 0, failed: 0, ambiguous: 0, reached: 0 },
     replied: 1,
+    opted_out: reply.opted_out ? 1 : 0,
   }
 }
 
@@ -39,20 +38,22 @@ export function countOutcomes(tx: Tx, changes: readonly CountChange[]): void {
   if (real.length === 0) return
   const all = <T>(pick: (change: CountChange) => T): T[] => real.map(pick)
   tx.atCommit(sql`
-    insert into campaign_counts as c (workspace_id, at, campaign_id, account_id, sent, failed, ambiguous, reached, replied)
+    insert into campaign_counts as c (workspace_id, at, campaign_id, account_id, sent, failed, ambiguous, reached, replied,
+      opted_out)
     select workspace_id, case when grouping(quarter) = 0 then quarter else '-infinity' end, campaign_id, account_id,
-      sum(sent), sum(failed), sum(ambiguous), sum(reached), sum(replied)
+      sum(sent), sum(failed), sum(ambiguous), sum(reached), sum(replied), sum(opted_out)
     from (
       select *, date_bin('15 minutes', at, '2000-01-01 00:00Z') as quarter
       from unnest(${all(({ workspace_id }) => workspace_id)}::uuid[], ${all(({ campaign_id }) => campaign_id)}::uuid[],
         ${all(({ account_id }) => account_id)}::text[], ${all(({ at }) => at.toISOString())}::timestamptz[],
         ${all(({ sent }) => sent)}::int[], ${all(({ failed }) => failed)}::int[],
         ${all(({ ambiguous }) => ambiguous)}::int[], ${all(({ reached }) => reached)}::int[],
-        ${all(({ replied }) => replied)}::int[])
-        as g (workspace_id, campaign_id, account_id, at, sent, failed, ambiguous, reached, replied)) changes
+        ${all(({ replied }) => replied)}::int[], ${all(({ opted_out }) => opted_out)}::int[])
+        as g (workspace_id, campaign_id, account_id, at, sent, failed, ambiguous, reached, replied, opted_out)) changes
     group by grouping sets ((workspace_id, campaign_id, account_id), (workspace_id, campaign_id, account_id, quarter))
     order by 1, 2, 3, 4
     on conflict (workspace_id, at, campaign_id, account_id) do update set sent = c.sent + excluded.sent,
       failed = c.failed + excluded.failed, ambiguous = c.ambiguous + excluded.ambiguous,
-      reached = c.reached + excluded.reached, replied = c.replied + excluded.replied`)
+      reached = c.reached + excluded.reached, replied = c.replied + excluded.replied,
+      opted_out = c.opted_out + excluded.opted_out`)
 }

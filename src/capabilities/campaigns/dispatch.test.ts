@@ -43,6 +43,13 @@ async function events(): Promise<unknown[]> {
   return all.filter(({ type }) => type === 'campaign.replied').map(({ data }) => data)
 }
 
+/** Of all together, then of each quarter of an hour. */
+async function optOuts(campaign_id: string): Promise<number[]> {
+  const rows = await place.db.rows<{ opted_out: number }>(sql`
+    select opted_out::int from campaign_counts where campaign_id = ${campaign_id} and opted_out > 0 order by at`)
+  return rows.map(({ opted_out }) => opted_out)
+}
+
 describe('a sequence', () => {
   test('goes out message by message, keeps the gap, and completes', async () => {
     const chats = await chatsWith(2)
@@ -191,11 +198,19 @@ describe('a reply', () => {
     expect(await place.statuses(id)).toEqual(['replied', 'completed'])
     expect(place.sent().filter(({ person }) => person === person_id)).toHaveLength(1)
     expect(await events()).toMatchObject([
-      { campaign_id: id, account_id, chat_id: `platform:chat:${person_id}`, step: 0, variant: 0 },
+      {
+        campaign_id: id,
+        account_id,
+        chat_id: `platform:chat:${person_id}`,
+        step: 0,
+        variant: 0,
+        opted_out: false,
+      },
     ])
     const counts = await place.db.one(sql`
-      select sent::int, reached::int, replied::int from campaign_counts where campaign_id = ${id} and at = '-infinity'`)
-    expect(counts).toEqual({ sent: 4, reached: 2, replied: 1 })
+      select sent::int, reached::int, replied::int, opted_out::int from campaign_counts
+      where campaign_id = ${id} and at = '-infinity'`)
+    expect(counts).toEqual({ sent: 4, reached: 2, replied: 1, opted_out: 0 })
   })
 
   test('within 30 days of the last message still counts, later not', async () => {
@@ -280,11 +295,12 @@ describe('a reply', () => {
     const id = await place.campaign({ chats, steps: daily })
     await place.advance(hour)
     const { end } = await crossed(id, 1)
-    place.work.write(account_id, chats[0]?.person_id ?? 0, 'Tell me more')
+    place.work.write(account_id, chats[0]?.person_id ?? 0, 'STOP')
     await place.until('it is heard', () => heard(id))
     await end({ to: 'refused', refusal: 'blocked_by_person' })
     expect(await place.statuses(id)).toEqual(['replied'])
-    expect(await events()).toMatchObject([{ campaign_id: id, step: 0 }])
+    expect(await events()).toMatchObject([{ campaign_id: id, step: 0, opted_out: true }])
+    expect(await optOuts(id)).toEqual([1, 1])
   })
 
   test('is none where the first message provably did not go out', async () => {
@@ -313,6 +329,8 @@ describe('a reply', () => {
     expect(await place.statuses(later)).toEqual(['suppressed'])
     const row = await place.db.one(sql`select opted_out from campaign_recipients where campaign_id = ${id}`)
     expect(row).toEqual({ opted_out: true })
+    expect(await events()).toMatchObject([{ campaign_id: id, opted_out: true }])
+    expect(await optOuts(id)).toEqual([1, 1])
     expect(place.sent()).toHaveLength(1)
   })
 })

@@ -32,6 +32,8 @@ interface Row {
   readonly reply_message_id: string | null
   readonly reply_step: number | null
   readonly reply_variant: number | null
+  /** Whether the reply asks to stop. */
+  readonly opted_out: boolean
   readonly suppressed: boolean
   readonly now: Date
   readonly crossed_at: Date
@@ -117,6 +119,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
         r.status, r.step, r.last_sent_at, coalesce(r.replied_at, newer.sent_at) as replied_at,
         coalesce(r.reply_account_id, o.account_id) as reply_account_id,
         coalesce(r.reply_message_id, newer.id)::text as reply_message_id, r.reply_step, r.reply_variant,
+        r.opted_out,
         (select domain_now()) as now,
         coalesce(o.crossed_at, o.created_at) as crossed_at,
         coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id,
@@ -291,7 +294,7 @@ function countOf(row: Row, operation: SettledOperation | undefined): CountChange
       failed: came('refused'),
       ambiguous: came('ambiguous'),
       reached: step_no === 0 ? came('completed') : 0,
-      replied: 0,
+      ...{ replied: 0, opted_out: 0 },
     },
   ]
 }

@@ -10,14 +10,17 @@ describe('personalization', () => {
       'Hi [[name]], @[[username]]': 'Hi Ada, @ada_l',
       'Hi [[name|there]]': 'Hi Ada',
       '[[name]][[name]]': 'AdaAda',
-      'other brackets [[Name]] [[first name]] [name] {name} [[]] [[name':
-        'other brackets [[Name]] [[first name]] [name] {name} [[]] [[name',
+      'Hi [[ Name ]], [[USERNAME]], [[\tname | there]]': 'Hi Ada, ada_l, Ada',
+      '[[[name]]], {{{[[name]]}}}': '[Ada], {{{Ada}}}',
+      'other brackets [name] {name} ]] {{}} {{first name}} {{name1}} [[name':
+        'other brackets [name] {name} ]] {{}} {{first name}} {{name1}} [[name',
     }
     for (const [given, text] of Object.entries(rendered)) {
       expect(render(given, 'brackets', ada), given).toEqual({ text })
     }
     expect(render('Hi [[name|there]][[username|]]', 'brackets', nobody)).toEqual({ text: 'Hi there' })
     expect(render('Hi {{name|you}}', 'braces', { name: '  ', username: null })).toEqual({ text: 'Hi you' })
+    expect(render('Hi {{ NAME|you}}, [[1]]', 'braces', ada)).toEqual({ text: 'Hi Ada, [[1]]' })
   })
 
   test('a value is text: brackets in a name are not filled', () => {
@@ -39,8 +42,34 @@ describe('personalization', () => {
     expect(render('[[name|]]', 'brackets', nobody)).toEqual(unresolved)
     expect(parseTemplate('Hi [[name]] [[company]]', 'brackets').unknown).toBe('[[company]]')
     expect(parseTemplate('Hi {{name|x}}', 'brackets').unknown).toBe('{{name|x}}')
-    expect(parseTemplate('Hi [[name]] [[username|x]] [[Company]]', 'brackets').unknown).toBeUndefined()
+    expect(parseTemplate('Hi [[name]] [[username|x]] {{1}}', 'brackets').unknown).toBeUndefined()
   })
+
+  test.each([
+    '[[first name]]',
+    '[[name1]]',
+    '[[name|a[b]]',
+    '[[name|{a]]',
+    '[[]]',
+    '[[ ]]',
+    '[[Company]]',
+    '[[na me]]',
+    '[[name',
+  ])('only a known word stands between the brackets: %s', (brackets) => {
+    const braces = brackets.replaceAll('[', '{').replaceAll(']', '}')
+    const closed = brackets.endsWith(']]')
+    expect(parseTemplate(`[[name]] ${brackets}`, 'brackets').unknown).toBe(closed ? brackets : undefined)
+    expect(parseTemplate(`{{name}} ${braces}`, 'braces').unknown).toBe(closed ? braces : undefined)
+  })
+
+  test.each(['name', ' Name ', 'NAME|x', 'username', 'name|a[b', 'name|{{x'])(
+    'a word in the form of the other document is refused in any spelling: %s',
+    (inside) => {
+      expect(parseTemplate(`Hi [[name]] {{${inside}}}`, 'brackets').unknown).toBe(`{{${inside}}}`)
+      expect(parseTemplate(`Hi {{name}} [[${inside}]]`, 'braces').unknown).toBe(`[[${inside}]]`)
+      expect(parseTemplate(`{{ open, {{${inside}}}`, 'brackets').unknown).toBeDefined()
+    },
+  )
 
   test('is limited in code points, values included', () => {
     const name = '😀'.repeat(10)

@@ -1,5 +1,6 @@
 /** Placeholders of a message and what stands for them. Pure. */
-import { isBlank, lengthOf } from '../../lib/text.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { isBlank, lengthOf, quote } from '../../lib/text.ts'
 
 /** `brackets`: `[[name]]`, of recipients that are chats. `braces`: `{{name}}`, of contacts and broadcasts. */
 export type PlaceholderForm = 'brackets' | 'braces'
@@ -11,14 +12,19 @@ export interface Values {
 
 type Word = keyof Values
 
-/** What each of the contract's documents knows. */
-const words: Readonly<Record<PlaceholderForm, readonly string[]>> = {
-  brackets: ['name', 'username'],
-  braces: ['name'],
-}
+/** Which words each of the contract's documents knows, and what it writes around them. */
+const forms = {
+  brackets: { open: '[[', close: ']]', words: ['name', 'username'] },
+  braces: { open: '{{', close: '}}', words: ['name'] },
+} as const
 
-/** A word of a–z and `_` with an optional fallback. Other brackets are text. */
-const placeholder = /\[\[([a-z_]+)(?:\|([^[\]{}]*))?\]\]|\{\{([a-z_]+)(?:\|([^[\]{}]*))?\}\}/g
+/** A word with an optional fallback. The letter case of the word and the blanks around it do not matter. */
+const wordAndFallback = /^\s*([a-z_]+)\s*(?:\|([^[\]{}]*))?$/i
+/** A word between the brackets of the other document's form: without this, people would get `{{name}}` as text. */
+const foreignWord = {
+  brackets: /\[\[\s*[a-z_]+\s*(?:\||\]\])/i,
+  braces: /\{\{\s*[a-z_]+\s*(?:\||\}\})/i,
+}
 
 /** The platform's limit, in code points. */
 export const textMax = 4_096
@@ -30,7 +36,7 @@ export function formOf(kind: 'scoped' | 'contacts' | 'broadcast'): PlaceholderFo
 /** A text taken apart once, to be filled for many. */
 export interface Template {
   readonly parts: readonly (string | { readonly word: Word; readonly fallback: string | undefined })[]
-  /** The first placeholder that can never be filled: unknown, or of the other document's form. */
+  /** What first stands in brackets and can never be filled: no known word, or one in the other document's form. */
   readonly unknown: string | undefined
   /** Of everything that is not a placeholder. */
   readonly text_length: number
@@ -39,21 +45,63 @@ export interface Template {
 
 export function parseTemplate(text: string, form: PlaceholderForm): Template {
   const parts: Template['parts'][number][] = []
-  let unknown: string | undefined
+  const unknown: Bracketed[] = []
+  const other = form === 'brackets' ? 'braces' : 'brackets'
+  const foreign = findBracketed(text, other).filter(({ whole }) => foreignWord[other].test(whole))
+  unknown.push(...foreign) // guard: a placeholder of the other form
   let from = 0
-  for (const found of text.matchAll(placeholder)) {
-    const [whole, bracketWord, bracketFallback, braceWord, braceFallback] = found
-    const word = form === 'brackets' ? bracketWord : braceWord
-    if (word === undefined || !words[form].includes(word)) unknown ??= whole
-    parts.push(text.slice(from, found.index), {
-      word: word as Word,
-      fallback: bracketFallback ?? braceFallback,
-    })
-    from = found.index + whole.length
+  for (const found of findBracketed(text, form)) {
+    const [, written = '', fallback] = wordAndFallback.exec(found.inside) ?? []
+    const word = forms[form].words.find((known) => known === written.toLowerCase())
+    if (!word) {
+      unknown.push(found) // guard: only placeholders between the brackets
+      continue
+    }
+    parts.push(text.slice(from, found.index), { word, fallback })
+    from = found.index + found.whole.length
   }
   parts.push(text.slice(from))
   const plain = parts.filter((part) => typeof part === 'string')
-  return { parts, unknown, text_length: lengthOf(plain.join('')), text_blank: plain.every(isBlank) }
+  return {
+    parts,
+    unknown: unknown.sort((one, next) => one.index - next.index)[0]?.whole,
+    text_length: lengthOf(plain.join('')),
+    text_blank: plain.every(isBlank),
+  }
+}
+
+interface Bracketed {
+  readonly index: number
+  readonly whole: string
+  readonly inside: string
+}
+
+/** Everything between opening brackets and the closing ones that come next. Brackets that nothing closes are text. */
+function findBracketed(text: string, form: PlaceholderForm): Bracketed[] {
+  const { open, close } = forms[form]
+  const found: Bracketed[] = []
+  let from = 0
+  for (;;) {
+    const first = text.indexOf(open, from)
+    if (first < 0) return found
+    let start = first + open.length
+    // Of more than two in a row the last two open: `[[[name]]]` is a name in brackets.
+    while (text[start] === open[0]) start++
+    const end = text.indexOf(close, start)
+    if (end < 0) return found
+    const index = start - open.length
+    from = end + close.length
+    found.push({ index, whole: text.slice(index, from), inside: text.slice(start, end) })
+  }
+}
+
+/** Refuses a text with a placeholder that nobody could ever fill. */
+export function requireKnown({ unknown }: Template, form: PlaceholderForm): void {
+  if (unknown === undefined) return
+  const known = form === 'braces' ? '{{name}} is' : '[[name]] and [[username]] are'
+  throw new ApiError('unresolved_personalization', {
+    detail: `${quote(unknown)} is not a placeholder here: ${known}, with or without a fallback after |, which has no brackets.`,
+  })
 }
 
 /** Whether it can be filled, without doing so: a campaign asks for each of its recipients and texts. */

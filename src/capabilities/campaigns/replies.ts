@@ -26,19 +26,22 @@ export interface Reply extends AccountKey {
   /** The message that was answered. */
   readonly step: number
   readonly variant: number | null
+  /** Whether it asks to stop. */
+  readonly opted_out: boolean
 }
 
 export function repliedEvent(reply: Reply): NewEvent {
-  const { campaign_id, recipient_id, reply_account_id: account_id, message_id, step, variant } = reply
+  const { campaign_id, recipient_id, reply_account_id: account_id, message_id, step, opted_out } = reply
   const chat_id = chatIdOf(reply.chat_id as ChatNumber)
-  const data = { campaign_id, recipient_id, account_id, chat_id, message_id, step, variant: variant ?? 0 }
+  const variant = reply.variant ?? 0
+  const data = { campaign_id, recipient_id, account_id, chat_id, message_id, step, variant, opted_out }
   return { type: 'campaign.replied', occurred_at: reply.replied_at.toISOString(), data }
 }
 
 /** What is told of recipient `r`, who has answered. */
 export const replyColumns = sql`r.id as recipient_id, r.campaign_id, r.workspace_id, r.account_id, r.chat_id::text,
-  coalesce(r.reply_account_id, r.account_id) as reply_account_id, r.reply_message_id::text as message_id, r.replied_at, coalesce(r.reply_step, 0) as step, r.reply_variant as variant,
-  r.status`
+  coalesce(r.reply_account_id, r.account_id) as reply_account_id, r.reply_message_id::text as message_id, r.replied_at,
+  coalesce(r.reply_step, 0) as step, r.reply_variant as variant, r.opted_out, r.status`
 
 /** Recipients whose status has changed, of whom some are `replied` now: those are counted. Answers their events. */
 export function countReplies(tx: Tx, changed: readonly (Reply & { readonly status: string })[]): NewEvent[] {

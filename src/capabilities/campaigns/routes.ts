@@ -96,7 +96,10 @@ export const routes: readonly Route[] = [
       'With `recipients` (scope `campaigns`, `Idempotency-Key` required) it writes to chats that are there. With ' +
       '`contacts` (scope `send`, gate `extended`, `Idempotency-Key` optional) people are looked up just before their ' +
       'first message. One recipient that cannot be written to refuses the whole request.',
+    done: 'The campaign was created.',
     ...mutation,
+    // Of contacts it is optional. The document says so for both, and the service demands it with recipients.
+    idempotency: 'optional',
     scopes: ['campaigns', 'send'],
     gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
     variant: ({ body }, gates) => {
@@ -111,6 +114,7 @@ export const routes: readonly Route[] = [
     check: checkRequest,
     statuses: [201],
     errors: [
+      'idempotency_key_required',
       'branching_disabled',
       'suppressed_recipient',
       'unresolved_personalization',
@@ -190,7 +194,7 @@ export const routes: readonly Route[] = [
       const scope = {
         workspace_id,
         operation: 'forecast_campaign',
-        filters: { campaign_id: id.toLowerCase() },
+        filters: { campaign_id: id },
       }
       const paging = readPaging(app.secrets, scope, query.cursor)
       const row = await requireCampaign(app.db, workspace_id, id)

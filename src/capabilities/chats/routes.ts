@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, chatId, chatNumber, cursor, limit, text } from '../../lib/shapes.ts'
+import { accountId, chatId, chatNumber, cursor, limit, scopedAccountId, text } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
 import { startChatText, wantText } from '../messages/send.ts'
 import { describeChat, listChats, readChatPaging } from './chat-pages.ts'
@@ -37,12 +37,14 @@ export const routes: readonly Route[] = [
     effect: 'read',
     query: z
       .object({
-        account_id: accountId.optional(),
+        account_id: scopedAccountId,
         cursor,
         limit: limit(100, 50),
         stage_key: filter('Only chats in this stage. Chats that were never moved are in `new`.'),
-        column_id: filter('Only chats with `column_value` in this column.'),
-        column_value: filter('What they have in the column `column_id`: one option, or the whole value.'),
+        column_id: filter('Only chats with `column_value` in this column; required with it.'),
+        column_value: filter(
+          'What they have in the column `column_id`, which is required with it: one option, or the whole value.',
+        ),
       })
       .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
         path: ['column_id'],
@@ -77,7 +79,7 @@ export const routes: readonly Route[] = [
     account: 'extended',
     effect: 'read',
     params: z.strictObject({ chat_id: chatId }),
-    query: z.object({ account_id: accountId.optional() }),
+    query: z.object({ account_id: scopedAccountId }),
     errors: ['chat_not_found'],
     response: chatDetail,
     example: {

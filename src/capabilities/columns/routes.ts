@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { accountId, chatId, cursor, pageLimit, scopedAccountId } from '../../lib/shapes.ts'
 import { accountIdOut, chatIdOut, columnValueOut, done, pageEnd, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { setValue } from './columns.ts'
@@ -113,7 +113,7 @@ export const routes: readonly Route[] = [
     effect: 'local',
     body: z
       .strictObject({
-        account_id: accountId.optional(),
+        account_id: scopedAccountId,
         chat_id: chatId,
         column_id: z
           .string()

@@ -53,6 +53,7 @@ const aboutReply = z
     message_id: messageIdOut,
     step: count('The step that was answered; 0 is the first message.'),
     variant: count('The variant of that step.'),
+    opted_out: z.boolean().meta({ description: 'Whether the reply asks to stop.' }),
   })
   .meta({ id: 'ReplyEventData', description: 'Who replied to which message of which campaign.' })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accountId, chatId, limit, text } from '../../lib/shapes.ts'
+import { chatId, limit, scopedAccountId, text, timeOrDateSchema } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { accountIdOut, chatIdOut, done, messageOut, moment, said, uuid } from '../../lib/wire.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
@@ -60,7 +60,7 @@ export const routes: readonly Route[] = [
     effect: 'read',
     params: z.strictObject({ chat_id: chatId }),
     query: z.object({
-      account_id: accountId.optional(),
+      account_id: scopedAccountId,
       before: z
         .string()
         .refine((value) => readBefore(value) !== undefined, {
@@ -69,7 +69,7 @@ export const routes: readonly Route[] = [
         .optional()
         .meta({
           description: 'Only messages older than this: `next_before` of a page, or any date or time.',
-          openapi: { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }] },
+          openapi: timeOrDateSchema,
         }),
       limit: limit(100, 30),
     }),
@@ -117,14 +117,14 @@ export const routes: readonly Route[] = [
     }),
     body: z
       .strictObject({
-        account_id: accountId.optional(),
+        account_id: scopedAccountId,
         chat_id: chatId,
         text: text(textMax).meta({ description: 'What is sent.' }),
       })
       .meta({ id: 'SendMessageRequest', description: 'A text for one chat.' }),
     form: z
       .strictObject({
-        account_id: accountId.optional(),
+        account_id: scopedAccountId,
         chat_id: chatId,
         text: z
           .string()

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
+import { routes } from '../../routes.ts'
 
 let service: Service
 let own: Tenant
@@ -71,6 +72,14 @@ describe('GET /operations/{operation_id}', () => {
     const { body } = await look(await operation(row))
     expect(body.operation).toMatchObject({ state: row.state, detail: expect.stringMatching(sentence) })
   })
+
+  test.each(routes.filter(({ effect, idempotency }) => effect === 'local' && idempotency))(
+    '$name says what was done, in its answer or for the ledger',
+    ({ done, example }) => {
+      const { message } = example.response as { message?: string }
+      expect(message ?? done).toMatch(/\.$/)
+    },
+  )
 
   test('200 by the id that callers were told before a restore', async () => {
     const [id, public_id] = [await operation({ state: 'completed' }), newId()]

@@ -72,17 +72,34 @@ interface LedgerRow {
 
 /** One operation of the caller's workspace, with a sentence on what is known of it. */
 export async function describeOperation(
-  db: Db,
+  { db, routes }: App,
   { workspace_id }: Caller,
   id: string,
 ): Promise<LedgerRow & { readonly detail: string }> {
-  const row = await db.maybe<LedgerRow & { cause: string | null; closed_as: ClosedAs | null }>(sql`
+  const row = await db.maybe<LedgerRow & Ending>(sql`
     select coalesce(public_id, id) as id, kind, state, account_id, 'platform:chat:' || chat_id as chat_id, created_at,
-      crossed_at, finished_at, reconciled, reason, detail as cause, closed_as, coalesce(reply_body ->> 'message_id', proof_message_id::text) as message_id
+      crossed_at, finished_at, reconciled, reason, detail as cause, closed_as, effect,
+      reply_body ->> 'message' as message, reply_body ->> 'changed' = 'false' as unchanged, coalesce(reply_body ->> 'message_id', proof_message_id::text) as message_id
     from operations where workspace_id = ${workspace_id} and (id = ${id} or public_id = ${id})`)
   if (!row) throw new ApiError('not_found', { detail: 'There is no such operation in this workspace.' })
-  const { cause, closed_as, ...shown } = row
-  return { ...shown, detail: sentenceOn(row) }
+  const { cause, closed_as, effect, message, unchanged, ...shown } = row
+  const done = routes.find(({ name }) => name === row.kind)?.done
+  return { ...shown, detail: effect === 'local' ? localSentence(row, done) : sentenceOn(row) }
+}
+
+interface Ending {
+  readonly effect: 'local' | 'platform'
+  readonly cause: string | null
+  readonly closed_as: ClosedAs | null
+  /** Of the stored answer: what it says was done, and whether it says that there was nothing to change. */
+  readonly message: string | null
+  readonly unchanged: boolean | null
+}
+
+/** What changes only our database commits together with its row, so such a row is always completed. */
+function localSentence({ message, unchanged }: Ending, done = 'It was done.'): string {
+  const what = message ?? (unchanged ? 'It was already in that state, so nothing changed.' : done)
+  return `${what} Nothing was sent by this request.`
 }
 
 function sentenceOn({
@@ -91,13 +108,7 @@ function sentenceOn({
   cause,
   closed_as,
   reconciled,
-}: {
-  readonly state: State
-  readonly reason: string | null
-  readonly cause: string | null
-  readonly closed_as: ClosedAs | null
-  readonly reconciled: boolean
-}): string {
+}: Pick<LedgerRow & Ending, 'state' | 'reason' | 'cause' | 'closed_as' | 'reconciled'>): string {
   switch (state) {
     case 'queued':
       return 'It waits for the worker that drives the account. Nothing was sent yet.'

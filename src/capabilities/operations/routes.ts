@@ -62,7 +62,7 @@ export const routes: readonly Route[] = [
         },
       },
     },
-    handle: async ({ db }, { caller, params }) =>
-      ok({ operation: await describeOperation(db, caller, params.operation_id) }),
+    handle: async (app, { caller, params }) =>
+      ok({ operation: await describeOperation(app, caller, params.operation_id) }),
   }),
 ]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accountId, chatId, cursor, pageLimit } from '../../lib/shapes.ts'
+import { chatId, cursor, pageLimit, scopedAccountId } from '../../lib/shapes.ts'
 import { accountIdOut, chatIdOut, done, pageEnd, said, stageKeyOut } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
 import { moveChat } from './pipeline.ts'
@@ -88,7 +88,7 @@ export const routes: readonly Route[] = [
     account: 'extended',
     effect: 'local',
     body: z
-      .strictObject({ account_id: accountId.optional(), chat_id: chatId, stage_key })
+      .strictObject({ account_id: scopedAccountId, chat_id: chatId, stage_key })
       .meta({ id: 'MoveRequest', description: 'A chat and the stage it goes to.' }),
     errors: ['invalid_stage', 'chat_not_found'],
     response: moved,

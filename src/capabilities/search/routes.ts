@@ -72,7 +72,16 @@ export const routes: readonly Route[] = [
       .refine((body) => conditions.some((name) => body[name] !== undefined), {
         message: `must have at least one of ${conditions.join(', ')}`,
       })
-      .meta({ id: 'SearchRequest', description: 'What to look for. All that is given must hold.' }),
+      .meta({
+        id: 'SearchRequest',
+        description: 'What to look for. All that is given must hold, and something must be given.',
+        not: {
+          properties: {
+            ...{ query: false, time_after: false, time_before: false },
+            ...{ people: { maxItems: 0 }, keywords: { maxItems: 0 } },
+          },
+        },
+      }),
     check: (app, caller, { body }) => checkSearch(app, caller, body),
     errors: ['account_scope_required', 'invalid_cursor'],
     response: searchResult,

@@ -81,7 +81,11 @@ export const routes: readonly Route[] = [
         events: eventsIn.optional(),
         active: z.boolean().optional().meta({ description: 'Whether events are delivered to it.' }),
       })
-      .meta({ id: 'WebhookUpdate', description: 'What is to change; at least one of them.' }),
+      .meta({
+        id: 'WebhookUpdate',
+        description: 'What is to change; at least one of them.',
+        minProperties: 1,
+      }),
     errors: ['webhook_not_found'],
     response: oneWebhook,
     example: { params, body: { active: true }, response: { webhook } },
