@@ -118,6 +118,23 @@ const people: readonly Mutant[] = [
     'guard: no key beyond its maker',
     'scopes POST /keys: a member makes a key with each scope of their own, and with no other',
   ),
+  mutant(
+    {
+      file: 'src/mcp/choices.test.ts',
+      still: 'one session moves a chat and sets a column, knowing only the tools: modern',
+    },
+    'guard: choices for who may read them',
+    'a caller that may not read them, or a closed gate: the eight tools without lists',
+    'if (!choices) return listed',
+  ),
+  mutant(
+    {
+      file: 'src/capabilities/chats/unknown-names.test.ts',
+      still: 'POST /broadcast 400 with the stages, for a key that may read them',
+    },
+    'guard: names for who may read them',
+    'POST /broadcast 400 without the stages and 404 without the columns, for a key with the scope send alone',
+  ),
   mutant(members, 'guard: no link for an operator', setupLinks),
   mutant(members, 'guard: no link beside another way in', setupLinks),
   mutant(

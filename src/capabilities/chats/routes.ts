@@ -40,8 +40,10 @@ export const routes: readonly Route[] = [
         account_id: accountId.optional(),
         cursor,
         limit: limit(100, 50),
-        stage_key: filter('Only chats in this stage. Chats that were never moved are in `new`.'),
-        column_id: filter('Only chats with `column_value` in this column.'),
+        stage_key: filter(
+          'Only chats in this stage, a key of `GET /pipeline`. Chats that were never moved are in `new`.',
+        ),
+        column_id: filter('Only chats with `column_value` in this column, an id of `GET /columns`.'),
         column_value: filter('What they have in the column `column_id`: one option, or the whole value.'),
       })
       .refine(({ column_id, column_value }) => (column_id === undefined) === (column_value === undefined), {
