@@ -198,6 +198,9 @@ test('a workspace sees nothing of another', async () => {
   const other = await openWorkspace({ stages: [{ key: 'beta', label: 'Beta only' }] })
   expect(JSON.stringify(await list(ask))).not.toContain('Beta only')
   expect(JSON.stringify(await list(other.ask))).not.toContain('Alpha only')
+  // No cache on the way may keep the list of one key for another.
+  const { body } = await sendMessage(ask, 'tools/list')
+  expect(body.result).toMatchObject({ ttlMs: 0, cacheScope: 'private' })
 })
 
 test('where a list cannot be read, the tools are listed without it', async () => {
