@@ -36,6 +36,13 @@ export type Allowlist = (typeof allowlists)[number]
 export const roles = ['member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
 
+/** What a user may do at the dashboard, by their role in the workspace. A key has scopes of its own. */
+export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
+  member: ['read', 'write', 'send'],
+  admin: scopes,
+  owner: scopes,
+}
+
 interface ViaKey {
   readonly kind: 'key'
   readonly id: string
@@ -103,6 +110,8 @@ export interface Needs {
   readonly scopes: readonly Scope[]
   /** At least this role in the workspace. No key ever has one. */
   readonly role?: Role
+  /** At least this role of a user at the dashboard. Of a key, scopes alone are asked. */
+  readonly dashboard_role?: Role
   /** Only those who may change what holds for the whole instance. No key ever may. */
   readonly operator?: true
   /** All of these, besides `rest`. */

@@ -4,6 +4,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { codeOf, splitHidden } from '../web/src/hidden-characters.ts'
+import { askersOf } from '../web/src/pages/approval-asker.ts'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'web', 'src')
@@ -69,6 +70,17 @@ test('what cannot be seen is shown as its code; what an emoji, a keycap and the 
   ]
   for (const text of plain) expect(splitHidden(text)).toEqual([text])
   expect([codeOf('\0'), codeOf('\u202e'), codeOf('\u{e0100}')]).toEqual(['U+0000', 'U+202E', 'U+E0100'])
+})
+
+test('the headline of an approval begins with the name of the key, which its user chose', () => {
+  const key = { name: 'My agent' }
+  expect(askersOf({ key, client_name: 'Your bank' })).toEqual(['My agent', 'Your bank'])
+  expect(askersOf({ key, client_name: null })).toEqual(['My agent'])
+})
+
+test('it sends nobody to the terminal, and speaks of no Idempotency-Key', () => {
+  const commands = /parley (user|key|gate|operation|workspace|dispatch|account|campaign)\b|idempotency-key/i
+  expect([...texts].filter(([, text]) => commands.test(text)).map(([file]) => file)).toEqual([])
 })
 
 test('it asks no other server for anything', () => {

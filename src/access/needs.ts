@@ -35,17 +35,19 @@ function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): Unmet |
   return undefined
 }
 
-/** What a route for people asks of a user. A key has no role, whoever made it. */
-function unmetRole(caller: AnyCaller, { role, operator }: Needs): Unmet | undefined {
+/** What a route asks of a user. A key has no role: `role` always refuses it, and `dashboard_role` never does. */
+function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs): Unmet | undefined {
   const { via } = caller
   if (operator && !(via.kind === 'session' && via.operator)) {
     return { code: 'missing_role', sentence: 'Only operators of this instance may do this.' }
   }
-  if (role && !hasRole(caller, role)) {
-    const article = /^[aeiou]/.test(role) ? 'an' : 'a'
-    return { code: 'missing_role', sentence: `Only ${article} ${role} of this workspace may do this.` }
-  }
-  return undefined
+  const wanted = role ?? (via.kind === 'session' ? dashboard_role : undefined) // guard: role at the dashboard
+  return wanted && !hasRole(caller, wanted) ? lackingRole(wanted) : undefined
+}
+
+function lackingRole(role: Role): Unmet {
+  const enough = roles.slice(rankOf(role)).map((each) => `${/^[aeiou]/.test(each) ? 'an' : 'a'} ${each}`)
+  return { code: 'missing_role', sentence: `Only ${enough.join(' or ')} of this workspace may do this.` }
 }
 
 /** Whether a user at the dashboard has at least this role in the workspace. */

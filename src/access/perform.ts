@@ -136,6 +136,7 @@ function isAmbiguous(error: unknown): boolean {
 
 interface Received extends Begun {
   readonly received: unknown
+  readonly again: string | undefined
   readonly idempotency_keys: readonly string[]
   readonly approval: Approval | undefined
 }
@@ -163,11 +164,12 @@ async function receive(
   caller: Caller,
   incoming: Omit<Incoming, keyof Begun> & Begun,
 ): Promise<Received> {
-  const { settings, params, query, idempotency_keys, approval } = incoming
+  const { settings, params, query, idempotency_keys, approval, channel } = incoming
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
   const received = await incoming.body({ route, refuse })
-  return { settings, params, query, received, idempotency_keys, approval }
+  const again = approval?.again ?? (channel === 'dashboard' ? 'it can be sent again' : undefined)
+  return { settings, params, query, received, idempotency_keys, approval, again }
 }
 
 interface Checked {
@@ -206,7 +208,7 @@ export async function inspect(app: App, route: Route, caller: Caller, incoming: 
 }
 
 async function performRead(app: App, route: Route, caller: Caller, read: Received): Promise<Reply> {
-  const { params, received, approval } = read
+  const { params, received, approval, again } = read
   const checked = await check(app, route, caller, read)
   if (route.effect === 'read') return route.handle(app, checked.call(undefined))
   if (route.effect === 'admin') return tellLostCommit(route.handle(app, checked.call(undefined)))
@@ -217,7 +219,7 @@ async function performRead(app: App, route: Route, caller: Caller, read: Receive
   if (route.effect === 'platform') {
     const refusal = form ? received.refusal : undefined
     const { body } = checked
-    return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal, approval })
+    return performOnPlatform(app, route, caller, { key, fingerprint, call, body, refusal, approval, again })
   }
   const { handle } = route
   await requireWorkspaceLimit(app, route, caller, { key, call })
@@ -244,6 +246,8 @@ interface Asked {
   /** Its file was not stored, for a reason that held when it came. */
   readonly refusal: ApiError | undefined
   readonly approval: Approval | undefined
+  /** How to try again what provably did not happen, for callers that have no key of their own to repeat. */
+  readonly again: string | undefined
 }
 
 /** A row of the ledger under the key, and where the operation has a second part, another row for that. */
@@ -251,10 +255,13 @@ async function performOnPlatform(
   app: App,
   route: OnPlatform,
   caller: Caller,
-  { key, fingerprint, call, body, refusal, approval }: Asked,
+  { key, fingerprint, call, body, refusal, approval, again }: Asked,
 ): Promise<Reply> {
-  const again = approval ? { again: approval.again } : {}
-  const overrides = { collision: route.collision ?? 400, flood: route.flood, ...again } as const
+  const overrides = {
+    collision: route.collision ?? 400,
+    flood: route.flood,
+    ...(again && { again }),
+  } as const
   const asked = { key, fingerprint, overrides }
   const reply = await submit(app, caller, {
     ...asked,

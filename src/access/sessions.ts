@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { App } from '../app.ts'
 import type { Caller, Identity, Role, UserCaller, Visitor } from '../contract.ts'
-import { scopes } from '../contract.ts'
+import { scopesOfRole } from '../contract.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { isUuid, newId } from '../lib/ids.ts'
@@ -44,13 +44,10 @@ export async function requireSession(
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
   if (row.unnoted) await app.db.run(sql`update sessions set last_seen_at = domain_now() where id = ${id}`)
   const via = { kind: 'session', id, operator, identity: { issuer, subject, idp_user_uuid } } as const
-  return {
-    user: { user_id, via: { ...via, role: null } },
-    member:
-      row.workspace_id && role
-        ? { workspace_id: row.workspace_id, user_id, scopes, via: { ...via, role } }
-        : undefined,
-  }
+  const user: UserCaller = { user_id, via: { ...via, role: null } }
+  if (!row.workspace_id || !role) return { user, member: undefined }
+  const scopes = scopesOfRole[role] // guard: scopes of a role
+  return { user, member: { workspace_id: row.workspace_id, user_id, scopes, via: { ...via, role } } }
 }
 
 function findSession(

@@ -12,6 +12,7 @@ import { readBody } from './body.ts'
 import { isForm, readForm } from './multipart.ts'
 import { send } from './send.ts'
 import type { Drop } from './sockets.ts'
+import { inUserWords } from './user-sentences.ts'
 
 export interface Door {
   /** May have parameters, such as {workspace_id}. */
@@ -50,14 +51,14 @@ export function mountDoor(app: App, server: FastifyInstance, door: Door, { bodyM
           drop('closed')
           return reply.hijack()
         }
-        const answer = await perform(app, route, caller, {
+        const answer = perform(app, route, caller, {
           params: pick(params, namesIn(route.path)),
           query: request.query as Record<string, unknown>,
           body: (wanted) => read(app, request.raw, { caller, wanted, bodyMs }),
           idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
           channel,
         })
-        return send(request, reply, answer)
+        return send(request, reply, await (channel === 'dashboard' ? inUserWords(answer) : answer))
       },
     })
   }

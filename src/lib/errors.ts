@@ -53,7 +53,7 @@ export const errors = {
   conflict: [409, 'What is there already does not allow this.'],
   operation_in_progress: [
     409,
-    'An operation with this Idempotency-Key is still in progress. Ask again shortly.',
+    'An operation with this Idempotency-Key is still in progress; X-Operation-Id names it where it is known. Ask again shortly.',
   ],
   account_not_ready: [409, 'The sending account is not READY.'],
   identity_suppressed: [409, 'This identity is on the suppression list.'],
@@ -83,7 +83,7 @@ export const errors = {
   suppression_unavailable: [503, 'The suppression list cannot be read, so nothing is sent.'],
   outcome_ambiguous: [
     503,
-    'Nobody can know yet whether this happened. Ask again with the same Idempotency-Key, or look at GET /operations/{operation_id}; a new key may do it twice.',
+    'Nobody can know yet whether this happened. Ask again with the same Idempotency-Key, or look at GET /operations/{operation_id} where X-Operation-Id names the operation; a new key may do it twice.',
   ],
 } as const satisfies Record<string, readonly [status: number, sentence: string]>
 

@@ -200,7 +200,12 @@ export function hideTokens(text: string): string {
 
 /** A name from outside, safe to repeat in a sentence. */
 export function quote(text: string): string {
+  return JSON.stringify(shorten(text))
+}
+
+/** The same without quotes, for JSON. */
+export function shorten(text: string): string {
   const safe = hideTokens(text)
   const short = lengthOf(safe) > 60 ? `${[...safe].slice(0, 60).join('')}…` : safe
-  return JSON.stringify(short.toWellFormed())
+  return short.toWellFormed()
 }

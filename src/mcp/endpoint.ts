@@ -15,6 +15,7 @@ import type { App } from '../app.ts'
 import { quote } from '../lib/text.ts'
 import type { Route } from '../route.ts'
 import { callTool, type Exchange } from './call.ts'
+import { listTools } from './choices.ts'
 import { instructions, serverInfo } from './introduction.ts'
 import type { ToolResult } from './tool-results.ts'
 import { makeTools, type Tool } from './tools.ts'
@@ -39,7 +40,9 @@ export function makeEndpoint(app: App, routes: readonly Route[]): Endpoint {
 function makeServer(app: App, tools: ReadonlyMap<string, Tool>, { authInfo }: McpRequestContext): Server {
   const exchange = authInfo?.extra?.exchange as Exchange
   const server = new Server(serverInfo, { capabilities: { tools: {} }, instructions })
-  server.setRequestHandler('tools/list', () => ({ tools: [...tools.values()].map(({ listed }) => listed) }))
+  server.setRequestHandler('tools/list', async () => ({
+    tools: await listTools(app, exchange.caller, tools),
+  }))
   server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }, context) => {
     const tool = tools.get(name)
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${quote(name)}.`)

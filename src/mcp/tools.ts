@@ -13,6 +13,8 @@ export interface Tool {
   readonly numbers: ReadonlySet<string>
   /** How many items a page has where no limit is given; undefined where there are no pages. */
   readonly page_size: number | undefined
+  /** What its description lists of the workspace, as this route would. */
+  readonly choices: Route | undefined
   /** As `tools/list` shows it. */
   readonly listed: Listed
 }
@@ -22,6 +24,8 @@ interface Words {
   readonly title: string
   readonly description: string
   readonly annotations: ToolAnnotations
+  /** The route whose list the description carries, because no tool calls it. */
+  readonly choices?: string
 }
 
 const reading: ToolAnnotations = { readOnlyHint: true }
@@ -77,27 +81,37 @@ const words: Readonly<Record<string, Words>> = {
     title: 'Move a chat to a stage',
     description: `Puts a chat into a stage of the pipeline. ${approval}`,
     annotations: { readOnlyHint: false, idempotentHint: true },
+    choices: 'get_pipeline',
   },
   service_set_column: {
     route: 'set_column',
     title: 'Set a column value',
     description: `Sets or clears what a chat has in a column. ${approval}`,
     annotations: { readOnlyHint: false, idempotentHint: true },
+    choices: 'get_columns',
   },
 }
 
 /** All eight, in the order of the contract. */
 export function makeTools(routes: readonly Route[]): ReadonlyMap<string, Tool> {
   const tools = Object.entries(words).map(([name, given]): [string, Tool] => {
-    const route = routes.find((each) => each.name === given.route)
-    if (!route) throw new Error(`The route ${given.route} of the tool ${name} is not listed.`)
-    return [name, makeTool(name, route, given)]
+    const find = (wanted: string): Route => {
+      const route = routes.find((each) => each.name === wanted)
+      if (!route) throw new Error(`The route ${wanted} of the tool ${name} is not listed.`)
+      return route
+    }
+    const choices = given.choices === undefined ? undefined : find(given.choices)
+    return [name, { ...makeTool(name, find(given.route), given), choices }]
   })
   const rename = namesInWords(tools.map(([, tool]) => tool))
   return new Map(tools.map(([name, tool]) => [name, { ...tool, listed: rename(tool.listed) }]))
 }
 
-function makeTool(name: string, route: Route, { title, description, annotations }: Words): Tool {
+function makeTool(
+  name: string,
+  route: Route,
+  { title, description, annotations }: Words,
+): Omit<Tool, 'choices'> {
   const approved = approvable[route.name]?.tool === name
   const inputSchema = inputSchemaOf(route, { approved })
   return {
@@ -117,11 +131,17 @@ function makeTool(name: string, route: Route, { title, description, annotations 
   }
 }
 
-/** Descriptions that name a route which is a tool as well, such as `GET /me`, name the tool instead. */
+/** Descriptions that name a route which a tool calls or lists, such as `GET /me`, name the tool instead. */
 function namesInWords(tools: readonly Tool[]): (listed: Listed) => Listed {
+  const known = tools.flatMap(({ name, route, choices }) =>
+    [route, ...(choices ? [choices] : [])].map(({ method, path }) => [
+      `\`${method} ${path}\``,
+      `\`${name}\``,
+    ]),
+  )
   return (listed) => {
-    const text = tools.reduce(
-      (words, { name, route }) => words.replaceAll(`\`${route.method} ${route.path}\``, `\`${name}\``),
+    const text = known.reduce(
+      (words, [route = '', tool = '']) => words.replaceAll(route, tool),
       JSON.stringify(listed),
     )
     return JSON.parse(text)

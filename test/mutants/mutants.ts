@@ -206,6 +206,7 @@ const members = {
   file: 'src/capabilities/users/members.test.ts',
   still: 'GET /members 200 with everybody who belongs to the workspace, and nobody who has left',
 }
+const roleMatrix = { file: 'test/roles.test.ts', still: '/dashboard/api/w/{workspace_id} list_members' }
 const oidc = {
   file: 'src/capabilities/oidc/oidc.test.ts',
   still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
@@ -223,6 +224,40 @@ const people: readonly Mutant[] = [
     members,
     'guard: a key needs a member',
     'DELETE /members/{user_id} 409 for a key that is made while its user leaves',
+  ),
+  mutant(
+    roleMatrix,
+    'guard: role at the dashboard',
+    '/dashboard/api/w/{workspace_id} create_webhook',
+    'const wanted = role',
+  ),
+  mutant(
+    roleMatrix,
+    'guard: scopes of a role',
+    'scopes POST /keys: a member makes a key with each scope of their own, and with no other',
+    'const scopes = scopesOfRole.owner',
+  ),
+  mutant(
+    roleMatrix,
+    'guard: no key beyond its maker',
+    'scopes POST /keys: a member makes a key with each scope of their own, and with no other',
+  ),
+  mutant(
+    {
+      file: 'src/mcp/choices.test.ts',
+      still: 'one session moves a chat and sets a column, knowing only the tools: modern',
+    },
+    'guard: choices for who may read them',
+    'a caller that may not read them, or a closed gate: the eight tools without lists',
+    'if (!choices) return listed',
+  ),
+  mutant(
+    {
+      file: 'src/capabilities/chats/unknown-names.test.ts',
+      still: 'POST /broadcast 400 with the stages, for a key that may read them',
+    },
+    'guard: names for who may read them',
+    'POST /broadcast 400 without the stages and 404 without the columns, for a key with the scope send alone',
   ),
   mutant(members, 'guard: no link for an operator', setupLinks),
   mutant(members, 'guard: no link beside another way in', setupLinks),

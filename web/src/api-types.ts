@@ -248,7 +248,7 @@ export interface Routes {
     answer: { ok: true; message: string }
   }
   'GET /session': {
-    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner' })[]; base_url: string; version: string }
+    answer: { user: { id: string; email: string; name: string; operator: boolean; time_zone: string | null; has_password: boolean }; session: { id: string; created_at: string; expires_at: string }; workspaces: ({ id: string; name: string; role: 'member' | 'admin' | 'owner'; scopes: ('read' | 'write' | 'send' | 'campaigns')[] })[]; base_url: string; version: string }
   }
   'PATCH /profile': {
     body: { name?: string; time_zone?: string | null }

@@ -14,6 +14,7 @@ import {
   parseTemplate,
   requireKnown,
 } from '../campaigns/campaigns.ts'
+import { columnNotFound, invalidStage } from '../chats/chats.ts'
 import { isListed, listedPhone, listSuppressed } from '../suppressions/suppressions.ts'
 
 /** The contract's limit for one call. */
@@ -42,7 +43,7 @@ export async function createBroadcast(
 ): Promise<Broadcast> {
   const template = parseTemplate(request.message_text, 'braces')
   requireKnown(template, 'braces')
-  const chats = await audienceOf(tx, caller.workspace_id, request)
+  const chats = await audienceOf(tx, caller, request)
   // Refuses where the list cannot be read.
   await listSuppressed(tx, caller.workspace_id, [])
   const { found, audience_total } = await readAudience(tx, caller.workspace_id, {
@@ -69,27 +70,20 @@ export async function createBroadcast(
 /** The chats `c` that are asked for. */
 async function audienceOf(
   tx: Tx,
-  workspace_id: string,
+  caller: Caller,
   { account_id, audience_type, audience_ref, column_value }: BroadcastRequest,
 ): Promise<Sql> {
+  const { workspace_id } = caller
   if (audience_type === 'stage') {
     const stage = await tx.maybe(sql`
       select 1 from stages where workspace_id = ${workspace_id} and key = ${audience_ref} and not hidden`)
-    if (!stage) {
-      throw new ApiError('invalid_stage', {
-        detail: `The stage ${quote(audience_ref)} is unknown or hidden.`,
-      })
-    }
+    if (!stage) throw await invalidStage(tx, caller, `The stage ${quote(audience_ref)} is unknown or hidden.`)
     return sql`from chats c where c.account_id = ${account_id} and c.stage_key = ${audience_ref}`
   }
   const column =
     isUuid(audience_ref) &&
     (await tx.maybe(sql`select 1 from columns where workspace_id = ${workspace_id} and id = ${audience_ref}`))
-  if (!column) {
-    throw new ApiError('column_not_found', {
-      detail: `The column ${quote(audience_ref)} is not available in this workspace.`,
-    })
-  }
+  if (!column) throw await columnNotFound(tx, caller, audience_ref)
   return sql`from column_values v join chats c on c.account_id = v.account_id and c.chat_id = v.chat_id
     where v.column_id = ${audience_ref} and v.account_id = ${account_id} and v.value @> array[${column_value}::text]`
 }

@@ -17,6 +17,7 @@ export const params = z.strictObject({
 /** What every change of a campaign needs; creating and cancelling need `scoped_routing` besides. */
 export const mutation = {
   scopes: ['campaigns'],
+  dashboard_role: 'admin',
   gates: ['campaigns', 'campaign_mutation'],
   allowlists: ['campaign_user', 'campaign_workspace'],
   idempotency: 'required',

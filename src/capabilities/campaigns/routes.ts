@@ -52,6 +52,7 @@ export const routes: readonly Route[] = [
     summary: 'The campaigns of the workspace',
     description: 'The newest first, with their recipients counted by status. Legacy campaigns are left out.',
     scopes: ['campaigns'],
+    dashboard_role: 'admin',
     gates: ['campaigns'],
     allowlists: ['campaign_user'],
     effect: 'read',
@@ -72,6 +73,7 @@ export const routes: readonly Route[] = [
       'Every recipient says why it has not moved (`blocked_by`) and when it will (`next_action_at`). `operations` are ' +
       'the ledger rows of the recipients shown; `next_cursor` leads to more recipients.',
     scopes: ['campaigns'],
+    dashboard_role: 'admin',
     gates: ['campaigns'],
     allowlists: ['campaign_user'],
     effect: 'read',
@@ -142,6 +144,7 @@ export const routes: readonly Route[] = [
       "Takes creation's body, and stores and sends nothing. Whom creation would refuse is in `excluded`. The timetable " +
       'is played through beside everything else on these accounts, while nobody reads or answers.',
     scopes: ['campaigns', 'send'],
+    dashboard_role: 'admin',
     gates: ['campaigns'],
     allowlists: ['campaign_user'],
     variant: ({ body }, gates) => {
@@ -180,6 +183,7 @@ export const routes: readonly Route[] = [
     summary: 'What a campaign will do',
     description: 'The answer of a preview, for a campaign that is there: whoever still waits, from now on.',
     scopes: ['campaigns'],
+    dashboard_role: 'admin',
     gates: ['campaigns'],
     allowlists: ['campaign_user'],
     effect: 'read',
@@ -210,6 +214,7 @@ export const routes: readonly Route[] = [
     description:
       'Counts are held against rows, messages against the ledger, and an account’s day against both.',
     scopes: ['campaigns'],
+    dashboard_role: 'admin',
     gates: ['campaigns'],
     allowlists: ['campaign_user'],
     effect: 'read',

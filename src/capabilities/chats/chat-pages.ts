@@ -5,9 +5,10 @@ import { type Sql, sql } from '../../db/sql.ts'
 import { type Paging, type Position, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { notFound } from '../../lib/names.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
+import { quote } from '../../lib/text.ts'
+import { columnNotFound, invalidStage } from './unknown-names.ts'
 
 interface ChatFilters {
   readonly stage_key?: string | undefined
@@ -93,14 +94,14 @@ async function requireFilters(app: App, caller: Caller, filters: ChatFilters): P
   if (stage_key !== undefined) {
     const known = await app.db.maybe(sql`
       select 1 from stages where workspace_id = ${caller.workspace_id} and key = ${stage_key}`)
-    if (!known) throw notFound('stage', stage_key, 'invalid_stage')
+    if (!known) throw await invalidStage(app.db, caller, `There is no stage ${quote(stage_key)}.`)
   }
   if (column_id !== undefined) {
     const known =
       isUuid(column_id) &&
       (await app.db.maybe(sql`
         select 1 from columns where workspace_id = ${caller.workspace_id} and id = ${column_id}`))
-    if (!known) throw new ApiError('column_not_found')
+    if (!known) throw await columnNotFound(app.db, caller, column_id)
   }
 }
 

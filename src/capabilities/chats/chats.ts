@@ -6,6 +6,8 @@ import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/
 import { tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Chat, Message, Person } from '../../platform/port.ts'
 
+export { columnNotFound, invalidStage } from './unknown-names.ts'
+
 /**
  * The account a chat is in, of those the caller may use. Without a named account the chat decides; one that
  * several accounts have needs the account to be named.

@@ -40,8 +40,12 @@ export const routes: readonly Route[] = [
         account_id: scopedAccountId,
         cursor,
         limit: limit(100, 50),
-        stage_key: filter('Only chats in this stage. Chats that were never moved are in `new`.'),
-        column_id: filter('Only chats with `column_value` in this column; required with it.'),
+        stage_key: filter(
+          'Only chats in this stage, a key of `GET /pipeline`. Chats that were never moved are in `new`.',
+        ),
+        column_id: filter(
+          'Only chats with `column_value` in this column, an id of `GET /columns`; required with it.',
+        ),
         column_value: filter(
           'What they have in the column `column_id`, which is required with it: one option, or the whole value.',
         ),

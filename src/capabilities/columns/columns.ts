@@ -8,7 +8,7 @@ import { isUuid, newId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { requireChat } from '../chats/chats.ts'
+import { columnNotFound, requireChat } from '../chats/chats.ts'
 import { putOption, requireOptions, revalue } from './options.ts'
 import { type ColumnType, columnTypes, findProblem } from './value-rules.ts'
 
@@ -44,12 +44,13 @@ interface NewValue {
 /** Sets or clears what a chat has in a column. */
 export async function setValue(
   tx: Tx,
-  { workspace_id }: Caller,
+  caller: Caller,
   accounts: readonly Account[],
   { chat_id, column_id, value }: NewValue,
 ): Promise<NewValue & { account_id: string }> {
   const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' })
-  const column = await requireValue(tx, { workspace_id, column_id, value })
+  const { workspace_id } = caller
+  const column = await requireValue(tx, caller, { column_id, value })
   const chat = chatNumber(chat_id)
   await tx.run(
     value.length === 0
@@ -69,15 +70,17 @@ export async function setValue(
  */
 async function requireValue(
   tx: Tx,
-  { workspace_id, column_id, value }: { workspace_id: string; column_id: string; value: readonly string[] },
+  caller: Caller,
+  { column_id, value }: { column_id: string; value: readonly string[] },
 ): Promise<string> {
   const column = isUuid(column_id)
     ? await tx.maybe<{ id: string; type: ColumnType }>(sql`
-        select id, type from columns where workspace_id = ${workspace_id} and id = ${column_id} for share`)
+        select id, type from columns where workspace_id = ${caller.workspace_id} and id = ${column_id} for share`)
     : undefined
-  if (!column) throw new ApiError('column_not_found')
+  if (!column) throw await columnNotFound(tx, caller, column_id)
   const options = await tx.rows<{ value: string }>(sql`
-    select value from column_options where column_id = ${column_id} and deleted_at is null`)
+    select value from column_options where column_id = ${column_id} and deleted_at is null
+    order by position, value`)
   const known = options.map((option) => option.value)
   const problem = findProblem(column.type, value, known)
   if (problem) throw new ApiError('invalid_column_value', { detail: `value ${problem}.` })

@@ -19,15 +19,24 @@ export function findProblem(
     const twice = value.find((each, at) => value.indexOf(each) !== at)
     if (twice !== undefined) return `names ${quote(twice)} twice`
     const unknown = value.find((each) => !options.includes(each))
-    return unknown === undefined ? undefined : notAnOption(unknown)
+    return unknown === undefined ? undefined : notAnOption(unknown, options)
   }
   const [one = '', another] = value
   if (another !== undefined) return `must have one item, because the column's type is ${type}`
-  return type === 'select' ? (options.includes(one) ? undefined : notAnOption(one)) : rules[type](one)
+  return type === 'select'
+    ? options.includes(one)
+      ? undefined
+      : notAnOption(one, options)
+    : rules[type](one)
 }
 
-function notAnOption(value: string): string {
-  return `must be an option of the column; ${quote(value)} is none`
+/** How many options a sentence names. */
+const namedMax = 10
+
+function notAnOption(value: string, options: readonly string[]): string {
+  const which = options.length > namedMax ? 'its first ten are' : 'they are'
+  const named = options.slice(0, namedMax).map(quote).join(', ')
+  return `must be an option of the column; ${quote(value)} is none${named && `, ${which} ${named}`}`
 }
 
 const rules: Record<Exclude<ColumnType, 'select' | 'multi_select'>, (text: string) => string | undefined> = {

@@ -74,7 +74,7 @@ export const workspaceRoutes: readonly Route[] = [
       response: { key, secret: 'svc_live_aB3dE5…' },
     },
     handle: async (app, { caller, body }) => {
-      requireOwnScopes(caller, body.scopes)
+      requireOwnScopes(caller, body.scopes) // guard: no key beyond its maker
       const { workspace_id, user_id } = caller
       const made = await createKey(app, actorOf(caller), { workspace_id, user_id, ...body })
       return {

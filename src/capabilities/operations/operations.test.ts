@@ -63,7 +63,10 @@ describe('GET /operations/{operation_id}', () => {
     [/its answer is awaited/, { state: 'submitting' }],
     [/proved it later/, { state: 'completed', reconciled: true }],
     [/refused it for good \(blocked_by_person\)/, { state: 'refused', detail: 'blocked_by_person' }],
-    [/Nothing was sent \(flood_wait\).*may be used again/, { state: 'released', detail: 'flood_wait' }],
+    [
+      /Nothing was sent \(flood_wait\)\. The same request may be made again/,
+      { state: 'released', detail: 'flood_wait' },
+    ],
     [/did not answer in time.*It is not sent again.*watched/, { state: 'ambiguous', reason: 'timeout' }],
     [/ended or fell silent/, { state: 'ambiguous', reason: 'lease' }],
     [/restored from an older copy/, { state: 'ambiguous', reason: 'restored' }],

@@ -121,14 +121,14 @@ function sentenceOn({
     case 'refused':
       return `The platform refused it for good (${cause ?? reason}). Nothing was sent.`
     case 'released':
-      return `Nothing was sent (${cause ?? reason}). The same Idempotency-Key may be used again.`
+      return `Nothing was sent (${cause ?? reason}). The same request may be made again.`
     case 'ambiguous':
       return `${unknownBecause(reason)} ${closed_as ? noteOf(closed_as) : watched}`
   }
 }
 
 const watched =
-  "It is not sent again. The platform's updates and history are watched for its random id; a person may note it with `parley operation close`."
+  "It is not sent again. The platform's updates and history are watched for its random id; an operator may note what happened."
 
 function noteOf(closed_as: ClosedAs): string {
   const what = closed_as === 'sent' ? 'sent' : 'not sent'

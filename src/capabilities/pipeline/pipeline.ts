@@ -8,7 +8,14 @@ import { ApiError } from '../../lib/errors.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import { quote } from '../../lib/text.ts'
 import { type Actor, record } from '../audit/audit.ts'
-import { emptyStage, type Left, type Placement, placeChat, requireChat } from '../chats/chats.ts'
+import {
+  emptyStage,
+  invalidStage,
+  type Left,
+  type Placement,
+  placeChat,
+  requireChat,
+} from '../chats/chats.ts'
 
 export interface NewStage {
   readonly key: string
@@ -60,11 +67,11 @@ export async function moveChat(
   accounts: readonly Account[],
   { chat_id, stage_key }: Omit<Placement, 'account_id'>,
 ): Promise<Placement & { changed: boolean }> {
-  const { hidden } = await requireStage(tx, caller.workspace_id, stage_key)
+  const { hidden } = await requireStage(tx, caller, stage_key)
   const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' }).catch(
-    (error) => {
+    async (error) => {
       // What is wrong with the stage is said before anything is said of the chat.
-      throw hidden && error.code === 'chat_not_found' ? hiddenStage(stage_key) : error
+      throw hidden && error.code === 'chat_not_found' ? await hiddenStage(tx, caller, stage_key) : error
     },
   )
   const to = { account_id: id, chat_id, stage_key }
@@ -72,22 +79,20 @@ export async function moveChat(
   if (from === undefined) throw new ApiError('chat_not_found')
   const changed = from !== stage_key
   // Thrown, it takes the placement back with it. Who is in the stage already has nothing to be refused.
-  if (changed && hidden) throw hiddenStage(stage_key)
+  if (changed && hidden) throw await hiddenStage(tx, caller, stage_key)
   if (changed) emit(tx, caller.workspace_id, [movedEvent(to, from, moverOf(caller))])
   return { ...to, changed }
 }
 
-function hiddenStage(key: string): ApiError {
-  return new ApiError('invalid_stage', {
-    detail: `The stage ${quote(key)} is hidden: no chat can be moved to it.`,
-  })
+function hiddenStage(tx: Tx, caller: Caller, key: string): Promise<ApiError> {
+  return invalidStage(tx, caller, `The stage ${quote(key)} is hidden: no chat can be moved to it.`)
 }
 
 /** Locked against deletion until the move is committed. */
-async function requireStage(tx: Tx, workspace_id: string, key: string): Promise<Pick<Stage, 'hidden'>> {
+async function requireStage(tx: Tx, caller: Caller, key: string): Promise<Pick<Stage, 'hidden'>> {
   const stage = await tx.maybe<Pick<Stage, 'hidden'>>(sql`
-    select hidden from stages where workspace_id = ${workspace_id} and key = ${key} for key share`)
-  if (!stage) throw notFound('stage', key, 'invalid_stage')
+    select hidden from stages where workspace_id = ${caller.workspace_id} and key = ${key} for key share`)
+  if (!stage) throw await invalidStage(tx, caller, `There is no stage ${quote(key)}.`)
   return stage
 }
 

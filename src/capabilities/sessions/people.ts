@@ -140,7 +140,7 @@ const forUsers: readonly Route[] = [
       response: {
         user: examples.user,
         session: examples.session,
-        workspaces: [{ id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a03', name: 'Acme', role: 'owner' }],
+        workspaces: [examples.workspace],
         base_url: 'https://parley.example.com',
         version: '1.0.0',
       },

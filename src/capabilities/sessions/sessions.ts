@@ -1,7 +1,7 @@
 /** What a signed-in user sees and changes of their own: who they are, where they are signed in, their password. */
 import { beginSession, endOtherSessions, endSession, listSessions } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
-import type { Role, UserCaller, Visitor } from '../../contract.ts'
+import { type Role, type Scope, scopesOfRole, type UserCaller, type Visitor } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { notFound } from '../../lib/names.ts'
@@ -19,10 +19,16 @@ export async function describeUser(db: Db, user_id: string): Promise<OwnUser> {
   return { id, email, name, operator, time_zone, has_password }
 }
 
+interface OwnWorkspace {
+  readonly id: string
+  readonly name: string
+  readonly role: Role
+}
+
 interface Described {
   readonly user: OwnUser
   readonly session: { readonly id: string; readonly created_at: Date; readonly expires_at: Date }
-  readonly workspaces: readonly { readonly id: string; readonly name: string; readonly role: Role }[]
+  readonly workspaces: readonly (OwnWorkspace & { readonly scopes: readonly Scope[] })[]
   readonly base_url: string
   readonly version: string
 }
@@ -33,11 +39,17 @@ export async function describeSession(app: App, { user_id, via }: UserCaller): P
     app.db.one<Described['session']>(
       sql`select id, created_at, expires_at from sessions where id = ${via.id}`,
     ),
-    app.db.rows<Described['workspaces'][number]>(sql`
+    app.db.rows<OwnWorkspace>(sql`
       select w.id, w.name, m.role from memberships m join workspaces w on w.id = m.workspace_id
       where m.user_id = ${user_id} and m.ended_at is null order by w.name, w.id`),
   ])
-  return { user, session, workspaces, base_url: app.base_url(), version }
+  return {
+    user,
+    session,
+    workspaces: workspaces.map((each) => ({ ...each, scopes: scopesOfRole[each.role] })),
+    base_url: app.base_url(),
+    version,
+  }
 }
 
 export async function listOwnSessions(app: App, { user_id, via }: UserCaller) {

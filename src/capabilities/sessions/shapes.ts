@@ -1,6 +1,6 @@
 /** What signing in and the user's own pages answer with. */
 import { z } from 'zod'
-import { roles } from '../../contract.ts'
+import { roles, scopes } from '../../contract.ts'
 import { moment, said, uuid } from '../../lib/wire.ts'
 
 export const ownUser = z.object({
@@ -34,6 +34,9 @@ export const ownWorkspace = z.object({
   id: uuid('The workspace.'),
   name: said('What people call it.'),
   role: z.enum(roles).meta({ description: 'What the user is there.' }),
+  scopes: z
+    .array(z.enum(scopes))
+    .meta({ description: 'What they may do there, and the most that a key of theirs may.' }),
 })
 
 export const done = z.object({ ok: z.literal(true), message: said('What has happened.') })
@@ -51,5 +54,11 @@ export const examples = {
     id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a02',
     created_at: '2026-11-15T09:30:00.000Z',
     expires_at: '2026-11-15T21:30:00.000Z',
+  },
+  workspace: {
+    id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7a03',
+    name: 'Acme',
+    role: 'member',
+    scopes: ['read', 'write', 'send'],
   },
 }

@@ -8,7 +8,7 @@ import { eventsIn, secretOut, urlIn, webhookOut, webhookParams } from './webhook
 import { createWebhook, deleteWebhook, listWebhooks, rotateSecret, updateWebhook } from './webhooks.ts'
 
 /** No idempotency key: a replay would have to keep the secret. */
-const needs = { scopes: ['write'] } as const
+const needs = { scopes: ['write'], dashboard_role: 'admin' } as const
 const params = { webhook_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01' }
 const webhook = {
   id: params.webhook_id,

@@ -1,9 +1,23 @@
 /** A request in words: who asks for what, and what became of it. */
+import { ExactText } from '../exact-text.tsx'
 import type { Approval } from '../queries.ts'
 import { Badge } from '../ui/badge.tsx'
+import { askersOf } from './approval-asker.ts'
 
-export function askerOf({ client_name, key }: Approval): string {
-  return client_name ?? key.name
+/** The key's name, and behind it the client's. */
+export function Asker({ approval }: { approval: Approval }) {
+  const [key = '', client] = askersOf(approval)
+  return (
+    <>
+      <ExactText text={key} />
+      {client !== undefined && (
+        <span className="font-normal text-muted">
+          {' ('}
+          <ExactText text={client} />)
+        </span>
+      )}
+    </>
+  )
 }
 
 export function wishOf({ operation }: Approval): string {

@@ -11,7 +11,7 @@ import { Button, buttonClass } from '../ui/button.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Countdown, Time } from '../ui/time.tsx'
-import { askerOf, Outcome, summaryOf, targetOf, wishOf } from './approval-words.tsx'
+import { Asker, Outcome, summaryOf, targetOf, wishOf } from './approval-words.tsx'
 import { OneApproval } from './one-approval.tsx'
 
 export function ApprovalsPage() {
@@ -110,7 +110,7 @@ function WaitingRequest({ approval }: { approval: Approval }) {
     >
       <span className="min-w-0 flex-1">
         <span className="block font-medium">
-          <ExactText text={askerOf(approval)} /> {wishOf(approval)}
+          <Asker approval={approval} /> {wishOf(approval)}
         </span>
         <span className="mt-0.5 block truncate text-muted">
           {targetOf(approval)} · <ExactText text={summaryOf(approval)} />

@@ -34,7 +34,7 @@ export function ConnectPage() {
             </Notice>
           </div>
         ) : (
-          <KeyForm agent workspace_id={workspace.id} onMade={setMade} align="start" />
+          <KeyForm agent workspace={workspace} onMade={setMade} align="start" />
         )}
       </Section>
       <Section

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { useSession, useWorkspace } from '../place.ts'
-import { type Key, keysQuery, useChange } from '../queries.ts'
+import { type Key, keysQuery, useChange, type Workspace } from '../queries.ts'
 import { Page } from '../shell.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
@@ -20,10 +20,12 @@ const unusedMs = 30 * 86_400_000
 export function KeysPage() {
   const workspace = useWorkspace()
   if (!workspace) return <Missing />
-  return <Keys workspace_id={workspace.id} all={workspace.role !== 'member'} />
+  return <Keys workspace={workspace} />
 }
 
-function Keys({ workspace_id, all }: { workspace_id: string; all: boolean }) {
+function Keys({ workspace }: { workspace: Workspace }) {
+  const { id: workspace_id, role } = workspace
+  const all = role !== 'member'
   const query = useQuery(keysQuery(workspace_id))
   const [making, setMaking] = useState(false)
   const [ending, setEnding] = useState<Key>()
@@ -44,7 +46,7 @@ function Keys({ workspace_id, all }: { workspace_id: string; all: boolean }) {
           <KeyTable keys={keys} all={all} make={make} onEnd={setEnding} workspace_id={workspace_id} />
         )}
       </Loaded>
-      <NewKey open={making} onClose={() => setMaking(false)} workspace_id={workspace_id} />
+      <NewKey open={making} onClose={() => setMaking(false)} workspace={workspace} />
       <Revoke
         key={ending?.id}
         ending={ending}

@@ -10,8 +10,14 @@ import { Notice } from '../ui/notice.tsx'
 type Role = Workspace['role']
 
 const roleWords: Readonly<Record<Role, readonly [label: string, help: string]>> = {
-  member: ['Member', 'Makes keys of their own and approves what their own agents ask for.'],
-  admin: ['Admin', 'Also sees and ends everybody’s keys, adds and removes members.'],
+  member: [
+    'Member',
+    'Reads, organises and sends; makes keys that may do the same; approves what their own agents ask for.',
+  ],
+  admin: [
+    'Admin',
+    'Also runs campaigns and webhooks, sees and ends everybody’s keys, adds and removes members.',
+  ],
   owner: ['Owner', 'Also decides who is what. There is always at least one.'],
 }
 
@@ -79,11 +85,7 @@ function InviteForm({ workspace, onLink, onClose }: Given & { onLink: (link: str
           autoComplete="off"
         />
       </Field>
-      <Roles
-        role={role}
-        onChange={setRole}
-        offered={workspace.role === 'owner' ? everyRole : ['member', 'admin']}
-      />
+      <Roles role={role} onChange={setRole} offered={workspace.role === 'owner' ? everyRole : ['member']} />
     </Form>
   )
 }

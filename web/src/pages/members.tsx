@@ -59,7 +59,7 @@ function Members({ workspace }: { workspace: Workspace }) {
   return (
     <Page
       title="Members"
-      about="Members make keys and approve what their agents ask for. Admins manage keys and members, owners also roles."
+      about="Members make keys and approve what their agents ask for. Admins also run campaigns and webhooks and manage keys and members, owners also roles."
       action={invite}
     >
       <Loaded query={query}>

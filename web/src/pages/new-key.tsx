@@ -1,7 +1,7 @@
 /** A key is made in a dialog, and its secret shown in it once: a click outside does not close that. */
 import { useState } from 'react'
 import type { Answer } from '../api.ts'
-import { useChange } from '../queries.ts'
+import { useChange, type Workspace } from '../queries.ts'
 import { Button } from '../ui/button.tsx'
 import { Secret } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -33,10 +33,10 @@ const lifetimes: readonly (readonly [days: string, label: string])[] = [
 interface NewKeyProps {
   open: boolean
   onClose: () => void
-  workspace_id: string
+  workspace: Workspace
 }
 
-export function NewKey({ open, onClose, workspace_id }: NewKeyProps) {
+export function NewKey({ open, onClose, workspace }: NewKeyProps) {
   const [made, setMade] = useState<Made>()
   const close = () => {
     setMade(undefined)
@@ -54,11 +54,7 @@ export function NewKey({ open, onClose, workspace_id }: NewKeyProps) {
           : 'It acts in your name, in this workspace.'
       }
     >
-      {made ? (
-        <Shown made={made} onClose={close} />
-      ) : (
-        <KeyForm workspace_id={workspace_id} onMade={setMade} />
-      )}
+      {made ? <Shown made={made} onClose={close} /> : <KeyForm workspace={workspace} onMade={setMade} />}
     </Dialog>
   )
 }
@@ -78,24 +74,25 @@ function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
 }
 
 interface KeyFormProps {
-  workspace_id: string
+  workspace: Workspace
   onMade: (made: Made) => void
   /** For an agent: only over MCP, where a person approves each write. */
   agent?: boolean
   align?: 'start' | 'end'
 }
 
-export function KeyForm({ workspace_id, onMade, agent = false, align = 'end' }: KeyFormProps) {
+export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: KeyFormProps) {
   const create = useChange('POST /w/{workspace_id}/keys', ['keys'])
   const [name, setName] = useState(agent ? 'My agent' : '')
   const [scopes, setScopes] = useState<readonly Scope[]>(agent ? ['read', 'write', 'send'] : ['read'])
   const [days, setDays] = useState(agent ? '90' : '')
   const [mcp_only, setMcpOnly] = useState(agent)
-  const offered = (Object.keys(scopeWords) as Scope[]).filter((scope) => !agent || scope !== 'campaigns')
+  // No key may do more than who makes it. No tool of agents runs campaigns.
+  const offered = workspace.scopes.filter((scope) => !agent || scope !== 'campaigns')
   const submit = () => {
     const expires_at = days && new Date(Date.now() + Number(days) * 86_400_000).toISOString()
     const body = { name: name.trim(), scopes: [...scopes], mcp_only, ...(expires_at && { expires_at }) }
-    create.mutate({ params: { workspace_id }, body }, { onSuccess: onMade })
+    create.mutate({ params: { workspace_id: workspace.id }, body }, { onSuccess: onMade })
   }
   return (
     <Form

@@ -10,7 +10,7 @@ import { Secret } from '../ui/copy.tsx'
 import { Failure, Notice } from '../ui/notice.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Countdown, Time } from '../ui/time.tsx'
-import { askerOf, fieldsOf, Outcome, textOf, valueWords, wishOf } from './approval-words.tsx'
+import { Asker, fieldsOf, Outcome, textOf, valueWords, wishOf } from './approval-words.tsx'
 
 type Granted = { token: string; expires_at: string }
 
@@ -39,7 +39,7 @@ function Request({ approval }: { approval: Approval }) {
       <header className="flex flex-wrap items-start justify-between gap-3 border-b border-line px-5 py-4 sm:px-6">
         <div className="min-w-0">
           <h1 className="text-lg font-semibold">
-            <ExactText text={askerOf(approval)} /> {wishOf(approval)}
+            <Asker approval={approval} /> {wishOf(approval)}
           </h1>
           <p className="text-muted">
             Asked <Time at={approval.created_at} />
@@ -115,9 +115,16 @@ function Facts({ approval }: { approval: Approval }) {
         <ExactText text={workspace.name} />
       </Fact>
       <Fact name="Asked by">
-        <ExactText text={client_name ?? 'an unnamed client'} />
-        {' with the key '}
+        {'The key '}
         <ExactText text={key.name} /> <Aside>{key.prefix}…</Aside>
+        {', used by a client that '}
+        {client_name === null ? (
+          'gives no name'
+        ) : (
+          <>
+            calls itself <ExactText text={client_name} />
+          </>
+        )}
       </Fact>
       <Fact name="Tool">
         <span className="font-mono text-xs">{tool}</span>

@@ -41,8 +41,7 @@ function Gone() {
     <Entrance title="This link does not work any more" about="A set-up link works once, and for seven days.">
       <div className="grid gap-5">
         <Notice tone="info">
-          Ask whoever sent it for a new one. Whoever runs this instance can print one with{' '}
-          <code className="font-mono text-xs">parley user link</code>.
+          Ask the person who sent it, or an operator of this instance, for a new one.
         </Notice>
         <Link to="/sign-in" className={`${buttonClass()} w-full`}>
           Sign in instead

@@ -1,0 +1,27 @@
+/** What people at the dashboard read in place of advice to programs: nobody there has an Idempotency-Key to repeat. */
+import { ApiError, type ErrorCode } from '../lib/errors.ts'
+import type { Reply } from '../route.ts'
+
+const sentences: Partial<Record<ErrorCode, string>> = {
+  operation_in_progress: 'This is still in progress. Look again in a moment.',
+  outcome_ambiguous:
+    'Nobody can know yet whether this happened. Look at what is there now before you do it again: that may do it twice.',
+}
+
+/** The same answer or refusal, in words for people. */
+export async function inUserWords(answer: Promise<Reply>): Promise<Reply> {
+  const reply = await answer.catch((error) => {
+    throw error instanceof ApiError ? reworded(error) : error
+  })
+  if (reply.status < 400) return reply
+  const { code } = reply.body as { readonly code: ErrorCode }
+  const sentence = sentences[code]
+  return sentence === undefined ? reply : { ...reply, body: { error: sentence, code } }
+}
+
+function reworded(error: ApiError): ApiError {
+  const { code, status, cause, retry_after } = error
+  const detail = sentences[code]
+  if (detail === undefined) return error
+  return new ApiError(code, { detail, status, cause, ...(retry_after !== undefined && { retry_after }) })
+}
