@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { chmod, chown, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { keepSecret } from './secret-file.ts'
@@ -29,7 +29,9 @@ export interface Cluster {
 type Runner = 'ourselves' | 'nobody' | 'namespace'
 
 /** The folders and secrets of a data directory, with a cluster made on the first call. */
-export async function layOut(data_dir: string): Promise<Cluster> {
+export async function layOut(directory: string): Promise<Cluster> {
+  // PostgreSQL runs in another working directory, so a relative path would lead it elsewhere.
+  const data_dir = resolve(directory)
   const native = nativeDirectory()
   await openDataDirectory(data_dir)
   const cluster = join(data_dir, 'postgres')

@@ -8,7 +8,6 @@
  */
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
@@ -43,7 +42,7 @@ const lookMs = 1_000
 class ClaimTaken extends Refusal {}
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  const place = await layOut(resolve(options.data_dir))
+  const place = await layOut(options.data_dir)
   const connection = {
     host: place.socket_dir,
     user: role,
