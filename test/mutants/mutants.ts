@@ -164,6 +164,16 @@ const people: readonly Mutant[] = [
     'an e-mail address does not lead to a user who has an account at the provider already: addresses are given anew',
   ),
 ]
+
+/** What an operator types, and where it acts. */
+const terminal: readonly Mutant[] = [
+  mutant(
+    { file: 'src/config.test.ts', still: 'the configuration takes the address https://a.example/@b' },
+    'guard: origin and path',
+    'the configuration refuses the address https://ana:hunter2@parley.example/path, without repeating it',
+    '.refine((text) => URL.canParse(text), {',
+  ),
+]
 const approving = {
   file: 'src/capabilities/approvals/bindings.test.ts',
   still: 'the update uses the token up where everything is as it was',
@@ -776,6 +786,7 @@ export const mutants: readonly Mutant[] = [
     'const poll = undefined',
   ),
   ...people,
+  ...terminal,
 
   // Approvals.
   mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),
