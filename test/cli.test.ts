@@ -106,7 +106,10 @@ describe('the life of an embedded database', () => {
     expect((await verb('key', 'revoke', 'nope')).stderr).toBe(
       'There is no key "nope". `parley key list --workspace ID` names them.\n',
     )
-    await json('gate', 'disable', 'rest')
+    expect(await json('gate', 'disable', 'rest')).toMatchObject([
+      { name: 'rest', enabled: false, changed: true },
+    ])
+    expect((await verb('gate', 'disable', 'rest')).stdout).toMatch(/^name.*changed\nrest +no .*no$/m)
     await until('the gate is closed', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
     await json('gate', 'enable', 'rest')
     await until('the gate is open', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
@@ -182,11 +185,15 @@ describe('the life of an embedded database', () => {
 describe('a directory in an unusual place', () => {
   const works = async (directory: string) => {
     // A path too long for a socket: it is made in the system's temporary folder, which here is ours.
-    const { code, stdout, stderr } = await runParley(['gate', 'list', '--json', '--data-dir', directory], {
-      TMPDIR: home,
-    })
-    expect([code, stderr]).toEqual([0, ''])
-    expect((JSON.parse(stdout) as Row[]).every(({ enabled }) => !enabled)).toBe(true)
+    const gate = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await runParley(['gate', ...args, '--json', '--data-dir', directory], {
+        TMPDIR: home,
+      })
+      expect([code, stderr]).toEqual([0, ''])
+      return JSON.parse(stdout) as Row[]
+    }
+    expect(await gate('enable', 'crm')).toMatchObject([{ name: 'crm', enabled: true, changed: true }])
+    expect((await gate('list')).filter(({ enabled }) => enabled).map(({ name }) => name)).toEqual(['crm'])
     expect(await serversOf(directory)).toEqual([])
   }
 

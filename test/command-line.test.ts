@@ -1,6 +1,10 @@
-/** The help of every verb, walked as a tree, and what a start tells the person in front of it. */
+/** Every verb, walked as a tree: its help, and what it makes in a data directory without a Parley. */
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Command } from 'commander'
-import { describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { makeProgram } from '../src/cli/program.ts'
 import { verbs } from '../src/cli/verb-list.ts'
 
@@ -66,4 +70,44 @@ test('a format is shown wherever a value has one', () => {
     expect([long, options.length > 0]).toEqual([long, true])
     for (const { description } of options) expect(description).toMatch(format)
   }
+})
+
+describe('in a data directory without a Parley', () => {
+  let home: string
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'parley-none-'))
+  })
+  afterAll(() => rm(home, { recursive: true, force: true }))
+  const listeners = process.listeners('exit')
+  afterEach(() => {
+    // Every run has a log of its own, which waits for the end of the process.
+    for (const each of process.listeners('exit')) if (!listeners.includes(each)) process.off('exit', each)
+  })
+
+  /** Verbs that are of use before the first start, that call the API, or that open the database in their own way. */
+  const others =
+    /^(start|serve|work|demo|sandbox|migrate|restore|generate|mcp|events|webhook .*|workspace create|gate (en|dis)able|dispatch off)$/
+  const reading = leaves
+    .map(([path, command]) => ({ verb: path.replace('parley ', ''), command }))
+    .filter(({ verb }) => !others.test(verb))
+
+  test('the verbs that need one are most of them', () => {
+    expect(reading.length).toBeGreaterThan(35)
+  })
+
+  test.each(reading)('$verb refuses and makes nothing', async ({ verb, command }) => {
+    const args = command.registeredArguments.map(() => '1')
+    const options = command.options
+      .filter(({ mandatory }) => mandatory)
+      .flatMap(({ long, argChoices }) => [long ?? '', argChoices?.[0] ?? '1'])
+    const missing = join(home, 'missing')
+    for (const data_dir of [missing, home]) {
+      const run = makeProgram(parts, verbs).parseAsync(
+        [...verb.split(' '), ...args, ...options, '--data-dir', data_dir],
+        { from: 'user' },
+      )
+      await expect(run).rejects.toThrow(`There is no Parley in ${data_dir}.`)
+    }
+    expect([existsSync(missing), await readdir(home)]).toEqual([false, []])
+  })
 })

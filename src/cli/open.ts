@@ -42,6 +42,8 @@ interface OpenOptions {
   readonly log: Logger
   /** A service claims its data directory for itself; a command shares it. */
   readonly claim: 'service' | 'command'
+  /** Refuses a data directory without an embedded database, instead of making one. */
+  readonly existing?: boolean
   /** Also migrates a database of DATABASE_URL. */
   readonly migrate?: boolean
   readonly routes: readonly RouteInfo[]
@@ -85,7 +87,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     config.database.kind === 'embedded'
       ? await withProgress(
           'Starting the embedded PostgreSQL',
-          openEmbedded({ data_dir, claim: options.claim }),
+          openEmbedded({ data_dir, claim: options.claim, existing: options.existing ?? false }),
         )
       : undefined
   const db = openDatabase(connectionOf(config, embedded), config)

@@ -26,7 +26,7 @@ async function drafts(directory: string): Promise<string[]> {
 
 test('what a kill during initdb leaves, a password among it, is removed at the next start', async () => {
   const directory = await makeDirectory()
-  const killed = spawnParley(['gate', 'list', '--data-dir', directory])
+  const killed = spawnParley(['gate', 'enable', 'rest', '--data-dir', directory])
   const left = await until('the password is written for initdb', 30_000, async () =>
     (await drafts(directory)).find((name) => name.endsWith('.password')),
   )

@@ -165,6 +165,11 @@ const people: readonly Mutant[] = [
   ),
 ]
 
+const directories = {
+  file: 'src/db/data-directory.test.ts',
+  still: 'a directory that a group may write to is taken',
+}
+
 /** What an operator types, and where it acts. */
 const terminal: readonly Mutant[] = [
   mutant(
@@ -172,6 +177,23 @@ const terminal: readonly Mutant[] = [
     'guard: origin and path',
     'the configuration refuses the address https://ana:hunter2@parley.example/path, without repeating it',
     '.refine((text) => URL.canParse(text), {',
+  ),
+  mutant(
+    directories,
+    'guard: a directory that everybody may write to',
+    'a directory of mode 1777, which everybody may write to, is refused and left alone',
+    'if (false) {',
+  ),
+  mutant(
+    directories,
+    'guard: owner of a secret',
+    'a secret of another user refuses the directory, before anything is made in it',
+    'if (false) {',
+  ),
+  mutant(
+    { file: 'test/command-line.test.ts' },
+    'guard: a read makes nothing',
+    'in a data directory without a Parley gate list refuses and makes nothing',
   ),
 ]
 const approving = {
