@@ -182,6 +182,26 @@ describe('the life of an embedded database', () => {
   })
 })
 
+/** As if the machine's own Node were an older one: `bin/parley.js` then runs everything in a process below itself. */
+const olderNode =
+  "--import=data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.1.0'})"
+
+test.runIf(process.platform === 'linux')(
+  'a launcher on an older Node that is killed takes the service and its server with it',
+  async () => {
+    const directory = join(home, 'launched')
+    const args = ['start', '--port', '0', '--data-dir', directory]
+    const launcher = spawnParley(args, {}, join(import.meta.dirname, '..', 'bin', 'parley.js'), [olderNode])
+    const url = await launcher.ready()
+    launcher.signal('SIGKILL')
+    // The service writes to the launcher's pipes, so this waits for its end, too.
+    const { stdout } = await launcher.exit()
+    expect(stdout).toMatch(/"msg":"stopped"\}\n$/)
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+    expect(await serversOf(directory)).toEqual([])
+  },
+)
+
 describe('a directory in an unusual place', () => {
   const works = async (directory: string) => {
     // A path too long for a socket: it is made in the system's temporary folder, which here is ours.
