@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeProgram } from '../src/cli/program.ts'
 import { verbs } from '../src/cli/verb-list.ts'
 
@@ -72,18 +72,42 @@ test('a format is shown wherever a value has one', () => {
   }
 })
 
-describe('in a data directory without a Parley', () => {
-  let home: string
-  beforeAll(async () => {
-    home = await mkdtemp(join(tmpdir(), 'parley-none-'))
-  })
-  afterAll(() => rm(home, { recursive: true, force: true }))
-  const listeners = process.listeners('exit')
-  afterEach(() => {
-    // Every run has a log of its own, which waits for the end of the process.
-    for (const each of process.listeners('exit')) if (!listeners.includes(each)) process.off('exit', each)
-  })
+let home: string
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'parley-none-'))
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await rm(home, { recursive: true, force: true })
+})
 
+/** A command ends its process. In this one it leaves listeners behind. */
+async function run(...args: readonly string[]): Promise<void> {
+  const events = ['exit', 'SIGINT', 'SIGTERM'] as const
+  const before = events.map((event) => process.rawListeners(event))
+  try {
+    await makeProgram(parts, verbs).parseAsync(args, { from: 'user' })
+  } finally {
+    for (const [at, event] of events.entries()) {
+      const added = process.rawListeners(event).filter((each) => !before[at]?.includes(each))
+      for (const each of added) process.removeListener(event, each as () => void)
+    }
+  }
+}
+
+test('a command without the PARLEY_SECRET of the service refuses, and makes no other secret', async () => {
+  vi.stubEnv('PARLEY_SECRET', 'a secret for tests that is long enough')
+  await run('gate', 'enable', 'rest', '--json', '--data-dir', home)
+  vi.stubEnv('PARLEY_SECRET', undefined)
+  for (const words of ['gate list', 'gate enable crm']) {
+    await expect(run(...words.split(' '), '--json', '--data-dir', home)).rejects.toThrow(
+      `There is no ${join(home, 'secret')}. Set PARLEY_SECRET`,
+    )
+  }
+  expect(existsSync(join(home, 'secret'))).toBe(false)
+})
+
+describe('in a data directory without a Parley', () => {
   /** Verbs that are of use before the first start, that call the API, or that open the database in their own way. */
   const others =
     /^(start|serve|work|demo|sandbox|migrate|restore|generate|mcp|events|webhook .*|workspace create|gate (en|dis)able|dispatch off)$/
@@ -102,11 +126,8 @@ describe('in a data directory without a Parley', () => {
       .flatMap(({ long, argChoices }) => [long ?? '', argChoices?.[0] ?? '1'])
     const missing = join(home, 'missing')
     for (const data_dir of [missing, home]) {
-      const run = makeProgram(parts, verbs).parseAsync(
-        [...verb.split(' '), ...args, ...options, '--data-dir', data_dir],
-        { from: 'user' },
-      )
-      await expect(run).rejects.toThrow(`There is no Parley in ${data_dir}.`)
+      const refused = run(...verb.split(' '), ...args, ...options, '--data-dir', data_dir)
+      await expect(refused).rejects.toThrow(`There is no Parley in ${data_dir}.`)
     }
     expect([existsSync(missing), await readdir(home)]).toEqual([false, []])
   })

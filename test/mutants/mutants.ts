@@ -195,6 +195,12 @@ const terminal: readonly Mutant[] = [
     'guard: a read makes nothing',
     'in a data directory without a Parley gate list refuses and makes nothing',
   ),
+  mutant(
+    { file: 'test/command-line.test.ts' },
+    'guard: a command makes no second secret',
+    'a command without the PARLEY_SECRET of the service refuses, and makes no other secret',
+    'return keepSecret(file)',
+  ),
 ]
 const approving = {
   file: 'src/capabilities/approvals/bindings.test.ts',
