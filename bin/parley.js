@@ -10,7 +10,9 @@ const packaged = process.platform === 'linux' && ['x64', 'arm64'].includes(proce
 if (Number(process.versions.node.split('.')[0]) >= 24) {
   await import(main)
 } else if (existsSync(own)) {
-  const child = spawn(own, [main, ...process.argv.slice(2)], { stdio: 'inherit' })
+  const launched = fileURLToPath(new URL('launched.js', import.meta.url))
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
+  const child = spawn(own, [launched, ...process.argv.slice(2)], { stdio })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))
   child.on('error', (error) => refuse(`The Node that Parley brings does not run here: ${error.message}.`))

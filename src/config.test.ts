@@ -134,6 +134,33 @@ describe('the configuration', () => {
   })
 
   test.each([
+    'http://localhost:8080',
+    'https://parley.example/outreach/',
+    'http://[::1]:8080',
+    'https://a.example/@b',
+  ])('takes the address %s', (address) => {
+    expect(faults({ PARLEY_BASE_URL: address })).toEqual([])
+  })
+
+  test.each([
+    'https://parley.example?a=1',
+    'https://parley.example/?',
+    'https://parley.example/#',
+    'https://parley.example/path#a',
+    'https://hunter2@parley.example',
+    'https://ana:hunter2@parley.example/path',
+    'https://@parley.example',
+    'https://parley.example/a b',
+    'https://parley.example\\a',
+    'https://',
+    'parley.example',
+  ])('refuses the address %s, without repeating it', (address) => {
+    expect(faults({ PARLEY_BASE_URL: address })).toEqual([
+      'PARLEY_BASE_URL must be an address that starts with http:// or https://, with at most a path: no user name, no ? and no #.',
+    ])
+  })
+
+  test.each([
     'http://id.example',
     'https://id.example?a=1',
     'https://id.example#a',

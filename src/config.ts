@@ -1,7 +1,7 @@
 /** The environment, read once at the start. All faults are named together; nothing is guessed. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { address, wholeNumber } from './lib/variables.ts'
+import { address, baseAddress, wholeNumber } from './lib/variables.ts'
 
 /** Where a service listens that was told nothing else. */
 export const addressDefault = 'http://127.0.0.1:8080'
@@ -89,7 +89,7 @@ const variables = {
   DATABASE_URL: address('postgres:', 'postgresql:'),
   REDIS_URL: address('redis:', 'rediss:'),
   PARLEY_SECRET: z.string().min(32, 'must be at least 32 characters long').optional(),
-  PARLEY_BASE_URL: address('http:', 'https:'),
+  PARLEY_BASE_URL: baseAddress(),
   PARLEY_API_KEY: z.string().startsWith('svc_live_', 'must be an API key, svc_live_…').optional(),
   PARLEY_WEBHOOK_ALLOW: z
     .string()

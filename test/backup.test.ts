@@ -1,4 +1,5 @@
 /** `parley backup` and `parley restore` as an operator uses them, on a demo that is alive. */
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -271,17 +272,26 @@ describe('parley restore --mark', () => {
     expect((await inspect(source, readInstance)).generation).not.toBe(was.generation)
   })
 
-  test('needs to be told one of both', async () => {
-    for (const args of [['restore'], ['restore', file('stopped'), '--mark']]) {
-      const { code, stderr } = await runParley(args)
-      expect([code, stderr]).toEqual([2, expect.stringContaining('name a file, or say --mark')])
+  test('or a file: one of both, and a missing file is said', async () => {
+    const target = join(home, 'never')
+    const refusal = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await runParley(['restore', ...args, '--data-dir', target])
+      expect([stdout, existsSync(target)]).toEqual(['', false])
+      return [code, stderr.split('\n')[0]]
     }
+    const missing =
+      'error: the file is missing: name a backup, or say --mark after a restore with other tools'
+    expect(await refusal()).toEqual([2, missing])
+    expect(await refusal(file('stopped'), '--mark')).toEqual([2, 'error: --mark takes no file'])
+    expect(await refusal(file('nowhere'))).toEqual([1, `There is no file ${file('nowhere')}.`])
+    expect(await refusal('--mark')).toEqual([1, expect.stringContaining(`There is no Parley in ${target}.`)])
   })
 })
 
 test('a secret of the environment is not in the file, and is asked for', async () => {
   const [from, to] = [join(home, 'kept'), join(home, 'kept-target')]
   const env = { PARLEY_SECRET: testSecret }
+  expect((await runParley(['gate', 'enable', 'rest', '--data-dir', from], env)).code).toBe(0)
   expect((await runParley(['backup', file('without'), '--data-dir', from], env)).code).toBe(0)
   const content = gunzipSync((await readFile(file('without'))).subarray(16, -72))
   expect(content.includes('"secret":null')).toBe(true)

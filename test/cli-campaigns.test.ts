@@ -35,6 +35,13 @@ async function audited(): Promise<string[]> {
   return rows.map(({ action }) => action)
 }
 
+/** What each line of `verify` begins with. */
+const verdictsOf = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ')[0] ?? '')
+
 async function create(): Promise<readonly string[]> {
   const file = join(home, 'people.csv')
   const lines = [
@@ -100,9 +107,15 @@ describe('parley campaign', () => {
     const forecast = await json<{ load: object[] }>('campaign', 'forecast', campaign_id)
     expect(forecast.load).toMatchObject([{ account_id, messages: 2, total: 2 }])
     const verified = await run('verify', 'campaign', campaign_id)
-    expect([verified.code, verified.stdout.trim().split('\n').length]).toEqual([0, 5])
+    expect([verified.code, verified.stderr]).toEqual([0, ''])
+    expect(verdictsOf(verified.stdout)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
     await service.app.db.run(sql`update campaign_accounts set queued = 5 where campaign_id = ${campaign_id}`)
-    expect(await refused('verify', 'campaign', campaign_id)).toContain('totals: This does not hold')
+    const failed = await run('verify', 'campaign', campaign_id)
+    expect([failed.code, failed.stderr]).toEqual([1, 'FAILED: totals.\n'])
+    expect(failed.stdout).toMatch(/^FAILED {2}totals +This does not hold/m)
+    expect(verdictsOf(failed.stdout).toSorted()).toEqual(['FAILED', 'ok', 'ok', 'ok', 'ok'])
+    const document = await run('verify', 'campaign', campaign_id, '--json')
+    expect([document.code, JSON.parse(document.stdout).ok]).toEqual([1, false])
     await service.app.db.run(sql`
       update campaign_accounts set queued = case account_id when '' then 2 else 0 end where campaign_id = ${campaign_id}`)
   })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { splitItems } from '../src/cli/events-feed.ts'
 import { emitted } from '../src/events/emit.ts'
 import { version } from '../src/lib/version.ts'
+import { patchEnv } from './faults/patch.ts'
 import { endProcesses, runParley, spawnParley, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { Receiver, WebhookPlace } from './harness/webhooks.ts'
@@ -52,15 +53,79 @@ describe('parley webhook', () => {
       active: false,
       events: ['*'],
     })
-    const queued = await json<{ id: string }>('webhook', 'test', made.id)
-    await place.untilState(made.id, 'delivered', 1)
+    const tested = await json<{ id: string }>('webhook', 'test', made.id)
+    expect(tested).toMatchObject({
+      type: 'webhook.test',
+      state: 'delivered',
+      status: 200,
+      ms: expect.any(Number),
+      error: null,
+    })
     expect(await json('webhook', 'deliveries', made.id, '--state', 'delivered')).toMatchObject([
-      { id: queued.id, type: 'webhook.test' },
+      { id: tested.id, type: 'webhook.test' },
     ])
-    expect(await json('webhook', 'resend', made.id, queued.id)).toMatchObject({ state: 'pending' })
+    expect(await json('webhook', 'resend', made.id, tested.id)).toMatchObject({ state: 'pending' })
     await until('it came twice', 30_000, () => receiver.received.length === 2)
     expect(await json('webhook', 'delete', made.id)).toMatchObject({ ok: true })
     expect(await json('webhook', 'list')).toEqual([])
+  })
+
+  test(
+    'create and rotate say that the secret is shown once; what is delivered then has both signatures',
+    patient,
+    async () => {
+      const note =
+        'The secret is shown this once: keep it where secrets are kept. `webhook rotate` makes another.'
+      const made = await runParley(['webhook', 'create', receiver.url], env())
+      expect([made.code, made.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, ['', note]])
+      const field = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(made.stdout)?.[1] ?? ''
+      const rotated = await runParley(['webhook', 'rotate', field('id')], env())
+      const later = 'For 24 hours deliveries are signed with the secret before, too.'
+      expect([rotated.code, rotated.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, [note, later]])
+      const secret = /whsec_\S+/.exec(rotated.stdout)?.[0] ?? ''
+      expect(secret).not.toBe(field('secret'))
+      receiver.received.length = 0
+      await json('webhook', 'test', field('id'))
+      const { body = '', headers = {} } = receiver.received[0] ?? {}
+      for (const each of [secret, field('secret')]) {
+        expect(new Webhook(each).verify(body, headers as Record<string, string>)).toEqual(JSON.parse(body))
+      }
+      await json('webhook', 'delete', field('id'))
+    },
+  )
+
+  test('test exits 1 with what an endpoint answered that refuses, or does not answer', patient, async () => {
+    const { id } = await place.endpoint(own, receiver.url)
+    receiver.status(410)
+    const refused = await runParley(['webhook', 'test', id, '--json'], env())
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The endpoint answered 410 after \d+ ms\.\n$/),
+    ])
+    expect(JSON.parse(refused.stdout)).toMatchObject({ state: 'failed', status: 410, error: null })
+    receiver.answer = (response) => void response.socket?.destroy()
+    const cut = await runParley(['webhook', 'test', id], env())
+    expect([cut.code, cut.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The endpoint gave no answer \(\w+\) after \d+ ms\.\n$/),
+    ])
+    receiver.answer = (response) => void response.end()
+    await json('webhook', 'delete', id)
+  })
+
+  test('test exits 1 where no worker makes the attempt', patient, async () => {
+    const { id } = await place.endpoint(own, receiver.url)
+    await place.rest()
+    const brief = patchEnv([{ marker: 'limit: wait for a test', replace: 'const testMsMax = 1_000' }])
+    const { code, stdout, stderr } = await runParley(['webhook', 'test', id], { ...env(), ...brief })
+    expect([code, stdout, stderr]).toEqual([
+      1,
+      '',
+      expect.stringContaining('No worker made the attempt within 1 seconds. The test stays queued'),
+    ])
+    await place.work()
+    await place.untilState(id, 'delivered', 1)
+    await json('webhook', 'delete', id)
   })
 
   test('says what is wrong', patient, async () => {
@@ -94,6 +159,29 @@ describe('parley events', () => {
     const lines = stdout.trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line).sequence)).toEqual([2, 3])
   })
+
+  test(
+    'exits 1 where an event that it forwards is not taken, and posts the next one all the same',
+    patient,
+    async () => {
+      receiver.received.length = 0
+      receiver.answer = (response, { body }) =>
+        void response.writeHead(JSON.parse(body).sequence === 2 ? 500 : 204).end()
+      const forward = ['--forward-to', receiver.url, '--secret', `whsec_${'A'.repeat(43)}=`]
+      const some = await runParley(['events', ...forward], env())
+      expect([some.code, receiver.received.length]).toEqual([1, 3])
+      expect(some.stderr).toMatch(/^evt_\w+ was not taken: 500\n1 event was not taken\.\n$/)
+      const none = await runParley(['events', '--after', '2', ...forward], env())
+      expect([none.code, none.stderr]).toEqual([0, ''])
+      const follower = spawnParley(['events', '--follow', ...forward], env())
+      await until('it has posted the last one', 180_000, () => receiver.received.length === 7)
+      await until('it has said what was not taken', 180_000, () => follower.stderr().includes(': 500\n'))
+      follower.signal('SIGINT')
+      const ended = await follower.exit()
+      expect([ended.code, ended.stderr]).toEqual([1, expect.stringMatching(/\n1 event was not taken\.\n$/)])
+      receiver.answer = (response) => void response.end()
+    },
+  )
 
   test('follows, and posts the very bytes on, signed with the secret that it prints', patient, async () => {
     receiver.received.length = 0

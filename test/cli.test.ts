@@ -106,7 +106,10 @@ describe('the life of an embedded database', () => {
     expect((await verb('key', 'revoke', 'nope')).stderr).toBe(
       'There is no key "nope". `parley key list --workspace ID` names them.\n',
     )
-    await json('gate', 'disable', 'rest')
+    expect(await json('gate', 'disable', 'rest')).toMatchObject([
+      { name: 'rest', enabled: false, changed: true },
+    ])
+    expect((await verb('gate', 'disable', 'rest')).stdout).toMatch(/^name.*changed\nrest +no .*no$/m)
     await until('the gate is closed', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 503)
     await json('gate', 'enable', 'rest')
     await until('the gate is open', 30_000, async () => (await statusOf(`${url}/api/v1/me`, key)) === 200)
@@ -179,14 +182,38 @@ describe('the life of an embedded database', () => {
   })
 })
 
+/** As if the machine's own Node were an older one: `bin/parley.js` then runs everything in a process below itself. */
+const olderNode =
+  "--import=data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.1.0'})"
+
+test.runIf(process.platform === 'linux')(
+  'a launcher on an older Node that is killed takes the service and its server with it',
+  async () => {
+    const directory = join(home, 'launched')
+    const args = ['start', '--port', '0', '--data-dir', directory]
+    const launcher = spawnParley(args, {}, join(import.meta.dirname, '..', 'bin', 'parley.js'), [olderNode])
+    const url = await launcher.ready()
+    launcher.signal('SIGKILL')
+    // The service writes to the launcher's pipes, so this waits for its end, too.
+    const { stdout } = await launcher.exit()
+    expect(stdout).toMatch(/"msg":"stopped"\}\n$/)
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+    expect(await serversOf(directory)).toEqual([])
+  },
+)
+
 describe('a directory in an unusual place', () => {
   const works = async (directory: string) => {
     // A path too long for a socket: it is made in the system's temporary folder, which here is ours.
-    const { code, stdout, stderr } = await runParley(['gate', 'list', '--json', '--data-dir', directory], {
-      TMPDIR: home,
-    })
-    expect([code, stderr]).toEqual([0, ''])
-    expect((JSON.parse(stdout) as Row[]).every(({ enabled }) => !enabled)).toBe(true)
+    const gate = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await runParley(['gate', ...args, '--json', '--data-dir', directory], {
+        TMPDIR: home,
+      })
+      expect([code, stderr]).toEqual([0, ''])
+      return JSON.parse(stdout) as Row[]
+    }
+    expect(await gate('enable', 'crm')).toMatchObject([{ name: 'crm', enabled: true, changed: true }])
+    expect((await gate('list')).filter(({ enabled }) => enabled).map(({ name }) => name)).toEqual(['crm'])
     expect(await serversOf(directory)).toEqual([])
   }
 

@@ -49,8 +49,12 @@ export function addAdminVerbs(program: Command): void {
 const zoneHelp = "whose midnight ends the workspace's day; a name such as Europe/Berlin"
 
 function addWorkspaces(workspace: Command): void {
-  verb<WorkspaceFields>(workspace, 'create <name>', 'make a workspace', (app, actor, { timezone }, name) =>
-    createWorkspace(app, actor, { name, timezone }),
+  verb<WorkspaceFields>(
+    workspace,
+    'create <name>',
+    'make a workspace',
+    (app, actor, { timezone }, name) => createWorkspace(app, actor, { name, timezone }),
+    { makes_instance: true },
   ).option('--timezone <zone>', zoneHelp, 'UTC')
   verb<WorkspaceFields>(
     workspace,
@@ -182,11 +186,19 @@ function addOperations(operation: Command): void {
 
 function addGates(gate: Command): void {
   verb(gate, 'list', 'every gate and its state', (app) => listGates(app.db))
-  verb(gate, 'enable <names...>', 'open gates; "all" is every gate but extended', (app, actor, _, ...names) =>
-    setGates(app, actor, { names, enabled: true }),
+  verb(
+    gate,
+    'enable <names...>',
+    'open gates; "all" is every gate but extended; prints what changed',
+    (app, actor, _, ...names) => setGates(app, actor, { names, enabled: true }),
+    { makes_instance: true },
   )
-  verb(gate, 'disable <names...>', 'close gates', (app, actor, _, ...names) =>
-    setGates(app, actor, { names, enabled: false }),
+  verb(
+    gate,
+    'disable <names...>',
+    'close gates; prints what changed',
+    (app, actor, _, ...names) => setGates(app, actor, { names, enabled: false }),
+    { makes_instance: true },
   )
 }
 
@@ -212,8 +224,12 @@ function addDispatch(dispatch: Command): void {
     return setDispatch(app, actor, true)
   }).option('--without <worker>', 'do not wait for what the journals of this worker would put back')
   verb(dispatch, 'status', 'whether messages go out, and what keeps them', (app) => readDispatch(app.db))
-  verb(dispatch, 'off', 'stop all sending, everywhere, within a second', (app, actor) =>
-    setDispatch(app, actor, false),
+  verb(
+    dispatch,
+    'off',
+    'stop all sending, everywhere, within a second',
+    (app, actor) => setDispatch(app, actor, false),
+    { makes_instance: true },
   )
 }
 

@@ -54,7 +54,12 @@ export function addBackupVerbs(program: Command, parts: Parts): void {
     .addHelpText('after', restoreHelp)
     .action(async (file: string | undefined, _, command: Command) => {
       const options = command.optsWithGlobals<Shared & { mark: boolean }>()
-      if (options.mark === (file !== undefined)) command.error('error: name a file, or say --mark')
+      if (file === undefined && !options.mark) {
+        command.error(
+          'error: the file is missing: name a backup, or say --mark after a restore with other tools',
+        )
+      }
+      if (file !== undefined && options.mark) command.error('error: --mark takes no file')
       const result =
         file === undefined
           ? await withApp(options, (app) => markRestored(app, actor()))

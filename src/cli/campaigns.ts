@@ -9,10 +9,9 @@ import {
   showCampaign,
   verifyAnyCampaign,
 } from '../capabilities/campaigns/campaigns.ts'
-import { Refusal } from '../lib/errors.ts'
 import { readText } from './crm.ts'
 import { platformHelp, workspaceHelp } from './help.ts'
-import { Plain, show } from './output.ts'
+import { Failed, Plain, show } from './output.ts'
 import { withProgress } from './progress.ts'
 import { noun, verb, whole } from './verbs.ts'
 
@@ -103,12 +102,14 @@ function addVerify(verify: Command): void {
     async (app, _, { platform = false }, id = '') => {
       const verified = verifyAnyCampaign(app, { id, platform })
       const { ok, checks } = await withProgress('Holding the books against each other', verified)
-      const wrong = checks.filter((check) => !check.ok)
-      if (!ok) throw new Refusal(wrong.map(({ name, detail }) => `${name}: ${detail}`).join('\n'))
-      return new Plain([checks.map(({ name, detail }) => `${name.padEnd(25)}${detail}\n`).join('')], () => ({
-        ok,
-        checks,
-      }))
+      const lines = checks.map((check) => {
+        const verdict = check.ok ? 'ok' : 'FAILED'
+        return `${verdict.padEnd(8)}${check.name.padEnd(25)}${check.detail}\n`
+      })
+      const found = new Plain(lines, () => ({ ok, checks }))
+      if (ok) return found
+      const failed = checks.filter((check) => !check.ok)
+      return new Failed(found, `FAILED: ${failed.map(({ name }) => name).join(', ')}.`)
     },
   ).option('--platform', platformHelp)
 }

@@ -17,14 +17,23 @@ interface Feed {
   readonly secret: string | undefined
 }
 
-/** Ends after the last event there is; with `follow`, never. */
+/** Ends after the last event there is; with `follow`, never. Refuses at the end when an event was not taken. */
 export async function followEvents(
   api: ApiClient,
   { after, follow, forward_to, secret }: Feed,
 ): Promise<void> {
   const forward = forward_to === undefined ? undefined : forwarding(forward_to, secret)
-  // Whoever stops reading, such as `head`, has seen enough: no failure.
-  process.stdout.on('error', () => process.exit(0))
+  let refused = 0
+  const exitCode = () => {
+    if (refused > 0) process.stderr.write(`${sayRefused(refused)}\n`)
+    return refused > 0 ? 1 : 0
+  }
+  // A reader that stops, such as `head`, has seen enough: that alone is no failure.
+  process.stdout.on('error', () => process.exit(exitCode()))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    // The listener is gone by then, so the second signal ends the process as it would without one.
+    process.once(signal, () => (exitCode() === 0 ? process.kill(process.pid, signal) : process.exit(1)))
+  }
   let told: string | undefined
   // Told once, not every two seconds.
   const tell = (sentence: string) => {
@@ -37,11 +46,16 @@ export async function followEvents(
     told = undefined
     for (const text of splitItems(page)) {
       await new Promise<void>((resolve) => void process.stdout.write(`${text}\n`, () => resolve()))
-      await forward?.(text)
+      if (forward && !(await forward(text))) refused++
       place = JSON.parse(text).sequence
     }
-    if (!follow && !JSON.parse(page).has_more) return
+    if (!follow && !JSON.parse(page).has_more) break
   }
+  if (refused > 0) throw new Refusal(sayRefused(refused))
+}
+
+function sayRefused(count: number): string {
+  return count === 1 ? '1 event was not taken.' : `${count} events were not taken.`
 }
 
 /** The text of a page; undefined where the service has to be asked again. */
@@ -84,8 +98,8 @@ export function splitItems(text: string): string[] {
   return items
 }
 
-/** Posts a body on, signed. What is not taken is told on standard error, and the next one follows. */
-function forwarding(url: string, given: string | undefined): (body: string) => Promise<void> {
+/** Posts a body on, signed, and returns whether it was taken. What was not is named on standard error. */
+function forwarding(url: string, given: string | undefined): (body: string) => Promise<boolean> {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
     throw new Refusal('--forward-to takes an address such as http://localhost:3000/hook.')
   }
@@ -107,8 +121,8 @@ function forwarding(url: string, given: string | undefined): (body: string) => P
       (response) => response.status,
       () => undefined,
     )
-    if (status === undefined || status < 200 || status > 299) {
-      process.stderr.write(`${id} was not taken: ${status ?? 'no answer'}\n`)
-    }
+    const taken = status !== undefined && status >= 200 && status <= 299
+    if (!taken) process.stderr.write(`${id} was not taken: ${status ?? 'no answer'}\n`)
+    return taken
   }
 }

@@ -14,7 +14,7 @@ import { ensureClock } from '../db/domain-clock.ts'
 import { type Embedded, openEmbedded } from '../db/embedded.ts'
 import { isMigrated, migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/pool.ts'
-import { keepSecret } from '../db/secret-file.ts'
+import { findSecret, keepSecret } from '../db/secret-file.ts'
 import type { Database } from '../db/sql.ts'
 import { localWake, sharedWake } from '../events/wake.ts'
 import { ApiError, Refusal } from '../lib/errors.ts'
@@ -42,6 +42,8 @@ interface OpenOptions {
   readonly log: Logger
   /** A service claims its data directory for itself; a command shares it. */
   readonly claim: 'service' | 'command'
+  /** Refuses a data directory without an embedded database, instead of making one. */
+  readonly existing?: boolean
   /** Also migrates a database of DATABASE_URL. */
   readonly migrate?: boolean
   readonly routes: readonly RouteInfo[]
@@ -85,7 +87,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     config.database.kind === 'embedded'
       ? await withProgress(
           'Starting the embedded PostgreSQL',
-          openEmbedded({ data_dir, claim: options.claim }),
+          openEmbedded({ data_dir, claim: options.claim, existing: options.existing ?? false }),
         )
       : undefined
   const db = openDatabase(connectionOf(config, embedded), config)
@@ -106,7 +108,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
   }
   try {
     const applied = await prepare(db, options)
-    const secret = config.secret ?? (await keepSecret(join(data_dir, 'secret')))
+    const secret = config.secret ?? (await openSecret(options, applied))
     return {
       config,
       base_url: () => config.base_url ?? address,
@@ -146,6 +148,27 @@ async function open(options: OpenOptions): Promise<OpenApp> {
     }
     throw error
   }
+}
+
+/**
+ * A command makes no secret for a database that was there before: the service has one, perhaps in its environment, and audit
+ * rows of another secret do not verify.
+ */
+async function openSecret(
+  { data_dir, claim, existing }: OpenOptions,
+  applied: readonly string[],
+): Promise<string> {
+  const file = join(data_dir, 'secret')
+  const known = existing || (claim === 'command' && applied.length === 0)
+  if (!known || (await findSecret(file)) !== undefined) return keepSecret(file)
+  // guard: a command makes no second secret
+  throw missingSecret(file)
+}
+
+function missingSecret(file: string): Refusal {
+  return new Refusal(
+    `There is no ${file}. Set PARLEY_SECRET to the value that the service runs with, or restore the file from a backup.`,
+  )
 }
 
 function connectionOf(config: Config, embedded: Embedded | undefined) {

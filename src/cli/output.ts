@@ -1,5 +1,6 @@
 /** What a verb prints: exactly one JSON document with --json, otherwise a table for people. */
 import { addressDefault, type Config } from '../config.ts'
+import { Refusal } from '../lib/errors.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -25,6 +26,17 @@ export class Noted {
   }
 }
 
+/** What was found, printed as any result is; then the command ends with this sentence and exit code 1. */
+export class Failed {
+  readonly found: Row | Plain
+  readonly sentence: string
+
+  constructor(found: Failed['found'], sentence: string) {
+    this.found = found
+    this.sentence = sentence
+  }
+}
+
 /** Below every key that was just made. */
 export const keyNote = 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'
 
@@ -35,11 +47,18 @@ export function noteLink(note: string, { base_url }: Pick<Config, 'base_url'>): 
   return `${note}\n${sentence}: if the service is elsewhere, change that part.`
 }
 
-export type Result = Row | readonly Row[] | Plain | Noted
+export type Result = Row | readonly Row[] | Plain | Noted | Failed
+
+/** How wide a table may be where it is piped and no terminal says its width. */
+const columnsPiped = 100
 
 export async function print(result: Result, { json }: { json: boolean }): Promise<void> {
   // Whoever stops reading, such as `head`, has seen enough: no failure.
   process.stdout.on('error', () => {})
+  if (result instanceof Failed) {
+    await print(result.found, { json })
+    throw new Refusal(result.sentence)
+  }
   if (result instanceof Plain && !json) {
     for await (const text of result.text) {
       if (!process.stdout.writable) return
@@ -52,7 +71,7 @@ export async function print(result: Result, { json }: { json: boolean }): Promis
   await put(`${readable(data)}\n${result instanceof Noted ? `\n${result.note}\n` : ''}`)
 }
 
-function dataOf(result: Result): Row | readonly Row[] | Promise<Row> {
+function dataOf(result: Exclude<Result, Failed>): Row | readonly Row[] | Promise<Row> {
   if (result instanceof Plain) return result.data()
   return result instanceof Noted ? result.facts : result
 }
@@ -66,20 +85,40 @@ function readable(result: Row | readonly Row[]): string {
   if (!Array.isArray(result)) return facts(result as Row)
   if (result.length === 0) return 'None yet.'
   const lines = table(result)
-  // A terminal would break them in two, which nobody can read: there each row stands by itself.
-  const fits = lines.every(({ length }) => length <= (process.stdout.columns || length))
-  return fits ? lines.join('\n') : result.map(facts).join('\n\n')
+  const columns = process.stdout.columns || columnsPiped
+  // A terminal would break wider lines in two, which nobody can read: each row becomes a block of lines instead.
+  const fits = lines.every(({ length }) => length <= columns)
+  return fits ? lines.join('\n') : result.map((row) => facts(row, columns)).join('\n\n')
 }
 
 export function write(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-function facts(row: Row): string {
-  const width = Math.max(...Object.keys(row).map((name) => name.length))
+/** A line for each fact; a value that is wider than `columns` goes on below itself. */
+function facts(row: Row, columns = Number.POSITIVE_INFINITY): string {
+  const width = Math.max(...Object.keys(row).map((name) => name.length)) + 2
   return Object.entries(row)
-    .map(([name, value]) => `${name.padEnd(width)}  ${show(value)}`)
+    .map(([name, value]) => {
+      const lines = wrap(show(value), columns - width)
+      return `${name.padEnd(width)}${lines.join(`\n${' '.repeat(width)}`)}`
+    })
     .join('\n')
+}
+
+/** Breaks at spaces only: an id or a link stays whole, so that it can be copied. */
+function wrap(text: string, columns: number): string[] {
+  const lines: string[] = []
+  let line: string | undefined
+  for (const word of text.split(' ')) {
+    const longer: string = line === undefined ? word : `${line} ${word}`
+    if (line === undefined || longer.length <= columns) line = longer
+    else {
+      lines.push(line)
+      line = word
+    }
+  }
+  return [...lines, line ?? '']
 }
 
 function table(rows: readonly Row[]): string[] {

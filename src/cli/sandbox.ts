@@ -1,6 +1,7 @@
 /** `parley sandbox`: the sandbox platform alone, so that it survives a killed service. */
 import { type Command, Option } from 'commander'
 import { readConfig } from '../config.ts'
+import { openDataDirectory } from '../db/data-directory.ts'
 import { buildControlServer } from '../http/admin.ts'
 import { aloneControl } from '../platform/sandbox/module.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
@@ -45,6 +46,7 @@ async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptio
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
   tellVersion(log, 'sandbox')
+  await openDataDirectory(data_dir)
   const manual = config.clock === 'manual'
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
   const sandbox = await openLocalSandbox({

@@ -31,12 +31,18 @@ export interface Shared {
   readonly json: boolean
 }
 
+interface VerbNeeds {
+  /** It is of use before the first start, so it makes the embedded database. Any other verb refuses where there is none. */
+  readonly makes_instance?: boolean
+}
+
 /** A verb that opens the database, does one thing and prints what came of it. */
 export function verb<O extends object>(
   parent: Command,
   usage: string,
   description: string,
   act: (app: App, actor: Actor, options: O, ...args: string[]) => Promise<object>,
+  needs: VerbNeeds = {},
 ): Command {
   return describeArguments(parent.command(usage))
     .description(description)
@@ -45,17 +51,23 @@ export function verb<O extends object>(
       const command = given.pop() as Command
       const options = command.optsWithGlobals<O & Shared>()
       const args = command.processedArgs.flat() as string[]
-      await withApp(options, async (app) => {
+      const work = async (app: App) => {
         const result = await act(app, actor(), options, ...args)
         await print(result as Result, options)
-      })
+      }
+      await withApp(options, work, needs)
     })
 }
 
-export async function withApp<T>({ dataDir }: Shared, work: (app: App) => Promise<T>): Promise<T> {
+export async function withApp<T>(
+  { dataDir: data_dir }: Shared,
+  work: (app: App) => Promise<T>,
+  { makes_instance = false }: VerbNeeds = {},
+): Promise<T> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger('silent')
-  const app = await openApp({ config, data_dir: dataDir, log, claim: 'command', operations, routes })
+  const existing = !makes_instance
+  const app = await openApp({ config, data_dir, log, claim: 'command', existing, operations, routes })
   return closing(
     () => app.close(),
     () => work(app),

@@ -1,12 +1,17 @@
 /** The verbs of whoever receives events: the endpoints of a workspace, and the feed. They call the API with a key. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
-import { ApiClient } from './api-client.ts'
+import { Refusal } from '../lib/errors.ts'
+import { ApiClient, sentenceOf } from './api-client.ts'
 import { followEvents } from './events-feed.ts'
 import { describeArguments } from './help.ts'
-import { print, type Result } from './output.ts'
+import { Failed, Noted, print, type Result } from './output.ts'
 import { list, noun, whole } from './verbs.ts'
 
 type Row = Readonly<Record<string, unknown>>
+
+const secretNote =
+  'The secret is shown this once: keep it where secrets are kept. `webhook rotate` makes another.'
 
 export function addWebhookVerbs(program: Command): void {
   addEvents(program)
@@ -15,9 +20,16 @@ export function addWebhookVerbs(program: Command): void {
     return (await api.call<{ webhooks: Row[] }>('GET', '/webhooks')).webhooks
   })
   addChanges(webhook)
-  apiVerb(webhook, 'test <id>', 'deliver a test event, also while it is inactive', async (api, _, id) => {
-    return (await api.call<{ delivery: Row }>('POST', `/webhooks/${part(id)}/test`)).delivery
-  })
+  apiVerb(
+    webhook,
+    'test <id>',
+    'deliver a test event, also while it is inactive, and wait for what the endpoint answers',
+    async (api, _, id) => {
+      const path = `/webhooks/${part(id)}`
+      const { delivery } = await api.call<{ delivery: { id: string } }>('POST', `${path}/test`)
+      return reportTest(await awaitTest(api, `${path}/deliveries/${delivery.id}`))
+    },
+  )
   apiVerb<{ state?: string }>(webhook, 'deliveries <id>', 'the newest 100', async (api, { state }, id) => {
     const query = new URLSearchParams({ limit: '100', ...(state && { state }) })
     return (await api.call<{ deliveries: Row[] }>('GET', `/webhooks/${part(id)}/deliveries?${query}`))
@@ -27,6 +39,44 @@ export function addWebhookVerbs(program: Command): void {
     const path = `/webhooks/${part(id)}/deliveries/${part(delivery)}/resend`
     return (await api.call<{ delivery: Row }>('POST', path)).delivery
   })
+}
+
+interface TestDelivery extends Row {
+  readonly state: 'pending' | 'delivered' | 'failed'
+  readonly last: { readonly status: number | null; readonly ms: number; readonly error: string | null } | null
+}
+
+/** A test is one attempt, which takes at most 15 seconds once a worker makes it. */
+const testMsMax = 60_000 // limit: wait for a test
+const pollMs = { first: 100, most: 2_000 }
+
+/** The delivery after its attempt. */
+async function awaitTest(api: ApiClient, path: string): Promise<TestDelivery> {
+  const deadline = performance.now() + testMsMax
+  for (let pause = pollMs.first; performance.now() < deadline; pause = Math.min(pause * 2, pollMs.most)) {
+    const { status, text, retry_after } = await api.ask('GET', path)
+    const delivery = status === 200 ? (JSON.parse(text).delivery as TestDelivery) : undefined
+    if (delivery && delivery.state !== 'pending') return delivery
+    // The test is queued whatever a single look is answered.
+    if (!delivery && status !== 429 && status < 500) throw new Refusal(sentenceOf(text))
+    await sleep(retry_after === undefined ? pause : retry_after * 1_000)
+  }
+  throw new Refusal(
+    `No worker made the attempt within ${testMsMax / 1_000} seconds. The test stays queued: ` +
+      '`parley webhook deliveries ID` shows what comes of it.',
+  )
+}
+
+function reportTest({ last, body: _, tries: __, ...facts }: TestDelivery): Row | Failed {
+  const found = { ...facts, ...last }
+  if (facts.state === 'delivered' || last === null) return found
+  const { status, error, ms } = last
+  return new Failed(
+    found,
+    status === null
+      ? `The endpoint gave no answer (${error}) after ${ms} ms.`
+      : `The endpoint answered ${status} after ${ms} ms.`,
+  )
 }
 
 interface ChangeOptions {
@@ -42,7 +92,7 @@ function addChanges(webhook: Command): void {
     'add an endpoint; prints its secret, once; `events --forward-to` tries one on this machine',
     async (api, { events }, url) => {
       const made = await api.call<{ webhook: Row; secret: string }>('POST', '/webhooks', { url, events })
-      return { ...made.webhook, secret: made.secret }
+      return new Noted({ ...made.webhook, secret: made.secret }, secretNote)
     },
   ).option('--events <types>', 'separated by commas; all unless named', list)
   apiVerb<ChangeOptions>(
@@ -56,6 +106,12 @@ function addChanges(webhook: Command): void {
     .option('--events <types>', 'separated by commas, or *', list)
     .option('--active', 'deliver to it, from where it stopped')
     .option('--no-active', 'leave it alone')
+  apiVerb(webhook, 'rotate <id>', 'give it another secret; prints it, once', async (api, _, id) => {
+    const path = `/webhooks/${part(id)}/rotate-secret`
+    const made = await api.call<{ webhook: Row; secret: string }>('POST', path)
+    const note = `${secretNote}\nFor 24 hours deliveries are signed with the secret before, too.`
+    return new Noted({ ...made.webhook, secret: made.secret }, note)
+  })
   apiVerb(webhook, 'delete <id>', 'with what is undelivered', (api, _, id) =>
     api.call<Row>('DELETE', `/webhooks/${part(id)}`),
   )
@@ -89,7 +145,7 @@ function apiVerb<O extends object>(
   parent: Command,
   usage: string,
   description: string,
-  act: (api: ApiClient, options: O, ...args: string[]) => Promise<Row | readonly Row[]>,
+  act: (api: ApiClient, options: O, ...args: string[]) => Promise<Result>,
 ): Command {
   return describeArguments(parent.command(usage))
     .description(description)
@@ -98,7 +154,7 @@ function apiVerb<O extends object>(
       const command = given.pop() as Command
       const options = command.optsWithGlobals<O & { json: boolean }>()
       const result = await act(new ApiClient(), options, ...(command.processedArgs as string[]))
-      await print(result as Result, options)
+      await print(result, options)
     })
 }
 

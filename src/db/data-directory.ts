@@ -1,7 +1,9 @@
-/** The data directory: made where it is missing, and a sentence where it cannot be used. */
+/** The data directory: made where it is missing, and a sentence where it cannot be used or trusted. */
 import { constants } from 'node:fs'
-import { access, mkdir } from 'node:fs/promises'
+import { access, mkdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
+import { requireOwner } from './secret-file.ts'
 
 const elsewhere = 'or name another with --data-dir.'
 
@@ -12,6 +14,20 @@ export async function openDataDirectory(data_dir: string): Promise<void> {
   } catch (error) {
     throw explain(data_dir, (error as NodeJS.ErrnoException).code ?? '') ?? error
   }
+  await requireTrusted(data_dir)
+}
+
+/** Another user who may put files here could choose the secret, the database and the journals. */
+async function requireTrusted(data_dir: string): Promise<void> {
+  const { mode } = await stat(data_dir)
+  // guard: a directory that everybody may write to
+  if (mode & 0o002) {
+    throw new Refusal(
+      `Every user of this machine may write to the data directory ${data_dir}. Take that away with \`chmod o-w ${data_dir}\`, ` +
+        elsewhere,
+    )
+  }
+  await requireOwner(join(data_dir, 'secret'))
 }
 
 function explain(data_dir: string, code: string): Refusal | undefined {

@@ -1,7 +1,7 @@
 /** What a first start leaves in the data directory when it is killed, when two come at once, and when the server is killed. */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { endProcesses, serversOf, spawnParley, until } from '../../test/harness/process.ts'
 import { openEmbedded } from './embedded.ts'
@@ -26,7 +26,7 @@ async function drafts(directory: string): Promise<string[]> {
 
 test('what a kill during initdb leaves, a password among it, is removed at the next start', async () => {
   const directory = await makeDirectory()
-  const killed = spawnParley(['gate', 'list', '--data-dir', directory])
+  const killed = spawnParley(['gate', 'enable', 'rest', '--data-dir', directory])
   const left = await until('the password is written for initdb', 30_000, async () =>
     (await drafts(directory)).find((name) => name.endsWith('.password')),
   )
@@ -45,6 +45,12 @@ test('what a kill during initdb leaves, a password among it, is removed at the n
   expect(await readdir(directory)).toEqual(
     expect.arrayContaining(['postgres', 'postgres.password', 'postgres.conf.mine']),
   )
+})
+
+test('a directory that is named from where the process is, is the same one for PostgreSQL', async () => {
+  const directory = await makeDirectory()
+  expect(await layOut(relative(process.cwd(), directory))).toMatchObject({ data_dir: directory })
+  expect(await readFile(join(directory, 'postgres', 'PG_VERSION'), 'utf8')).toMatch(/^\d+/)
 })
 
 test('of two first starts at once both go on with the cluster that won', async () => {

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { chmod, chown, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { keepSecret } from './secret-file.ts'
@@ -28,11 +28,14 @@ export interface Cluster {
 /** How the server is spawned: PostgreSQL refuses to run as root. */
 type Runner = 'ourselves' | 'nobody' | 'namespace'
 
-/** The folders and secrets of a data directory, with a cluster made on the first call. */
-export async function layOut(data_dir: string): Promise<Cluster> {
+/** The folders and secrets of a data directory, with a cluster made on the first call. With `existing` nothing is made. */
+export async function layOut(directory: string, { existing = false } = {}): Promise<Cluster> {
+  // PostgreSQL runs in another working directory, so a relative path would lead it elsewhere.
+  const data_dir = resolve(directory)
   const native = nativeDirectory()
-  await openDataDirectory(data_dir)
   const cluster = join(data_dir, 'postgres')
+  if (existing) await requireCluster(cluster, data_dir) // guard: a read makes nothing
+  await openDataDirectory(data_dir)
   const runner = await chooseRunner(data_dir, cluster, native)
   if (runner === 'nobody') await chmod(data_dir, 0o711)
   const socket_dir = await openSocketDirectory(data_dir, runner === 'nobody' ? nobody : process.getuid?.())
@@ -49,6 +52,18 @@ export async function layOut(data_dir: string): Promise<Cluster> {
   if (!existsSync(cluster)) await initialise(place)
   await removeDrafts(data_dir)
   return place
+}
+
+async function requireCluster(cluster: string, data_dir: string): Promise<void> {
+  const missing = await stat(cluster).then(
+    () => false,
+    // Any other error means that the directory cannot be used, which opening it explains.
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  )
+  if (!missing) return
+  throw new Refusal(
+    `There is no Parley in ${data_dir}. \`parley start\` makes one; --data-dir names another directory.`,
+  )
 }
 
 /** A cluster or a secret that is still being made. */

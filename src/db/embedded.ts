@@ -8,7 +8,6 @@
  */
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
@@ -28,6 +27,8 @@ interface EmbeddedOptions {
   readonly data_dir: string
   /** The service claims the directory for itself; a command only needs the server to be there. */
   readonly claim: 'service' | 'command'
+  /** Refuses a directory that has no database yet, instead of making one. */
+  readonly existing?: boolean
 }
 
 const locks = { service: 7_346_001, use: 7_346_002 }
@@ -43,7 +44,7 @@ const lookMs = 1_000
 class ClaimTaken extends Refusal {}
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  const place = await layOut(resolve(options.data_dir))
+  const place = await layOut(options.data_dir, options)
   const connection = {
     host: place.socket_dir,
     user: role,

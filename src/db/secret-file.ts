@@ -1,7 +1,7 @@
 /** Secrets that are made once and kept in the data directory. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { link, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 
@@ -12,6 +12,7 @@ export async function keepSecret(file: string): Promise<string> {
 }
 
 async function readSecret(file: string): Promise<string> {
+  await requireOwner(file)
   const { mode } = await stat(file)
   // The group may read it: some container platforms open a volume's files to a group of their own.
   if (mode & 0o007) {
@@ -23,6 +24,20 @@ async function readSecret(file: string): Promise<string> {
   const secret = (await readFile(file, 'utf8')).trim()
   if (secret.length < 32) throw new Refusal(`${file} does not hold a secret. Restore it from a backup.`)
   return secret
+}
+
+/** The owner of a file can change it. A link and the file behind it may have different owners. */
+export async function requireOwner(file: string): Promise<void> {
+  for (const look of [lstat, stat]) {
+    const found = await look(file).catch(() => undefined)
+    // guard: owner of a secret
+    if (found && found.uid !== 0 && found.uid !== process.getuid?.()) {
+      throw new Refusal(
+        `${file} belongs to another user of this machine (uid ${found.uid}), who can change it. ` +
+          'Run Parley as that user, or name another directory with --data-dir.',
+      )
+    }
+  }
 }
 
 export async function findSecret(file: string): Promise<string | undefined> {

@@ -11,6 +11,23 @@ export function address(...protocols: readonly string[]) {
     .optional()
 }
 
+/** A host, and behind it at most a path. */
+const originAndPath = /^https?:\/\/[^/@?#\s\\]+(\/[^?#\s\\]*)?$/
+
+/** Where a service is. Every link is this address with a path appended, so it holds no user name, query or fragment. */
+export function baseAddress() {
+  return (
+    z
+      .string()
+      // guard: origin and path
+      .refine((text) => URL.canParse(text) && originAndPath.test(text), {
+        message:
+          'must be an address that starts with http:// or https://, with at most a path: no user name, no ? and no #',
+      })
+      .optional()
+  )
+}
+
 export function wholeNumber(least: number, most: number) {
   return z
     .string()

@@ -323,6 +323,44 @@ const people: readonly Mutant[] = [
     'an e-mail address does not lead to a user who has an account at the provider already: addresses are given anew',
   ),
 ]
+
+const directories = {
+  file: 'src/db/data-directory.test.ts',
+  still: 'a directory that a group may write to is taken',
+}
+
+/** What an operator types, and where it acts. */
+const terminal: readonly Mutant[] = [
+  mutant(
+    { file: 'src/config.test.ts', still: 'the configuration takes the address https://a.example/@b' },
+    'guard: origin and path',
+    'the configuration refuses the address https://ana:hunter2@parley.example/path, without repeating it',
+    '.refine((text) => URL.canParse(text), {',
+  ),
+  mutant(
+    directories,
+    'guard: a directory that everybody may write to',
+    'a directory of mode 1777, which everybody may write to, is refused and left alone',
+    'if (false) {',
+  ),
+  mutant(
+    directories,
+    'guard: owner of a secret',
+    'a secret of another user refuses the directory, before anything is made in it',
+    'if (false) {',
+  ),
+  mutant(
+    { file: 'test/command-line.test.ts' },
+    'guard: a read makes nothing',
+    'in a data directory without a Parley gate list refuses and makes nothing',
+  ),
+  mutant(
+    { file: 'test/command-line.test.ts' },
+    'guard: a command makes no second secret',
+    'a command without the PARLEY_SECRET of the service refuses, and makes no other secret',
+    'return keepSecret(file)',
+  ),
+]
 const approving = {
   file: 'src/capabilities/approvals/bindings.test.ts',
   still: 'the update uses the token up where everything is as it was',
@@ -1348,6 +1386,7 @@ export const mutants: readonly Mutant[] = [
   ...people,
   ...pools,
   ...contract,
+  ...terminal,
 
   // Approvals.
   mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),

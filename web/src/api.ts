@@ -12,14 +12,19 @@ interface AnyInput {
   readonly body?: unknown
 }
 
-/** The service said no, or said nothing at all (`unreachable`). */
+interface ErrorBody {
+  readonly code: string
+  readonly error: string
+}
+
+/** The service refused, or its answer never came or was not its own (`unreachable`). */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number
   readonly code: string
   readonly request_id: string | undefined
 
-  constructor(status: number, { code, error }: { code: string; error: string }, request_id?: string) {
+  constructor(status: number, { code, error }: ErrorBody, request_id?: string) {
     super(error)
     this.status = status
     this.code = code
@@ -28,18 +33,26 @@ export class Refused extends Error {
 }
 
 const prefix = '/dashboard/api'
-const unreachable = {
-  code: 'unreachable',
-  error: 'Parley does not answer. Is it running? Nothing was changed.',
-}
+const unreachable = { code: 'unreachable', error: 'Parley does not answer. Is it running?' }
 const garbled = { code: 'unreachable', error: 'The answer is not one of Parley’s. Is something in between?' }
+/** The request may have reached the service all the same. */
+const lost = {
+  code: 'unreachable',
+  error:
+    'Parley’s answer was lost, so it is not known whether this was done. The page reads again what is there: look before you try again.',
+}
+
+/** Routes that change nothing, whatever their method is. */
+const reading = /^GET |\/(look|preview|search)$/
 
 export async function ask<R extends RouteName>(name: R, ...[input]: Arguments<R>): Promise<Answer<R>> {
   const { params = {}, query = {}, body }: AnyInput = input ?? {}
   const [method = 'GET', path = ''] = name.split(' ')
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(params[key] ?? ''))
   const search = new URLSearchParams(
-    Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
+    Object.entries(query).flatMap(([key, value]): [string, string][] =>
+      value === undefined ? [] : [[key, String(value)]],
+    ),
   )
   const response = await fetch(`${prefix}${filled}${search.size > 0 ? `?${search}` : ''}`, {
     method,
@@ -49,10 +62,16 @@ export async function ask<R extends RouteName>(name: R, ...[input]: Arguments<R>
       body: JSON.stringify(body),
     }),
   }).catch(() => undefined)
-  if (!response) throw new Refused(0, unreachable)
-  const answer = await response.json().catch(() => undefined)
+  if (!response) throw new Refused(0, reading.test(name) ? unreachable : lost)
+  const answer: unknown = await response.json().catch(() => undefined)
   const request_id = response.headers.get('x-request-id') ?? undefined
-  if (!response.ok) throw new Refused(response.status, answer?.code ? answer : garbled, request_id)
-  if (answer === undefined) throw new Refused(response.status, garbled, request_id)
+  if (!response.ok && isErrorBody(answer)) throw new Refused(response.status, answer, request_id)
+  if (!response.ok || answer === undefined) {
+    throw new Refused(response.status, reading.test(name) ? garbled : lost, request_id)
+  }
   return answer as Answer<R>
+}
+
+function isErrorBody(answer: unknown): answer is ErrorBody {
+  return typeof answer === 'object' && answer !== null && 'code' in answer
 }

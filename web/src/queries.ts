@@ -1,5 +1,12 @@
 /** What the pages read, each under one key, so that a change made on one page is seen on all of them. */
-import { QueryCache, QueryClient, queryOptions, useMutation, useQueryClient } from '@tanstack/react-query'
+import {
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  queryOptions,
+  useMutation,
+  useQueryClient,
+} from '@tanstack/react-query'
 import { type Answer, ask, Refused, type RouteName } from './api.ts'
 
 export type Session = Answer<'GET /session'>
@@ -22,6 +29,14 @@ export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error) => {
       if (error instanceof Refused && error.code === 'not_signed_in') signedOut()
+    },
+  }),
+  mutationCache: new MutationCache({
+    onError: (error) => {
+      // Whether the change was made is not known, so everything on the page is read again. The error does not wait for that.
+      if (error instanceof Refused && (error.code === 'unreachable' || error.status >= 500)) {
+        void queryClient.invalidateQueries()
+      }
     },
   }),
   defaultOptions: {

@@ -243,10 +243,14 @@ function WorkspaceMenu() {
 function AccountRow() {
   const { user } = useSession()
   const signOut = async () => {
-    await ask('POST /sign-out').catch(() => undefined)
+    // Where the session may not have ended, the dashboard looks, and asks to sign in only if it has.
+    const to = await ask('POST /sign-out').then(
+      () => '/dashboard/sign-in',
+      () => '/dashboard/',
+    )
     queryClient.clear()
     // A whole new page: nothing that was read as this person stays in memory.
-    location.assign('/dashboard/sign-in')
+    location.assign(to)
   }
   return (
     <div className="flex items-center gap-1">

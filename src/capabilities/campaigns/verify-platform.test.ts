@@ -75,10 +75,10 @@ describe('what the platform has', () => {
     posts(1).splice(posts(1).indexOf(ownPost(1)), 1)
     expect((await run(place.work.service, verify)).code).toBe(0)
     const missed = await run(place.work.service, [...verify, '--platform'])
-    expect([missed.code, missed.stderr]).toEqual([
-      1,
-      expect.stringContaining(`platform_messages: This does not hold for ${await operationOf(1)}.`),
-    ])
+    expect([missed.code, missed.stderr]).toEqual([1, 'FAILED: platform_messages.\n'])
+    expect(missed.stdout).toMatch(
+      new RegExp(`^FAILED {2}platform_messages +This does not hold for ${await operationOf(1)}\\.$`, 'm'),
+    )
   })
 
   test('a message that is there twice is found', async () => {

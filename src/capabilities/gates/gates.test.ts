@@ -37,9 +37,11 @@ describe('gates', () => {
   test('"all" opens every one but extended, which has to be named', async () => {
     await service.app.db.run(sql`delete from gates`)
     const states = await setGates(service.app, 'cli:ana', { names: ['all'], enabled: true })
-    expect(states.filter(({ enabled }) => !enabled).map(({ name }) => name)).toEqual(['extended'])
+    const others = gates.filter((name) => name !== 'extended')
+    expect(states).toMatchObject(others.map((name) => ({ name, enabled: true, changed: true })))
     expect(await audited()).toHaveLength(gates.length - 1)
-    await setGates(service.app, 'cli:ana', { names: ['extended', 'all'], enabled: true })
+    const again = await setGates(service.app, 'cli:ana', { names: ['extended', 'all'], enabled: true })
+    expect(again).toMatchObject(gates.map((name) => ({ name, enabled: true, changed: name === 'extended' })))
     expect((await audited()).at(-1)).toEqual({ actor: 'cli:ana', action: 'gate.enabled', target: 'extended' })
     expect(await audited()).toHaveLength(gates.length)
   })

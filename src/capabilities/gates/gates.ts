@@ -25,12 +25,20 @@ export async function listGates(db: Db): Promise<GateState[]> {
   )
 }
 
-/** `all` means every gate but `extended`, which widens what the contract allows and is named explicitly. */
+interface GateChange extends GateState {
+  /** False where the gate was in this state already. */
+  readonly changed: boolean
+}
+
+/**
+ * Returns the named gates and whether each changed. `all` means every gate but `extended`, which widens what the contract
+ * allows and is named explicitly.
+ */
 export async function setGates(
   app: App,
   actor: Actor,
   { names, enabled }: { names: readonly string[]; enabled: boolean },
-): Promise<GateState[]> {
+): Promise<GateChange[]> {
   const chosen = names.flatMap((name) =>
     name === 'all' ? gates.filter((gate) => gate !== 'extended') : [name],
   )
@@ -40,21 +48,28 @@ export async function setGates(
       detail: `There is no gate ${quote(unknown)}. The gates are ${gates.join(', ')}.`,
     })
   }
-  await app.db.transaction(async (tx) => {
+  const changed = await app.db.transaction(async (tx) => {
+    const names = new Set<string>()
     for (const name of chosen) {
       // A gate without a row is closed already, so closing it is no change.
-      const changed = enabled
+      const rows = enabled
         ? await tx.run(sql`
             insert into gates as gate (name, enabled) values (${name}, true)
             on conflict (name) do update set enabled = true, changed_at = domain_now() where not gate.enabled`)
         : await tx.run(sql`
             update gates set enabled = false, changed_at = domain_now() where name = ${name} and enabled`)
       const action = enabled ? 'gate.enabled' : 'gate.disabled'
-      if (changed > 0) await record(app, tx, actor, { action, target: name })
+      if (rows === 0) continue
+      names.add(name)
+      await record(app, tx, actor, { action, target: name })
     }
+    return names
   })
   await app.settings.refresh()
-  return listGates(app.db)
+  const states = await listGates(app.db)
+  return states
+    .filter(({ name }) => chosen.includes(name))
+    .map((state) => ({ ...state, changed: changed.has(state.name) }))
 }
 
 interface AllowlistEntry {

@@ -71,12 +71,11 @@ export const ownRoutes: readonly Route[] = [
     response: z.object({ gate: gateOut }),
     example: { params: { name: 'rest' }, body: { enabled: true }, response: { gate } },
     handle: async (app, { caller, params: { name }, body: { enabled } }) => {
-      const states = gates.some((each) => each === name)
-        ? await setGates(app, actorOf(caller), { names: [name], enabled })
-        : []
-      const state = states.find((each) => each.name === name)
+      if (!gates.some((each) => each === name)) throw notFound('gate', name)
+      const [state] = await setGates(app, actorOf(caller), { names: [name], enabled })
       if (!state) throw notFound('gate', name)
-      return ok({ gate: described(state) })
+      const { changed: _, ...gate } = state
+      return ok({ gate: described(gate) })
     },
   }),
   ownRoute({

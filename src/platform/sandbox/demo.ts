@@ -11,11 +11,14 @@ const behaviours: readonly Behaviour[] = [
   'reads',
   'replies',
   'silent',
-  'stops',
+  'reads',
   'replies',
   'blocks',
   'reads',
 ]
+
+/** The one person who answers STOP: the first contact of the demo's campaign, so that one opt-out is there to look at. */
+const stopsAt = 28
 
 export function demoPeople(world: World): DemoPeople {
   return {
@@ -49,7 +52,7 @@ function addPerson(world: World, at: number): number {
     ...(at % 5 !== 4 && { username: `${plain}_${world.state.last_person_id + 1}` }),
     // Numbers that no network gives out.
     ...(at % 3 === 0 && { phone: `+1555010${String(at).padStart(4, '0')}` }),
-    behaviour: behaviours[at % behaviours.length],
+    behaviour: at === stopsAt ? 'stops' : behaviours[at % behaviours.length],
     delay_seconds: 4 + (at % 9) * 3,
   })
   return person_id

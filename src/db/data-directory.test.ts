@@ -1,0 +1,72 @@
+/** Which data directories are not trusted: another user could have put the secret or the database there. */
+import { chmod, chown, lchown, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { layOut } from './embedded-cluster.ts'
+import { keepSecret } from './secret-file.ts'
+
+let data_dir: string
+beforeEach(async () => {
+  data_dir = await mkdtemp(join(tmpdir(), 'parley-directory-'))
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await rm(data_dir, { recursive: true, force: true })
+})
+
+const secret = 'a secret for tests that is long enough'
+
+test.each(['777', '1777', '703'])(
+  'a directory of mode %s, which everybody may write to, is refused and left alone',
+  async (mode) => {
+    await chmod(data_dir, Number.parseInt(mode, 8))
+    await expect(layOut(data_dir)).rejects.toThrow(
+      `Every user of this machine may write to the data directory ${data_dir}. Take that away with \`chmod o-w ${data_dir}\``,
+    )
+    expect(await readdir(data_dir)).toEqual([])
+  },
+)
+
+test('a directory that a group may write to is taken', async () => {
+  await chmod(data_dir, 0o775)
+  expect(await layOut(data_dir)).toMatchObject({ data_dir })
+})
+
+test('with `existing`, nothing is made where there is no cluster', async () => {
+  const missing = join(data_dir, 'missing')
+  for (const directory of [missing, data_dir]) {
+    await expect(layOut(directory, { existing: true })).rejects.toThrow(`There is no Parley in ${directory}.`)
+  }
+  expect(await readdir(data_dir)).toEqual([])
+})
+
+describe('a secret of another user', () => {
+  const another = 12_345
+  const root = process.getuid?.() === 0
+
+  test('refuses the directory, before anything is made in it', async () => {
+    const file = join(data_dir, 'secret')
+    await writeFile(file, secret, { mode: 0o600 })
+    const { uid } = root ? { uid: another } : await stat(file)
+    // Only root can give a file to another user. Anybody else becomes another user than the file's.
+    if (root) await chown(file, another, another)
+    else vi.spyOn(process, 'getuid').mockReturnValue(another)
+    await expect(layOut(data_dir)).rejects.toThrow(
+      `${file} belongs to another user of this machine (uid ${uid}), who can change it.`,
+    )
+    expect(await readdir(data_dir)).toEqual(['secret'])
+  })
+
+  test.runIf(root)('is not read behind a link of our own, nor is a link of theirs followed', async () => {
+    const [theirs, ours] = [join(data_dir, 'theirs'), join(data_dir, 'ours')]
+    for (const file of [theirs, ours]) await writeFile(file, secret, { mode: 0o600 })
+    await chown(theirs, another, another)
+    await symlink(theirs, join(data_dir, 'postgres.password'))
+    await expect(keepSecret(join(data_dir, 'postgres.password'))).rejects.toThrow('belongs to another user')
+    await symlink(ours, join(data_dir, 'linked'))
+    expect(await keepSecret(join(data_dir, 'linked'))).toBe(secret)
+    await lchown(join(data_dir, 'linked'), another, another)
+    await expect(keepSecret(join(data_dir, 'linked'))).rejects.toThrow('belongs to another user')
+  })
+})
