@@ -154,6 +154,16 @@ const people: readonly Mutant[] = [
     'GET /dashboard/oidc/callback 401, and nothing is written: a token signed by a stranger',
   ),
   mutant(
+    members,
+    'guard: another owner can sign in',
+    'the last owner 409 when giving up the role or leaving; once there is another, both go',
+  ),
+  mutant(
+    oidc,
+    'guard: empty subject',
+    'GET /dashboard/oidc/callback 401, and nothing is written: a blank subject',
+  ),
+  mutant(
     oidc,
     'guard: age of a flow',
     'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
