@@ -96,5 +96,6 @@ function makeEnter(app: App): Enter {
 
 export function visitorOf(request: FastifyRequest): Visitor {
   const user_agent = request.headers['user-agent'] ?? ''
-  return { via: { kind: 'visitor', address: request.ip, user_agent, session_token: sessionTokenOf(request) } }
+  const address = request.client_address
+  return { via: { kind: 'visitor', address, user_agent, session_token: sessionTokenOf(request) } }
 }

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
 import { beginSignIn, finishSignIn, OidcRefusal, requireOidc } from '../capabilities/oidc/oidc.ts'
+import { sourceOf } from '../lib/addresses.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
 import { flowOf, setFlowCookie, setSessionCookie } from './cookies.ts'
@@ -61,8 +62,8 @@ async function requireWay(app: App, request: FastifyRequest): Promise<void> {
       detail: `Signing in with ${label} works at ${app.base_url()} only, and the Host header says ${quote(host)}. A proxy has to pass the Host header on.`,
     })
   }
-  // Each visit may cost the provider a question. Everybody behind one proxy counts as one address.
+  // Each visit may cost the provider a question.
   const rule = { limit: app.config.rate_limit, seconds: 60 }
-  const window = await app.limits.take(`oidc:${request.ip}`, rule)
+  const window = await app.limits.take(`oidc:${sourceOf(request.client_address)}`, rule)
   if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })
 }

@@ -164,6 +164,28 @@ const people: readonly Mutant[] = [
     'GET /dashboard/oidc/callback 401, and nothing is written: a blank subject',
   ),
   mutant(
+    { file: 'src/http/client-address.test.ts' },
+    'guard: who may say X-Forwarded-For',
+    'where nobody is trusted X-Forwarded-For changes nothing',
+  ),
+  mutant(
+    { file: 'src/http/client-address.test.ts' },
+    'guard: proxies behind proxies',
+    'through a trusted proxy counts as the last address that is no proxy',
+    'return address.toString()',
+  ),
+  mutant(
+    { file: 'src/lib/addresses.test.ts' },
+    'guard: one source for a /64',
+    'a source is an IPv4 address, or the first 64 bits of one of IPv6, however it is written',
+    'return parsed.toString()',
+  ),
+  mutant(
+    { file: 'src/config.test.ts' },
+    'guard: networks of proxies are not all',
+    'the configuration takes proxies to trust, by address and by network, and never everybody',
+  ),
+  mutant(
     oidc,
     'guard: age of a flow',
     'GET /dashboard/oidc/callback 401 after ten minutes, and for a cookie that was moved from elsewhere',
