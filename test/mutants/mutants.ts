@@ -164,6 +164,23 @@ const people: readonly Mutant[] = [
     'GET /dashboard/oidc/callback 401, and nothing is written: a blank subject',
   ),
   mutant(
+    { file: 'src/access/limits.test.ts' },
+    'guard: idle callers go first',
+    'in memory drops idle callers first: whoever has asked in its window keeps its count',
+  ),
+  mutant(
+    { file: 'src/access/limits.test.ts' },
+    'guard: refused callers go last',
+    'in memory drops refused callers last, and before them those whose last request is longest ago',
+    'return times.at(-1) ?? 0',
+  ),
+  mutant(
+    { file: 'src/access/limits.test.ts' },
+    'guard: a refused attempt adds no row',
+    'in PostgreSQL 503 when it does not answer',
+    'if (!window.allowed) return window',
+  ),
+  mutant(
     { file: 'src/http/client-address.test.ts' },
     'guard: who may say X-Forwarded-For',
     'where nobody is trusted X-Forwarded-For changes nothing',
