@@ -15,6 +15,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
   /** The session that begins with this answer, for the cookie; null ends it. Only routes of the dashboard have one. */
   readonly session_token?: string | null
+  /** What the browser is known by at its next sign-in. */
+  readonly device_token?: string | undefined
   /** What the browser brings back from the identity provider. */
   readonly oidc_flow?: { readonly cookie: string; readonly seconds: number }
 }

@@ -5,7 +5,7 @@ import { beginSignIn, finishSignIn, OidcRefusal, requireOidc } from '../capabili
 import { sourceOf } from '../lib/addresses.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
-import { flowOf, setFlowCookie, setSessionCookie } from './cookies.ts'
+import { flowOf, setDeviceCookie, setFlowCookie, setSessionCookie } from './cookies.ts'
 import { visitorOf } from './dashboard.ts'
 import { requirePrivate } from './origins.ts'
 
@@ -22,11 +22,12 @@ export function mountOidc(app: App, server: FastifyInstance): void {
     // Good for one way back, whatever comes of it.
     setFlowCookie(request, reply, null)
     const { search } = new URL(request.url, app.base_url())
-    const { session_token, return_to } = await finishSignIn(app, visitorOf(request), {
+    const { session_token, device_token, return_to } = await finishSignIn(app, visitorOf(request), {
       query: search,
       cookie: flowOf(request),
     })
     setSessionCookie(request, reply, session_token)
+    if (device_token !== undefined) setDeviceCookie(request, reply, device_token)
     return return_to
   })
 

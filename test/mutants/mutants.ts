@@ -86,6 +86,8 @@ const oidc = {
   file: 'src/capabilities/oidc/oidc.test.ts',
   still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
 }
+const devices = { file: 'src/capabilities/sessions/devices.test.ts' }
+const lockout = { file: 'test/lockout.test.ts' }
 const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
 
 /** Who belongs to a workspace, and who is let in by the identity provider. */
@@ -162,6 +164,40 @@ const people: readonly Mutant[] = [
     oidc,
     'guard: empty subject',
     'GET /dashboard/oidc/callback 401, and nothing is written: a blank subject',
+  ),
+  mutant(
+    devices,
+    'guard: a device token is signed',
+    'a known browser is not signed in by it, and a token that somebody made or changed is none',
+  ),
+  mutant(devices, 'guard: age of a device token', 'a known browser is known for 180 days'),
+  mutant(
+    devices,
+    'guard: set-up links have their own queue',
+    '200 for a set-up link, and for a new password, while strangers fill their queue',
+    "return hashPassword(password, { lane: 'stranger', source: user_id })",
+  ),
+  mutant(
+    { file: 'src/lib/fair-queue.test.ts' },
+    'guard: nobody takes all places',
+    'a source gives places back to others: the last to come of the one that has most is refused',
+    'return undefined',
+  ),
+  mutant(
+    lockout,
+    'guard: attempts of one source',
+    'sign-ins under attack 429 for one source after 100 attempts, whatever X-Forwarded-For it writes itself',
+  ),
+  mutant(
+    lockout,
+    'guard: a known browser has its own place',
+    'sign-ins under attack 200 for a known browser while 60 sources fill the queue',
+    "? { lane: 'stranger', source: sourceOf(via.address) }",
+  ),
+  mutant(
+    lockout,
+    'guard: a full queue uses up no attempt',
+    'sign-ins under attack 429 while the queue is full uses up no attempt',
   ),
   mutant(
     { file: 'src/access/limits.test.ts' },
