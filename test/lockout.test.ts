@@ -1,10 +1,11 @@
 /** Nobody is locked out: people sign in while others attack, and new connections are served while others hold thousands. */
 import { createServer, request as httpRequest, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { hashPassword } from '../src/lib/passwords.ts'
-import { sha256 } from '../src/lib/secrets.ts'
+import { crowdQueue } from './harness/crowd.ts'
 import { until } from './harness/process.ts'
 import { openService, type Service } from './harness/service.ts'
 
@@ -106,6 +107,8 @@ function attack(connections: number, from: (at: number) => string) {
         if (error.startsWith(crowded)) heard.crowded++
         else if (status === 429) heard.refused++
         else heard.wrong++
+        // Refusals cost the service little, and this process as much as the rest of the test.
+        if (status === 429) await sleep(20)
       }
     }),
   )
@@ -141,22 +144,14 @@ describe('sign-ins under attack', () => {
 
   test('429 while the queue is full uses up no attempt', async () => {
     const [email = ''] = await people(1)
-    const { heard, end } = attack(60, (at) => `203.0.113.${at + 100}`)
-    await until('the queue is full', 60_000, () => heard.crowded > 10)
-    const from = '198.51.100.201'
-    let full = 0
-    while (full < 15) {
-      const { status, error } = await signIn({ email: 'nobody@acme.example', from })
-      if (status !== 429) break
-      expect(error).toContain(crowded)
-      full++
+    const crowd = crowdQueue()
+    // Ten are all that one source has for one user.
+    for (let attempt = 0; attempt < 12; attempt++) {
+      const answer = await signIn({ email, from: '198.51.100.201' })
+      expect(answer).toMatchObject({ status: 429, error: expect.stringContaining(crowded) })
     }
-    await end()
-    // Ten would have been too many for one address from one place.
-    const caller = `sign-in:${sha256('nobody@acme.example').toString('base64url')}:${from}`
-    const { remaining } = await service.app.limits.take(caller, { limit: 10, seconds: 900 })
-    expect({ full, remaining }).toMatchObject({ remaining: full === 15 ? 9 : 8 })
-    expect(await signIn({ email, from })).toMatchObject({ status: 200 })
+    await crowd.end()
+    expect(await signIn({ email, from: '198.51.100.201' })).toMatchObject({ status: 200 })
   })
 
   test('429 for one source after 100 attempts, whatever X-Forwarded-For it writes itself', async () => {
