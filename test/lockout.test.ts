@@ -1,13 +1,15 @@
 /** Nobody is locked out: people sign in while others attack, and new connections are served while others hold thousands. */
 import { createServer, request as httpRequest, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createUser } from '../src/capabilities/users/users.ts'
 import { hashPassword } from '../src/lib/passwords.ts'
 import { crowdQueue } from './harness/crowd.ts'
-import { until } from './harness/process.ts'
+import { copyDatabase } from './harness/database.ts'
+import { endProcesses, spawnParley, until } from './harness/process.ts'
 import { openService, type Service } from './harness/service.ts'
+import { testSecret } from './harness/worker.ts'
 
 const password = 'correct horse battery'
 const crowded = 'Too many people are signing in just now.'
@@ -165,5 +167,36 @@ describe('sign-ins under attack', () => {
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429])
     const [email = ''] = await people(1)
     expect(await signIn({ email, from: '192.0.2.2', forged: '192.0.2.1' })).toMatchObject({ status: 200 })
+  })
+})
+
+describe('2,100 sockets, idle or with headers that do not end', () => {
+  test('leave room: 100 of 100 new connections are served', async () => {
+    const database = await copyDatabase()
+    const env = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }
+    const url = new URL(await spawnParley(['serve', '--port', '0'], env).ready())
+    const held: Socket[] = []
+    const dial = () =>
+      new Promise<Socket>((resolve) => {
+        const socket = connect(Number(url.port), url.hostname, () => resolve(socket))
+        socket.on('error', () => {})
+      })
+    for (let at = 0; at < 2_100; at += 50) {
+      held.push(...(await Promise.all(Array.from({ length: 50 }, dial))))
+      for (const socket of held.slice(-25)) socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\nX-')
+    }
+    const served = await Promise.all(
+      Array.from({ length: 100 }, async () => {
+        const socket = await dial()
+        socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+        let heard = ''
+        for await (const bytes of socket) heard += String(bytes)
+        return heard.startsWith('HTTP/1.1 200')
+      }),
+    )
+    expect(served.filter(Boolean)).toHaveLength(100)
+    for (const socket of held) socket.destroy()
+    await endProcesses()
+    await database.drop()
   })
 })

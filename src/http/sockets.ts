@@ -94,31 +94,44 @@ function cut(socket: Socket & { parser?: { onIncoming: unknown } | null }): void
 }
 
 /**
- * Cuts the connection that has been longest without a complete request, of the source that has most: idle ones, and those
- * whose headers or bodies do not end. One that waits for its answer is never cut. False where all of them do.
+ * Cuts the connection that has been longest without a complete request, of the source that has most: idle ones and those
+ * whose headers or bodies do not end before those that do not read their answer. One that waits for an answer is never cut.
+ * False where all of them wait.
  */
 function makeRoom(open: Map<Socket, Connection>): boolean {
   const counts = new Map<string, number>()
   for (const { source } of open.values()) counts.set(source, (counts.get(source) ?? 0) + 1)
-  let most = 0
-  let found: readonly [Socket, Connection] | undefined
-  for (const [socket, connection] of open) {
-    if (isServed(connection)) continue // guard: who waits for an answer is not cut
-    const count = counts.get(connection.source) ?? 0
-    const worse = count === most && connection.completeAt < (found?.[1].completeAt ?? 0) // guard: longest without a request
-    if (count > most || worse) found = [socket, connection] // guard: the source that has most
-    most = Math.max(most, count)
+  const compare = ([one, other]: readonly [Candidate, Candidate]) =>
+    other.count - one.count || one.rank - other.rank || one.completeAt - other.completeAt
+  let found: Candidate | undefined
+  for (const [socket, { source, completeAt, ...connection }] of open) {
+    const rank = rankOf(socket, connection)
+    if (rank === undefined) continue
+    const candidate = { socket, rank, completeAt, count: counts.get(source) ?? 0 } // guard: the source that has most
+    if (!found || compare([candidate, found]) < 0) found = candidate
   }
   if (!found) return false
   // At once and not with its close, or two that come together would cut the same.
-  open.delete(found[0])
-  found[0].destroy()
+  open.delete(found.socket)
+  found.socket.destroy()
   return true
 }
 
-/** Its request has come whole and is not answered yet. */
-function isServed({ request, responses }: Connection): boolean {
-  return responses.length > 0 && request?.complete === true
+interface Candidate {
+  readonly socket: Socket
+  /** How many connections its source has. */
+  readonly count: number
+  readonly rank: number
+  readonly completeAt: number
+}
+
+/** 0 without a complete request, 1 where an answer waits for its reader. Undefined: not to be cut. */
+function rankOf(
+  socket: Socket,
+  { request, responses }: Pick<Connection, 'request' | 'responses'>,
+): number | undefined {
+  if (responses.length === 0 || !request?.complete) return 0
+  return socket.writableLength > 0 ? 1 : undefined // guard: who waits for an answer is not cut
 }
 
 function noteWaiting(connection: Connection, request: IncomingMessage, response: ServerResponse): void {

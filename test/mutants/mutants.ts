@@ -87,6 +87,7 @@ const oidc = {
   still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
 }
 const devices = { file: 'src/capabilities/sessions/devices.test.ts' }
+const sockets = { file: 'test/limits/sockets.test.ts' }
 const lockout = { file: 'test/lockout.test.ts' }
 const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
 
@@ -198,6 +199,18 @@ const people: readonly Mutant[] = [
     lockout,
     'guard: a full queue uses up no attempt',
     'sign-ins under attack 429 while the queue is full uses up no attempt',
+  ),
+  mutant(
+    sockets,
+    'guard: the source that has most',
+    'the source that has most gives, whoever else is idle',
+    'const candidate = { socket, rank, completeAt, count: 0 }',
+  ),
+  mutant(
+    sockets,
+    'guard: who waits for an answer is not cut',
+    'one that waits for its answer stays; where all of them do, the new one goes',
+    'return 1',
   ),
   mutant(
     { file: 'src/access/limits.test.ts' },
