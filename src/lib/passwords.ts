@@ -1,7 +1,7 @@
 /** Passwords of local accounts: argon2id, a few at a time, because each takes 19 MiB and a core. */
 import { z } from 'zod'
 import { ApiError } from './errors.ts'
-import { FairQueue, type Turn } from './fair-queue.ts'
+import { LaneQueue, type Turn } from './lane-queue.ts'
 import { parse } from './parse.ts'
 import type { PasswordAnswer, PasswordJob } from './password-thread.ts'
 import { lengthOf } from './text.ts'
@@ -16,7 +16,7 @@ const lengths = { min: 12, max: 256 }
 export type PasswordTurn = Turn<'stranger' | 'known' | 'setup'>
 
 /** Each takes a core, unless others want it: some 40 ms of an idle one. A full lane is a second or two of waiting. */
-const queue = new FairQueue<PasswordTurn['lane']>({
+const queue = new LaneQueue<PasswordTurn['lane']>({
   lanes: ['stranger', 'known', 'setup'],
   atOnceMax: 2,
   waitingMax: 40,

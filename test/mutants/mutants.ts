@@ -88,6 +88,7 @@ const oidc = {
 }
 const devices = { file: 'src/capabilities/sessions/devices.test.ts' }
 const sockets = { file: 'test/limits/sockets.test.ts' }
+const waits = { file: 'src/capabilities/events/events.test.ts' }
 const lockout = { file: 'test/lockout.test.ts' }
 const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
 
@@ -179,7 +180,7 @@ const people: readonly Mutant[] = [
     "return hashPassword(password, { lane: 'stranger', source: user_id })",
   ),
   mutant(
-    { file: 'src/lib/fair-queue.test.ts' },
+    { file: 'src/lib/lane-queue.test.ts' },
     'guard: nobody takes all places',
     'a source gives places back to others: the last to come of the one that has most is refused',
     'return undefined',
@@ -199,6 +200,31 @@ const people: readonly Mutant[] = [
     lockout,
     'guard: a full queue uses up no attempt',
     'sign-ins under attack 429 while the queue is full uses up no attempt',
+  ),
+  mutant(
+    waits,
+    'guard: waits of a key',
+    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+  ),
+  mutant(
+    waits,
+    'guard: waits of a workspace',
+    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+  ),
+  mutant(
+    waits,
+    'guard: waits are counted in turn',
+    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+  ),
+  mutant(
+    waits,
+    'guard: a wait that is over gives its place back',
+    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+  ),
+  mutant(
+    waits,
+    'guard: a caller who leaves waits no longer for events',
+    'GET /events?wait= 200 once a caller who waited has left, and once those of a process that died have expired',
   ),
   mutant(
     sockets,

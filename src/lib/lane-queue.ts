@@ -24,7 +24,7 @@ interface Waiter<Lane extends string> extends Turn<Lane> {
   giveUp(): void
 }
 
-export class FairQueue<Lane extends string> {
+export class LaneQueue<Lane extends string> {
   readonly #bounds: Bounds<Lane>
   readonly #waiting: Waiter<Lane>[] = []
   readonly #running: Turn<Lane>[] = []

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { FairQueue } from './fair-queue.ts'
+import { LaneQueue } from './lane-queue.ts'
 
 type Lane = 'one' | 'two'
 
 /** A queue and work in it that lasts until it is told to end. */
 function open(atOnceMax: number, waitingMax: number) {
   const refuse = () => new Error('too many')
-  const queue = new FairQueue<Lane>({ lanes: ['one', 'two'], atOnceMax, waitingMax, refuse })
+  const queue = new LaneQueue<Lane>({ lanes: ['one', 'two'], atOnceMax, waitingMax, refuse })
   /** Names of what runs, and what has ended or was refused, in its order. */
   const running: string[] = []
   const begun: string[] = []
