@@ -253,6 +253,13 @@ describe('GET /dashboard/oidc/callback', () => {
     expect(back.cookies.sid).toBeUndefined()
   })
 
+  test('302 with a cookie that the browser is known by where the user has a password, too', async () => {
+    const { id, sub } = await linkedUser()
+    expect((await signInAt(sub)).cookies.device).toBeUndefined()
+    await service.app.db.run(sql`update users set password_hash = 'some hash' where id = ${id}`)
+    expect((await signInAt(sub)).cookies.device).toMatch(/^[\w-]{22}\.\d+\.[\w-]{43}$/)
+  })
+
   test('401 for a user who is disabled', async () => {
     const { id, sub } = await linkedUser()
     await service.app.db.run(sql`update users set disabled_at = now() where id = ${id}`)
