@@ -9,7 +9,7 @@ import { isWithin, type Network, readAddress } from '../lib/addresses.ts'
 export function clientAddressOf(raw: IncomingMessage, trusted: readonly Network[]): string {
   const peer = readAddress(raw.socket.remoteAddress ?? '')
   if (!peer) return 'unknown'
-  if (!isWithin(trusted, peer)) return peer.toString() // guard: who may say X-Forwarded-For
+  if (!isWithin(trusted, peer)) return peer.toString() // guard: who may say where a client is
   const said = [raw.headers['x-forwarded-for'] ?? ''].flat().join(',').split(',')
   for (const text of said.reverse()) {
     const address = readAddress(withoutPort(text.trim()))

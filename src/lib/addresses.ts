@@ -22,7 +22,7 @@ export function sourceOf(address: string): string {
   if (!parsed) return address
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString()
   const network = parsed.parts.slice(0, 4).map((part) => part.toString(16))
-  return `${network.join(':')}::/64` // guard: one source for a /64
+  return `${network.join(':')}::/64` // guard: one source for a network
 }
 
 /** Larger networks than the largest private ones, 10.0.0.0/8 and fc00::/7, would trust strangers. */

@@ -175,7 +175,7 @@ const people: readonly Mutant[] = [
   mutant(devices, 'guard: age of a device token', 'a known browser is known for 180 days'),
   mutant(
     devices,
-    'guard: set-up links have their own queue',
+    'guard: links have their own queue',
     '200 for a set-up link, and for a new password, while strangers fill their queue',
     "return hashPassword(password, { lane: 'stranger', source: user_id })",
   ),
@@ -257,7 +257,7 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     { file: 'src/http/client-address.test.ts' },
-    'guard: who may say X-Forwarded-For',
+    'guard: who may say where a client is',
     'where nobody is trusted X-Forwarded-For changes nothing',
   ),
   mutant(
@@ -268,7 +268,7 @@ const people: readonly Mutant[] = [
   ),
   mutant(
     { file: 'src/lib/addresses.test.ts' },
-    'guard: one source for a /64',
+    'guard: one source for a network',
     'a source is an IPv4 address, or the first 64 bits of one of IPv6, however it is written',
     'return parsed.toString()',
   ),

@@ -121,7 +121,7 @@ export async function prepareSetup(
   { token, password }: { token: string; password: string },
 ): Promise<string> {
   const { user_id } = await requireSetupLink(app.db, token) // guard: no hash for a link that is not good
-  return hashPassword(password, { lane: 'setup', source: user_id }) // guard: set-up links have their own queue
+  return hashPassword(password, { lane: 'setup', source: user_id }) // guard: links have their own queue
 }
 
 /** The user chooses a password behind a set-up link and is signed in; sessions from before end. */
