@@ -51,6 +51,8 @@ beforeAll(async () => {
   })
   users.elsewhere = id
   await signIn(service, id)
+  // An owner who cannot sign in would not count as another one.
+  await signIn(service, userOf('owner2'))
   await service.app.db.run(sql`update users set operator = true where id = ${userOf('operator')}`)
   for (const persona of ['member', 'admin', 'owner', 'operator', 'stranger', 'former'] as const) {
     cookies[persona] = await signIn(service, userOf(persona))
