@@ -252,7 +252,7 @@ const people: readonly Mutant[] = [
   mutant(
     { file: 'src/access/limits.test.ts' },
     'guard: a refused attempt adds no row',
-    'in PostgreSQL 503 when it does not answer',
+    'in PostgreSQL adds no row for what a later limit refuses',
     'if (!window.allowed) return window',
   ),
   mutant(
