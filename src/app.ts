@@ -57,7 +57,14 @@ export interface KnownKey {
 /** Counts requests in a window that slides: never more than `limit` in any `seconds`. */
 export interface Limits {
   take(caller: string, rule: Rule): Promise<Window>
+  /** Asks in this order, up to the first that refuses. Returns the window of that one, or of the last. */
+  takeAll(asked: readonly Taking[]): Promise<Window>
   close(): Promise<void>
+}
+
+export interface Taking {
+  readonly caller: string
+  readonly rule: Rule
 }
 
 export interface Rule {

@@ -91,6 +91,33 @@ describe('the configuration', () => {
     for (const fault of named) expect(fault).toMatch(/^[A-Z_]+ .*\.$/)
   })
 
+  test('takes proxies to trust, by address and by network, and never everybody', () => {
+    const trusted = (text: string) => readConfig({ PARLEY_TRUSTED_PROXIES: text }).trusted_proxies
+    expect(trusted('')).toEqual([])
+    const named = trusted(' 127.0.0.1, 10.0.0.0/8,::1,fc00::/7 ,')
+    expect(named.map(([address, bits]) => `${address}/${bits}`)).toEqual([
+      '127.0.0.1/32',
+      '10.0.0.0/8',
+      '::1/128',
+      'fc00::/7',
+    ])
+    const wrong = ['0.0.0.0/0', '::/0', '128.0.0.0/1', '8000::/1', '::ffff:0:0/96', '::ffff:10.0.0.1', '*']
+    for (const text of [
+      ...wrong,
+      'all',
+      'true',
+      'proxy',
+      '10.0.0.1/33',
+      '10.0.0.1/',
+      '10.0.0.1/8/8',
+      '10.1/16',
+    ]) {
+      expect(faults({ PARLEY_TRUSTED_PROXIES: `127.0.0.1,${text}` }), text).toEqual([
+        expect.stringContaining('PARLEY_TRUSTED_PROXIES must be addresses or networks'),
+      ])
+    }
+  })
+
   test('takes an identity provider, by plain HTTP on this machine only', () => {
     const env = {
       PARLEY_BASE_URL: 'https://parley.example',

@@ -1,6 +1,7 @@
 /** The environment, read once at the start. All faults are named together; nothing is guessed. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { type Network, networksRule, readNetworks } from './lib/addresses.ts'
 import { address, baseAddress, wholeNumber } from './lib/variables.ts'
 
 /** Where a service listens that was told nothing else. */
@@ -19,6 +20,8 @@ export interface Config {
   /** The variables of the platforms, checked and as they stand in the environment. */
   readonly platform_env: Readonly<Record<string, string>>
   readonly host: string
+  /** Whose `X-Forwarded-For` counts. Empty: nobody's. */
+  readonly trusted_proxies: readonly Network[]
   /** Undefined: `start` takes the port after its own, every other process has none. */
   readonly admin_port: number | undefined
   readonly admin_host: string
@@ -98,6 +101,10 @@ const variables = {
     })
     .default(''),
   PARLEY_HOST: z.string().default('127.0.0.1'),
+  PARLEY_TRUSTED_PROXIES: z
+    .string()
+    .refine((text) => readNetworks(text) !== undefined, { message: networksRule })
+    .default(''),
   PARLEY_ADMIN_PORT: wholeNumber(0, 65_535).optional(),
   PARLEY_ADMIN_HOST: z.string().default('127.0.0.1'),
   PARLEY_SANDBOX_CONTROL: z.enum(['on', 'off'], 'must be on or off').default('off'),
@@ -188,6 +195,7 @@ export function readConfig(
     webhook_allow: new Set(hostsOf(env_.PARLEY_WEBHOOK_ALLOW)),
     platform_env,
     host: env_.PARLEY_HOST,
+    trusted_proxies: readNetworks(env_.PARLEY_TRUSTED_PROXIES) ?? [],
     admin_port: env_.PARLEY_ADMIN_PORT,
     admin_host: env_.PARLEY_ADMIN_HOST,
     sandbox_control: env_.PARLEY_SANDBOX_CONTROL === 'on',

@@ -90,6 +90,8 @@ export interface Visitor {
     readonly user_agent: string
     /** The cookie that came along, so that signing in can end the session before. */
     readonly session_token: string | undefined
+    /** What tells a browser that has signed in before from strangers. */
+    readonly device_token: string | undefined
   }
 }
 

@@ -15,6 +15,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
   /** The session that begins with this answer, for the cookie; null ends it. Only routes of the dashboard have one. */
   readonly session_token?: string | null
+  /** What the browser is known by at its next sign-in. */
+  readonly device_token?: string | undefined
   /** What the browser brings back from the identity provider. */
   readonly oidc_flow?: { readonly cookie: string; readonly seconds: number }
 }
@@ -125,6 +127,8 @@ export interface Call<P, Q, B, C = undefined, W = Caller> {
   readonly accounts: readonly Account[]
   /** The caller's idempotency key, where one came. */
   readonly key: string | undefined
+  /** Aborted once the caller has left and would not hear the answer: for work that takes seconds. */
+  readonly left?: (() => AbortSignal) | undefined
 }
 
 interface Input<P, Q, B, C, W> {

@@ -45,6 +45,7 @@ const owners: Readonly<Record<string, string>> = {
   audit: 'capabilities/audit',
   workers: 'access',
   request_log: 'access',
+  event_waits: 'capabilities/events',
   accounts: 'capabilities/accounts',
   account_hosts: 'access',
   chats: 'capabilities/chats',

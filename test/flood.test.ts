@@ -147,11 +147,11 @@ describe('requests without end', () => {
 })
 
 describe('connections without end', () => {
-  test('are refused beyond the most, and counted', async () => {
+  test('are cut beyond the most, and counted', async () => {
     const sockets = Array.from({ length: connectionsMax + 10 }, dial)
     const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)))
     await Promise.any(closed)
-    await until('ten are refused', 20_000, async () => (await dropped('connections')) >= 10)
+    await until('ten are cut', 20_000, async () => (await dropped('connections')) >= 10)
     for (const socket of sockets) socket.destroy()
     await Promise.all(closed)
     await until('there is room again', 20_000, async () => (await statusOf('/healthz')) === 200)

@@ -19,8 +19,8 @@ let service: Service
 const accounts = { own: '', other: '' }
 let own: Tenant
 let other: Tenant
-/** Whose sessions are used; the second owner and the colleague never ask. */
-const users: Partial<Record<Persona | 'owner2' | 'colleague' | 'elsewhere', string>> = {}
+/** Whose sessions are used; the second and third owner and the colleague never ask. */
+const users: Partial<Record<Persona | 'owner2' | 'owner3' | 'colleague' | 'elsewhere', string>> = {}
 const cookies: Partial<Record<Persona, string>> = {}
 
 const userOf = (name: keyof typeof users) => users[name] as string
@@ -40,6 +40,7 @@ beforeAll(async () => {
     ['admin', 'admin'],
     ['former', 'owner'],
     ['owner2', 'owner'],
+    ['owner3', 'owner'],
     ['colleague', 'member'],
     ['operator', 'owner'],
   ] as const) {
@@ -51,6 +52,8 @@ beforeAll(async () => {
   })
   users.elsewhere = id
   await signIn(service, id)
+  // An owner who cannot sign in would not count as another one.
+  await signIn(service, userOf('owner3'))
   await service.app.db.run(sql`update users set operator = true where id = ${userOf('operator')}`)
   for (const persona of ['member', 'admin', 'owner', 'operator', 'stranger', 'former'] as const) {
     cookies[persona] = await signIn(service, userOf(persona))

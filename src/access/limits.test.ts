@@ -55,6 +55,40 @@ describe('in memory', () => {
     for (let at = 0; at < 150_000; at++) await limits.take(`address-${at}`, minute)
     expect((await limits.take('address-149999', minute)).remaining).toBe(118)
   })
+
+  /** Enough new callers that others are dropped for them. */
+  async function flood(limits: Limits): Promise<void> {
+    for (let at = 0; at < 100_000; at++) await limits.take(`new-${at}`, minute)
+  }
+
+  test('drops idle callers first: whoever has asked in its window keeps its count', async () => {
+    let at = 1_000_000
+    const limits = memoryLimits(() => at)
+    const day = { limit: 2, seconds: 86_400 }
+    await limits.take('patient', day)
+    for (let idle = 0; idle < 99_000; idle++) await limits.take(`idle-${idle}`, minute)
+    at += 61_000
+    for (let more = 0; more < 50_000; more++) await limits.take(`new-${more}`, minute)
+    expect((await limits.take('patient', day)).remaining).toBe(0)
+  })
+
+  test('drops refused callers last, and before them those whose last request is longest ago', async () => {
+    let at = 1_000_000
+    const limits = memoryLimits(() => at)
+    const rule = { limit: 2, seconds: 900 }
+    for (const caller of ['refused', 'busy', 'quiet']) await limits.take(caller, rule)
+    for (let more = 0; more < 2; more++) await limits.take('refused', rule)
+    at += 1_000
+    for (let more = 0; more < 60_000; more++) await limits.take(`early-${more}`, minute)
+    at += 1_000
+    await limits.take('busy', rule)
+    for (let more = 0; more < 50_000; more++) await limits.take(`late-${more}`, minute)
+    expect((await limits.take('refused', rule)).allowed).toBe(false)
+    expect((await limits.take('busy', rule)).allowed).toBe(false)
+    expect((await limits.take('quiet', rule)).remaining).toBe(1)
+    await flood(limits)
+    expect((await limits.take('refused', rule)).allowed).toBe(false)
+  })
 })
 
 /** What several processes share: all of them together stay within the limit. */
@@ -94,6 +128,27 @@ function sharesExactly(open: () => Promise<readonly Limits[]>, spoil: () => Prom
     expect(window.remaining).toBeGreaterThanOrEqual(0)
   })
 
+  test('asks for several in turn, and a later refusal leaves what others have', async () => {
+    const [one, two] = [
+      { limit: 5, seconds: 60 },
+      { limit: 2, seconds: 60 },
+    ]
+    const ask = (at: number, caller: string) =>
+      (all[at % all.length] as Limits).takeAll([
+        { caller: `each:${caller}`, rule: one },
+        { caller: 'together', rule: two },
+      ])
+    expect(await ask(0, 'a')).toMatchObject({ allowed: true, limit: 2, remaining: 1 })
+    expect(await ask(1, 'b')).toMatchObject({ allowed: true, limit: 2, remaining: 0 })
+    const refused = await ask(2, 'c')
+    expect(refused).toMatchObject({ allowed: false, limit: 2, remaining: 0 })
+    expect(refused.retry_after).toBeGreaterThan(50)
+    const first = { caller: 'together', rule: two }
+    const never = { caller: 'each:d', rule: one }
+    expect((await all[0]?.takeAll([first, never]))?.allowed).toBe(false)
+    expect(await takeFrom(0, 'each:d', one)).toMatchObject({ remaining: 4 })
+  })
+
   test('says when the oldest leaves, in Unix seconds', async () => {
     const { reset, limit } = await takeFrom(0, 'fresh')
     expect(limit).toBe(120)
@@ -110,6 +165,17 @@ describe('in PostgreSQL', () => {
   let copy: TestDatabase
   let dbs: Database[]
 
+  test('adds no row for what a later limit refuses', async () => {
+    const limits = postgresLimits(dbs[0] as Database)
+    const rule = { limit: 1, seconds: 60 }
+    const ask = (caller: string) =>
+      limits.takeAll([caller, 'one for all'].map((caller) => ({ caller, rule })))
+    expect((await ask('first')).allowed).toBe(true)
+    expect((await ask('second')).allowed).toBe(false)
+    const rows = await dbs[0]?.rows(sql`select caller from request_log order by caller`)
+    expect(rows).toEqual([{ caller: 'first' }, { caller: 'one for all' }])
+  })
+
   sharesExactly(
     async () => {
       copy = await copyDatabase()
@@ -119,10 +185,14 @@ describe('in PostgreSQL', () => {
     async () => {
       const [db] = dbs
       await db?.run(sql`delete from request_log where caller <> 'busy'`)
-      expect(
-        await db?.run(sql`insert into request_log values ('quiet', array['2020-01-01'::timestamptz])`),
-      ).toBe(1)
-      if (db) expect(await forgetQuietCallers(db)).toBe(1)
+      const row = (caller: string, hit: string, idle_at: string | null) =>
+        db?.run(
+          sql`insert into request_log values (${caller}, array[${hit}::timestamptz], ${idle_at}::timestamptz)`,
+        )
+      await row('quiet', '2020-01-01', null)
+      await row('before this release', new Date().toISOString(), null)
+      await row('idle', new Date().toISOString(), new Date().toISOString())
+      if (db) expect(await forgetQuietCallers(db)).toBe(2)
       await db?.run(sql`drop table request_log`)
     },
   )

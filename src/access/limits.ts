@@ -2,48 +2,66 @@
  * The sliding log: the times of the requests that were let through, at most `limit` of them in any window.
  * One process counts in memory; several share PostgreSQL or Redis. Real time, never the domain's.
  */
+import assert from 'node:assert'
 import { Redis } from 'ioredis'
-import type { Limits, Rule, Window } from '../app.ts'
+import type { Limits, Rule, Taking, Window } from '../app.ts'
 import { type Database, type Db, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 
-/** At this size callers without a recent request are dropped, and then the oldest ones. */
+/** At this size callers are dropped, a tenth of them at once (`makeRoom`). */
 const callersMax = 100_000
 
 export function memoryLimits(now: () => number = Date.now): Limits {
   const log = makeLog(now)
-  return { take: async (caller, rule) => log.take(caller, rule), async close() {} }
+  return {
+    take: async (caller, rule) => log.take(caller, rule),
+    takeAll: async (asked) => log.takeAll(asked),
+    async close() {},
+  }
 }
 
 /** The times of one caller's requests in this window; those before `first` have left it. */
 interface Hits {
   times: number[]
   first: number
+  /** When its last request has left the window. */
+  idleAt: number
+  /** Its last request was refused. */
+  refused: boolean
 }
 
 interface Log {
   take(caller: string, rule: Rule): Window
+  takeAll(asked: readonly Taking[]): Window
 }
 
 /** The log in memory, for a single process. */
 export function makeLog(now: () => number = Date.now): Log {
   const callers = new Map<string, Hits>()
-  return {
-    take(caller, rule) {
-      const at = now()
-      let hits = callers.get(caller)
-      if (!hits) {
-        if (callers.size >= callersMax) makeRoom(callers, at)
-        hits = { times: [], first: 0 }
-        callers.set(caller, hits)
-      }
+  function takeAll(asked: readonly Taking[]): Window {
+    const at = now()
+    let window: Window | undefined
+    const found: [Taking, Hits][] = []
+    for (const taking of asked) {
+      const { caller, rule } = taking
+      const hits = callers.get(caller) ?? { times: [], first: 0, idleAt: 0, refused: false }
       forget(hits, at - rule.seconds * 1000)
-      const { times, first } = hits
-      const allowed = times.length - first < rule.limit
-      if (allowed) times.push(at)
-      return windowOf(rule, allowed, times.length - first, times[first] ?? at, at)
-    },
+      const used = hits.times.length - hits.first
+      hits.refused = used >= rule.limit
+      window = windowOf(rule, !hits.refused, used + (hits.refused ? 0 : 1), hits.times[hits.first] ?? at, at)
+      if (hits.refused) return window
+      found.push([taking, hits])
+    }
+    for (const [{ caller, rule }, hits] of found) {
+      if (!callers.has(caller) && callers.size >= callersMax) makeRoom(callers, at)
+      callers.set(caller, hits)
+      hits.times.push(at)
+      hits.idleAt = at + rule.seconds * 1000
+    }
+    assert(window)
+    return window
   }
+  return { take: (caller, rule) => takeAll([{ caller, rule }]), takeAll }
 }
 
 /** Skips the times that have left the window, and shortens the list once they are half of it. */
@@ -55,16 +73,27 @@ function forget(hits: Hits, until: number): void {
   hits.first = 0
 }
 
-/** Makes room for many callers at once: done one by one, each new caller of a flood would cost a look at all. */
+/**
+ * Makes room for many callers at once: done one by one, each new caller of a flood would cost a look at all. Idle callers
+ * lose nothing. Then go those whose last request is longest ago, and callers that were refused go last: a flood of new
+ * callers must not give them another budget.
+ */
 function makeRoom(callers: Map<string, Hits>, at: number): void {
-  // A day is the longest window any rule has.
-  for (const [caller, { times }] of callers) {
-    if ((times.at(-1) ?? 0) < at - 86_400_000) callers.delete(caller)
-  }
-  for (const caller of callers.keys()) {
-    if (callers.size <= callersMax * 0.9) return
+  for (const [caller, { idleAt }] of callers) if (idleAt <= at) callers.delete(caller) // guard: idle callers go first
+  const count = callers.size - callersMax * 0.9
+  if (count <= 0) return
+  const ranks = Float64Array.from(callers.values(), rankOf).sort()
+  const limit = ranks[count] ?? 0
+  let left = count
+  for (const [caller, hits] of callers) {
+    if (rankOf(hits) > limit || left-- <= 0) continue
     callers.delete(caller)
   }
+}
+
+/** The least is dropped first. */
+function rankOf({ times, refused }: Hits): number {
+  return (times.at(-1) ?? 0) + (refused ? Number.MAX_SAFE_INTEGER / 2 : 0) // guard: refused callers go last
 }
 
 interface Counted {
@@ -74,32 +103,65 @@ interface Counted {
   readonly at: number
 }
 
-/** One statement: the row lock of the upsert makes it exact over all processes. */
 export function postgresLimits(db: Database): Limits {
   return {
-    async take(caller, { limit, seconds }) {
-      const { allowed, used, oldest, at } = await db.one<Counted>(sql`
-        insert into request_log as log (caller, hits) values (${caller}, array[clock_timestamp()])
-        on conflict (caller) do update set hits = (
-          select case when cardinality(recent) < ${limit}::int then recent || now else recent || 'infinity'::timestamptz end
-          from (select clock_timestamp() as now) c, lateral (
-            select coalesce(array_agg(hit order by hit), '{}') as recent from unnest(log.hits) hit
-            where hit > now - make_interval(secs => ${seconds}) and hit < 'infinity') r)
-        returning hits[cardinality(hits)] < 'infinity' as allowed,
-          cardinality(array_remove(hits, 'infinity')) as used,
-          (extract(epoch from hits[1]) * 1000)::float8 as oldest,
-          (extract(epoch from clock_timestamp()) * 1000)::float8 as at`)
-      return windowOf({ limit, seconds }, allowed, used, oldest, at)
-    },
+    take: (caller, rule) => takeIn(db, { caller, rule }),
+    takeAll: (asked) => takeAllIn(db, asked),
     async close() {},
   }
 }
 
-/** Rows whose every hit has left the longest window. */
+/** One statement: the row lock of the upsert makes it exact over all processes. */
+async function takeIn(db: Db, { caller, rule }: Taking): Promise<Window> {
+  const { limit, seconds } = rule
+  const { allowed, used, oldest, at } = await db.one<Counted>(sql`
+    insert into request_log as log (caller, hits, idle_at)
+    values (${caller}, array[clock_timestamp()], clock_timestamp() + make_interval(secs => ${seconds}))
+    on conflict (caller) do update set idle_at = excluded.idle_at, hits = (
+      select case when cardinality(recent) < ${limit}::int then recent || now else recent || 'infinity'::timestamptz end
+      from (select clock_timestamp() as now) c, lateral (
+        select coalesce(array_agg(hit order by hit), '{}') as recent from unnest(log.hits) hit
+        where hit > now - make_interval(secs => ${seconds}) and hit < 'infinity') r)
+    returning hits[cardinality(hits)] < 'infinity' as allowed,
+      cardinality(array_remove(hits, 'infinity')) as used,
+      (extract(epoch from hits[1]) * 1000)::float8 as oldest,
+      (extract(epoch from clock_timestamp()) * 1000)::float8 as at`)
+  return windowOf(rule, allowed, used, oldest, at)
+}
+
+/** Undoes what was counted before the one that refuses. */
+class Overdrawn extends Error {
+  readonly window: Window
+
+  constructor(window: Window) {
+    super('A limit is reached.')
+    this.window = window
+  }
+}
+
+/** In one transaction, so that a refused attempt adds no row. Callers of one kind come in one order, so none waits in a circle. */
+async function takeAllIn(db: Database, asked: readonly Taking[]): Promise<Window> {
+  try {
+    return await db.transaction(async (tx) => {
+      let window: Window | undefined
+      for (const taking of asked) {
+        window = await takeIn(tx, taking)
+        if (!window.allowed) throw new Overdrawn(window) // guard: a refused attempt adds no row
+      }
+      assert(window)
+      return window
+    })
+  } catch (error) {
+    if (error instanceof Overdrawn) return error.window
+    throw error
+  }
+}
+
+/** Rows whose every hit has left its window. An older release has not noted when: no window is longer than a day. */
 export function forgetQuietCallers(db: Db): Promise<number> {
   return db.run(sql`
-    delete from request_log where not exists (
-      select from unnest(hits) hit where hit > clock_timestamp() - interval '1 day' and hit < 'infinity')`)
+    delete from request_log where idle_at <= clock_timestamp() or (idle_at is null and not exists (
+      select from unnest(hits) hit where hit > clock_timestamp() - interval '1 day' and hit < 'infinity'))`)
 }
 
 /** Times in microseconds of the Redis server; a counter keeps two requests of one microsecond apart. */
@@ -128,18 +190,29 @@ export function redisLimits(url: string): Limits {
   const take = Reflect.get(redis, 'parleyTake') as (
     ...args: readonly (string | number)[]
   ) => Promise<[number, number, string, string]>
+  const takeOne: Limits['take'] = async (caller, rule) => {
+    const key = `parley:{${caller}}`
+    try {
+      const [allowed, used, oldest, at] = await take.call(redis, key, `${key}:n`, rule.limit, rule.seconds)
+      return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)
+    } catch (cause) {
+      throw new ApiError('store_unavailable', {
+        detail: 'The rate limiter does not answer. Ask again.',
+        cause,
+      })
+    }
+  }
   return {
-    async take(caller, rule) {
-      const key = `parley:{${caller}}`
-      try {
-        const [allowed, used, oldest, at] = await take.call(redis, key, `${key}:n`, rule.limit, rule.seconds)
-        return windowOf(rule, allowed === 1, used, Number(oldest) / 1000, Number(at) / 1000)
-      } catch (cause) {
-        throw new ApiError('store_unavailable', {
-          detail: 'The rate limiter does not answer. Ask again.',
-          cause,
-        })
+    take: takeOne,
+    // Keys of a refused attempt expire by themselves, so nothing has to be undone.
+    async takeAll(asked) {
+      let window: Window | undefined
+      for (const { caller, rule } of asked) {
+        window = await takeOne(caller, rule)
+        if (!window.allowed) break
       }
+      assert(window)
+      return window
     },
     close: async () => redis.disconnect(),
   }

@@ -27,6 +27,8 @@ export interface Incoming {
   /** Gates that this way in needs besides the route's own. */
   readonly gates?: readonly Gate[]
   readonly approval?: Approval
+  /** Aborted once the caller has left. Made when it is first asked for. */
+  readonly left?: () => AbortSignal
 }
 
 /** What a write that a person has approved brings along. */
@@ -139,6 +141,7 @@ interface Received extends Begun {
   readonly again: string | undefined
   readonly idempotency_keys: readonly string[]
   readonly approval: Approval | undefined
+  readonly left: (() => AbortSignal) | undefined
 }
 
 interface Begun {
@@ -164,12 +167,12 @@ async function receive(
   caller: Caller,
   incoming: Omit<Incoming, keyof Begun> & Begun,
 ): Promise<Received> {
-  const { settings, params, query, idempotency_keys, approval, channel } = incoming
+  const { settings, params, query, idempotency_keys, approval, channel, left } = incoming
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
   const received = await incoming.body({ route, refuse })
   const again = approval?.again ?? (channel === 'dashboard' ? 'it can be sent again' : undefined)
-  return { settings, params, query, received, idempotency_keys, approval, again }
+  return { settings, params, query, received, idempotency_keys, approval, again, left }
 }
 
 interface Checked {
@@ -184,7 +187,7 @@ async function check(
   app: App,
   route: Route,
   caller: Caller,
-  { settings, params, query, received }: Received,
+  { settings, params, query, received, left }: Received,
 ): Promise<Checked> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
@@ -196,7 +199,7 @@ async function check(
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
   const call = (key: string | undefined): AnyCall => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
-    return { caller: caller as never, params, query, body, checked, accounts, key }
+    return { caller: caller as never, params, query, body, checked, accounts, key, left }
   }
   return { body, needs, call }
 }

@@ -54,7 +54,9 @@ function addCreate(user: Command): void {
     'create <email>',
     'make a user, or add one to a further workspace',
     async (app, actor, { workspace, role, operator, passwordStdin, dataDir }, email = '') => {
-      const password_hash = passwordStdin && (await hashPassword(requireNewPassword(await readInput())))
+      const password_hash =
+        passwordStdin &&
+        (await hashPassword(requireNewPassword(await readInput()), { lane: 'setup', source: 'terminal' }))
       const made = await createUser(app, actor, {
         email,
         workspace_id: workspace,

@@ -354,6 +354,14 @@ create table event_sequences (
   PRIMARY KEY (workspace_id)
 );
 
+create unlogged table event_waits (
+  id uuid not null,
+  workspace_id uuid not null,
+  caller text not null,
+  expires_at timestamp with time zone not null,
+  PRIMARY KEY (id)
+);
+
 create table events (
   workspace_id uuid not null,
   sequence bigint not null,
@@ -550,6 +558,7 @@ create table outbox (
 create unlogged table request_log (
   caller text not null,
   hits timestamp with time zone[] not null,
+  idle_at timestamp with time zone,
   PRIMARY KEY (caller)
 );
 
@@ -821,6 +830,7 @@ CREATE INDEX contacts_name ON public.contacts USING btree (account_id, sort_name
 CREATE INDEX contacts_phone ON public.contacts USING btree (workspace_id, phone_digits(phone)) WHERE (phone IS NOT NULL);
 CREATE INDEX contacts_username ON public.contacts USING btree (workspace_id, lower(username)) WHERE (username IS NOT NULL);
 CREATE INDEX contacts_words ON public.contacts USING gin (account_id, name_tokens);
+CREATE INDEX event_waits_workspace ON public.event_waits USING btree (workspace_id, expires_at);
 CREATE INDEX events_age ON public.events USING btree (created_at);
 CREATE INDEX file_chunks_first ON public.file_chunks USING btree (stored_at) WHERE (n = 0);
 CREATE INDEX history_questions_open ON public.history_questions USING btree (account_id, id) WHERE (answered_at IS NULL);

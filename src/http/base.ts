@@ -10,9 +10,11 @@ import type { Logger } from 'pino'
 import { makeLog } from '../access/limits.ts'
 import type { Window } from '../app.ts'
 import type { AnyCaller } from '../contract.ts'
+import { type Network, sourceOf } from '../lib/addresses.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { hideTokens } from '../lib/text.ts'
+import { clientAddressOf } from './client-address.ts'
 import { closePromptly } from './closing.ts'
 import { tellDrops } from './drops.ts'
 import { answerBrokenRequest, answerError, rateHeaders } from './errors.ts'
@@ -23,6 +25,8 @@ import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Where the request comes from, as far as the proxies are trusted that passed it on. */
+    client_address: string
     /** The numbers for X-RateLimit-*: the key's once it is known, the address's until then. */
     window: Window | undefined
     caller: AnyCaller | undefined
@@ -50,6 +54,8 @@ interface BaseOptions {
   readonly log: Logger
   readonly rate_limit: number
   readonly headersMs?: number | undefined
+  /** Proxies whose word on where a request comes from is taken. None unless named. */
+  readonly trusted_proxies?: readonly Network[]
   /** What an answer carries, whatever becomes of the request. */
   readonly meetFirst?: (request: FastifyRequest, reply: FastifyReply) => void
   /** Asked before an address that is not well formed is refused: who has no key learns nothing else. */
@@ -59,12 +65,13 @@ interface BaseOptions {
 }
 
 export function makeBase(options: BaseOptions): FastifyInstance {
-  const { log, rate_limit, headersMs = 10_000 } = options
+  const { log, rate_limit, headersMs = 10_000, trusted_proxies = [] } = options
   const addresses = makeLog()
   const rule = { limit: rate_limit, seconds: 60 }
-  const countAddress = (address = 'unknown') => addresses.take(address, rule)
+  const countAddress = (address = 'unknown') => addresses.take(sourceOf(address), rule)
   const meet: Meet = (request, reply) => {
-    request.window = countAddress(request.ip)
+    request.client_address = clientAddressOf(request.raw, trusted_proxies)
+    request.window = countAddress(request.client_address)
     reply.headers({ 'x-request-id': request.id, ...answerHeaders })
     options.meetFirst?.(request, reply)
   }
@@ -122,6 +129,7 @@ const answerHeaders = {
 
 /** Nothing is refused before our own checks see it. */
 function takeEveryRequest(server: FastifyInstance): void {
+  server.decorateRequest('client_address', '')
   server.decorateRequest('window', undefined)
   server.decorateRequest('caller', undefined)
   server.decorateRequest('transport', undefined)

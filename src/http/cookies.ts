@@ -1,10 +1,11 @@
-/** Our two cookies. Their names say over TLS that no other site and no subdomain can have set them. */
+/** Our three cookies. Their names say over TLS that no other site and no subdomain can have set them. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { deviceDays } from '../access/devices.ts'
 import { sessionHours } from '../access/sessions.ts'
 import type { Transport } from './origins.ts'
 
-/** `sid` is the session, `oidc` a sign-in that is under way at the identity provider. */
-type Name = 'sid' | 'oidc'
+/** `sid` is the session, `device` a browser that has signed in before, `oidc` a sign-in under way at the identity provider. */
+type Name = 'sid' | 'device' | 'oidc'
 
 function nameFor(transport: Transport | undefined, name: Name): string {
   return transport === 'tls' ? `__Host-${name}` : name
@@ -13,6 +14,10 @@ function nameFor(transport: Transport | undefined, name: Name): string {
 /** Null takes the cookie away. */
 export function setSessionCookie(request: FastifyRequest, reply: FastifyReply, token: string | null): void {
   setCookie(request, reply, { name: 'sid', value: token, seconds: sessionHours * 3600 })
+}
+
+export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, token: string): void {
+  setCookie(request, reply, { name: 'device', value: token, seconds: deviceDays * 86_400 })
 }
 
 /** Null takes the cookie away. */
@@ -49,6 +54,10 @@ function setCookie(
 /** The token of the session, where exactly one came. */
 export function sessionTokenOf(request: FastifyRequest): string | undefined {
   return readCookie(request, 'sid')
+}
+
+export function deviceTokenOf(request: FastifyRequest): string | undefined {
+  return readCookie(request, 'device')
 }
 
 export function flowOf(request: FastifyRequest): string | undefined {

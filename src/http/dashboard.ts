@@ -6,7 +6,7 @@ import { ownPrefix, type Visitor, workspacePrefix } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Route } from '../route.ts'
 import { pathOf } from './base.ts'
-import { sessionTokenOf } from './cookies.ts'
+import { deviceTokenOf, sessionTokenOf } from './cookies.ts'
 import { type Door, type Enter, matchPrefix } from './doors.ts'
 import { requireOwnHost, requireOwnOrigin, requirePrivate } from './origins.ts'
 
@@ -95,6 +95,13 @@ function makeEnter(app: App): Enter {
 }
 
 export function visitorOf(request: FastifyRequest): Visitor {
-  const user_agent = request.headers['user-agent'] ?? ''
-  return { via: { kind: 'visitor', address: request.ip, user_agent, session_token: sessionTokenOf(request) } }
+  return {
+    via: {
+      kind: 'visitor',
+      address: request.client_address,
+      user_agent: request.headers['user-agent'] ?? '',
+      session_token: sessionTokenOf(request),
+      device_token: deviceTokenOf(request),
+    },
+  }
 }

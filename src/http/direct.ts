@@ -2,16 +2,16 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 
-/** What proxies add, each its own. `x-forwarded-` begins a whole family and is looked for as such. */
-const forwardingHeaders = new Set([
-  'forwarded',
-  'via',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'true-client-ip',
-  'cf-connecting-ip',
-])
+/**
+ * What proxies, balancers and networks in front of a service add. Most of them say somewhere in the name that something was
+ * forwarded, or whose address it is; the others begin with the name of their maker.
+ */
+const forwardingHeaders = [
+  /^via$/,
+  /forwarded/, // Forwarded, X-Forwarded-*, X-Original-Forwarded-For, X-Vercel-Forwarded-For
+  /(client|real|connecting|remote|user|originating|external|socket)-?(ip|addr|address)$/, // X-Real-IP, Fly-Client-IP, True-Client-IP
+  /^(x-envoy|x-original|x-azure|x-appengine|x-vercel|x-amzn|x-amz-cf|x-arr|x-proxy|x-sucuri|cf|cdn|fly|fastly|wl-proxy)-/,
+]
 
 /** Refuses what a proxy passed on, what a page asks for, and addresses written so that a filter does not know them. */
 export function findIndirect(raw: IncomingMessage): ApiError | undefined {
@@ -21,7 +21,7 @@ export function findIndirect(raw: IncomingMessage): ApiError | undefined {
   }
   for (const name of Object.keys(raw.headers)) {
     if (name === 'origin') return refused('The admin port does not answer pages in a browser.')
-    if (forwardingHeaders.has(name) || name.startsWith('x-forwarded-')) {
+    if (forwardingHeaders.some((form) => form.test(name))) {
       return refused(`The admin port does not answer through a proxy, and this request carries ${name}.`)
     }
   }

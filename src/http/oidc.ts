@@ -2,9 +2,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
 import { beginSignIn, finishSignIn, OidcRefusal, requireOidc } from '../capabilities/oidc/oidc.ts'
+import { sourceOf } from '../lib/addresses.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
-import { flowOf, setFlowCookie, setSessionCookie } from './cookies.ts'
+import { flowOf, setDeviceCookie, setFlowCookie, setSessionCookie } from './cookies.ts'
 import { visitorOf } from './dashboard.ts'
 import { requirePrivate } from './origins.ts'
 
@@ -21,11 +22,12 @@ export function mountOidc(app: App, server: FastifyInstance): void {
     // Good for one way back, whatever comes of it.
     setFlowCookie(request, reply, null)
     const { search } = new URL(request.url, app.base_url())
-    const { session_token, return_to } = await finishSignIn(app, visitorOf(request), {
+    const { session_token, device_token, return_to } = await finishSignIn(app, visitorOf(request), {
       query: search,
       cookie: flowOf(request),
     })
     setSessionCookie(request, reply, session_token)
+    if (device_token !== undefined) setDeviceCookie(request, reply, device_token)
     return return_to
   })
 
@@ -61,8 +63,8 @@ async function requireWay(app: App, request: FastifyRequest): Promise<void> {
       detail: `Signing in with ${label} works at ${app.base_url()} only, and the Host header says ${quote(host)}. A proxy has to pass the Host header on.`,
     })
   }
-  // Each visit may cost the provider a question. Everybody behind one proxy counts as one address.
+  // Each visit may cost the provider a question.
   const rule = { limit: app.config.rate_limit, seconds: 60 }
-  const window = await app.limits.take(`oidc:${request.ip}`, rule)
+  const window = await app.limits.take(`oidc:${sourceOf(request.client_address)}`, rule)
   if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })
 }

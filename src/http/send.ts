@@ -3,17 +3,18 @@ import { transcode } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Json, type Reply, Stream } from '../route.ts'
-import { setFlowCookie, setSessionCookie } from './cookies.ts'
+import { setDeviceCookie, setFlowCookie, setSessionCookie } from './cookies.ts'
 
 export const json = 'application/json; charset=utf-8'
 
 export function send(
   request: FastifyRequest,
   reply: FastifyReply,
-  { status, headers = {}, body, session_token, oidc_flow }: Reply,
+  { status, headers = {}, body, session_token, device_token, oidc_flow }: Reply,
 ): FastifyReply {
   reply.code(status).headers(headers)
   if (session_token !== undefined) setSessionCookie(request, reply, session_token)
+  if (device_token !== undefined) setDeviceCookie(request, reply, device_token)
   if (oidc_flow) setFlowCookie(request, reply, oidc_flow)
   request.operation_id = headers['X-Operation-Id']
   if (status >= 400) request.refusal = (body as { readonly code?: string }).code

@@ -44,6 +44,7 @@ export async function buildServer(
     log: app.log,
     rate_limit: app.config.rate_limit,
     headersMs: options.headersMs,
+    trusted_proxies: app.config.trusted_proxies,
     meetFirst: setDashboardHeaders,
     enterFirst: async (request) => {
       const found = findDoor(doors, pathOf(request))

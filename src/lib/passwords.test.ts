@@ -3,31 +3,35 @@ import { expect, test } from 'vitest'
 import { hashPassword, isPassword } from './passwords.ts'
 
 const password = 'correct horse battery'
+const turn = { lane: 'stranger', source: '203.0.113.7' } as const
 
 test('a hash is argon2id with 19 MiB and two passes, and another one each time', async () => {
-  const hashes = await Promise.all([hashPassword(password), hashPassword(password)])
+  const hashes = await Promise.all([hashPassword(password, turn), hashPassword(password, turn)])
   for (const hash of hashes) expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$]{22}\$[^$]{43}$/)
   expect(hashes[0]).not.toBe(hashes[1])
 })
 
 test('only the password itself is the one that is stored, however its letters were typed', async () => {
-  const stored = await hashPassword('caf\u00e9 horse battery')
-  expect(await isPassword('cafe\u0301 horse battery', stored)).toBe(true)
-  expect(await isPassword('cafe horse battery', stored)).toBe(false)
-  expect(await isPassword('', stored)).toBe(false)
+  const stored = await hashPassword('caf\u00e9 horse battery', turn)
+  expect(await isPassword('cafe\u0301 horse battery', stored, turn)).toBe(true)
+  expect(await isPassword('cafe horse battery', stored, turn)).toBe(false)
+  expect(await isPassword('', stored, turn)).toBe(false)
 })
 
 test('where nothing is stored no password is right', async () => {
-  for (const given of [password, '', 'A'.repeat(43)]) expect(await isPassword(given, undefined)).toBe(false)
+  for (const given of [password, '', 'A'.repeat(43)])
+    expect(await isPassword(given, undefined, turn)).toBe(false)
 })
 
 test('what is stored and is no hash is a fault, and the next one is compared all the same', async () => {
-  await expect(isPassword(password, 'no hash')).rejects.toThrow('A password could not be compared')
-  expect(await isPassword(password, await hashPassword(password))).toBe(true)
+  await expect(isPassword(password, 'no hash', turn)).rejects.toThrow('A password could not be compared')
+  expect(await isPassword(password, await hashPassword(password, turn), turn)).toBe(true)
 })
 
-test('two are worked on and twenty wait; who comes then is told to come again', async () => {
-  const all = await Promise.allSettled(Array.from({ length: 25 }, () => isPassword(password, undefined)))
+test('two are worked on and forty wait; who comes then is told to come again', async () => {
+  const all = await Promise.allSettled(
+    Array.from({ length: 45 }, () => isPassword(password, undefined, turn)),
+  )
   const refused = all.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
   expect(refused).toHaveLength(3)
   for (const reason of refused) expect(reason).toMatchObject({ code: 'rate_limited', retry_after: 2 })
@@ -43,7 +47,7 @@ function niceOfThreads(): Map<number, number> {
 }
 
 test.runIf(process.platform === 'linux')('the threads that hash stand behind all others', async () => {
-  await Promise.all([hashPassword(password), hashPassword(password)])
+  await Promise.all([hashPassword(password, turn), hashPassword(password, turn)])
   const threads = niceOfThreads()
   const own = threads.get(process.pid) ?? 0
   expect(own).toBeLessThan(19)

@@ -1,24 +1,36 @@
 /** Passwords of local accounts: argon2id, a few at a time, because each takes 19 MiB and a core. */
 import { z } from 'zod'
 import { ApiError } from './errors.ts'
+import { LaneQueue, type Turn } from './lane-queue.ts'
 import { parse } from './parse.ts'
 import type { PasswordAnswer, PasswordJob } from './password-thread.ts'
-import { boundedQueue } from './queue.ts'
 import { lengthOf } from './text.ts'
 import { threadCalls } from './threads.ts'
 
 const lengths = { min: 12, max: 256 }
 
-/** Each takes a core, unless somebody else wants it. */
-const inTurn = boundedQueue({
+/**
+ * Who is waiting for a password to be hashed or compared: a browser that nobody knows, by its network address; one that is
+ * known as a user's, or a session, by the user; a set-up link, by its user.
+ */
+export type PasswordTurn = Turn<'stranger' | 'known' | 'setup'>
+
+/** Each takes a core, unless others want it: some 40 ms of an idle one. A full lane is a second or two of waiting. */
+const queue = new LaneQueue<PasswordTurn['lane']>({
+  lanes: ['stranger', 'known', 'setup'],
   atOnceMax: 2,
-  waitingMax: 20,
+  waitingMax: 40,
   refuse: () =>
     new ApiError('rate_limited', {
       detail: 'Too many people are signing in just now. Try again in a few seconds.',
       retry_after: 2,
     }),
 })
+
+/** Refuses before anything is counted: whoever tries again as told has then used up none of their attempts. */
+export function requireTurn(turn: PasswordTurn): void {
+  queue.requirePlace(turn)
+}
 
 /** A password that somebody chooses. */
 export const newPassword = z
@@ -45,15 +57,19 @@ export function requireNewPassword(password: string): string {
 
 const askThread = threadCalls<PasswordJob, PasswordAnswer>(new URL('./password-thread.ts', import.meta.url))
 
-export async function hashPassword(password: string): Promise<string> {
-  const { hash, problem } = await inTurn(() => askThread({ hash: prepared(password) }))
+export async function hashPassword(password: string, turn: PasswordTurn): Promise<string> {
+  const { hash, problem } = await queue.run(turn, () => askThread({ hash: prepared(password) }))
   if (hash === undefined) throw new Error(`A password could not be hashed: ${problem}`)
   return hash
 }
 
 /** Where there is no hash the work is the same, so that the time tells nothing. */
-export async function isPassword(password: string, stored: string | undefined): Promise<boolean> {
-  const { same, problem } = await inTurn(() => askThread({ compare: prepared(password), stored }))
+export async function isPassword(
+  password: string,
+  stored: string | undefined,
+  turn: PasswordTurn,
+): Promise<boolean> {
+  const { same, problem } = await queue.run(turn, () => askThread({ compare: prepared(password), stored }))
   if (same === undefined) throw new Error(`A password could not be compared: ${problem}`)
   return same
 }

@@ -12,7 +12,15 @@ import {
 } from 'node:crypto'
 
 /** Each purpose has a key of its own, so that a leak or a rotation of one says nothing about another. */
-type Purpose = 'session' | 'webhook' | 'cursor' | 'random_id' | 'audit' | 'platform_session' | 'backup'
+type Purpose =
+  | 'session'
+  | 'device'
+  | 'webhook'
+  | 'cursor'
+  | 'random_id'
+  | 'audit'
+  | 'platform_session'
+  | 'backup'
 
 export class Secrets {
   readonly #root: Buffer

@@ -102,7 +102,13 @@ async function makeAgent(data_dir: string): Promise<{ PARLEY_API_KEY: string; PA
     const { user_id } = owner
     const { via } = await identify(app.db, user_id)
     const visitor = {
-      via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined },
+      via: {
+        kind: 'visitor',
+        address: '',
+        user_agent: '',
+        session_token: undefined,
+        device_token: undefined,
+      },
     } as const
     const token = await app.db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
     return { PARLEY_API_KEY: key, PARLEY_COOKIE: `sid=${token}` }

@@ -162,7 +162,9 @@ export class AgentStage {
 
 /** The cookie of a session that the user has begun. */
 export async function cookieOf(db: Database, { user_id, via }: UserCaller): Promise<string> {
-  const visitor = { via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined } } as const
+  const visitor = {
+    via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined, device_token: undefined },
+  } as const
   const token = await db.transaction((tx) => beginSession(tx, visitor, { user_id, ...via.identity }))
   return `sid=${token}`
 }

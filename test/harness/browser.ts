@@ -22,6 +22,8 @@ export class Browser {
   readonly origin: string
   /** Name and value, as it sends them. */
   cookie: string | undefined
+  /** The cookie by which it is known after it has signed in, as it sends it. */
+  device: string | undefined
 
   constructor(service: Service, origin = service.url) {
     this.#service = service
@@ -42,7 +44,7 @@ export class Browser {
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const sent: Record<string, string | null | undefined> = {
       host: this.host,
-      cookie: this.cookie,
+      cookie: [this.cookie, this.device].filter((each) => each !== undefined).join('; ') || undefined,
       ...(method !== 'GET' && { origin: this.origin, 'sec-fetch-site': 'same-origin' }),
       ...(text !== undefined && {
         'content-type': 'application/json',
@@ -77,7 +79,8 @@ export class Browser {
   #keepCookie(headers: IncomingHttpHeaders): void {
     for (const line of headers['set-cookie'] ?? []) {
       const [pair = ''] = line.split(';', 1)
-      this.cookie = pair.endsWith('=') ? undefined : pair
+      if (/^(__Host-)?device=/.test(pair)) this.device = pair
+      else this.cookie = pair.endsWith('=') ? undefined : pair
     }
   }
 }

@@ -15,7 +15,13 @@ export async function signIn(service: Pick<Service, 'app'>, user_id: string): Pr
   const identity = await db.one<{ issuer: string; subject: string }>(
     sql`select issuer, subject from identities where user_id = ${user_id} limit 1`,
   )
-  const via = { kind: 'visitor', address: '127.0.0.1', user_agent: 'test', session_token: undefined } as const
+  const via = {
+    kind: 'visitor',
+    address: '127.0.0.1',
+    user_agent: 'test',
+    session_token: undefined,
+    device_token: undefined,
+  } as const
   const token = await db.transaction((tx) => beginSession(tx, { via }, { user_id, ...identity }))
   return `sid=${token}`
 }

@@ -36,6 +36,11 @@ export const briefCalls: readonly Patch[] = [
   { marker: 'limit: attempts at a stop', replace: 'const stopMsMax = 1_500' },
 ]
 
+/** So that a few connections are too many. */
+export const fewConnections: readonly Patch[] = [
+  { marker: 'limit: connections in all', replace: 'const connectionsMax = 60' },
+]
+
 export function withPatches(patches: readonly Patch[]): Plugin {
   const placed = placePatches(readSources(), patches)
   if (typeof placed === 'string') throw new Error(placed)

@@ -211,6 +211,10 @@ const oidc = {
   file: 'src/capabilities/oidc/oidc.test.ts',
   still: 'GET /dashboard/oidc/callback 302 to the page that was wanted, as the user who is linked',
 }
+const devices = { file: 'src/capabilities/sessions/devices.test.ts' }
+const sockets = { file: 'test/limits/sockets.test.ts' }
+const waits = { file: 'src/capabilities/events/events.test.ts' }
+const lockout = { file: 'test/lockout.test.ts' }
 const setupLinks = 'POST /members/{user_id}/setup-link 409 for an operator, and for who can sign in already'
 
 /** Who belongs to a workspace, and who is let in by the identity provider. */
@@ -311,6 +315,126 @@ const people: readonly Mutant[] = [
     oidc,
     'guard: signature of the provider',
     'GET /dashboard/oidc/callback 401, and nothing is written: a token signed by a stranger',
+  ),
+  mutant(
+    members,
+    'guard: another owner can sign in',
+    'the last owner 409 when giving up the role or leaving; once there is another, both go',
+  ),
+  mutant(
+    oidc,
+    'guard: empty subject',
+    'GET /dashboard/oidc/callback 401, and nothing is written: a blank subject',
+  ),
+  mutant(
+    devices,
+    'guard: a device token is signed',
+    'a known browser is not signed in by it, and a token that somebody made or changed is none',
+  ),
+  mutant(devices, 'guard: age of a device token', 'a known browser is known for 180 days'),
+  mutant(
+    devices,
+    'guard: links have their own queue',
+    '200 for a set-up link, and for a new password, while strangers fill their queue',
+    "return hashPassword(password, { lane: 'stranger', source: user_id })",
+  ),
+  mutant(
+    { file: 'src/lib/lane-queue.test.ts' },
+    'guard: nobody takes all places',
+    'a source gives places back to others: the last to come of the one that has most is refused',
+    'return undefined',
+  ),
+  mutant(
+    lockout,
+    'guard: attempts of one source',
+    'sign-ins under attack 429 for one source after 100 attempts, whatever X-Forwarded-For it writes itself',
+  ),
+  mutant(
+    lockout,
+    'guard: a known browser has its own place',
+    'sign-ins under attack 200 for a known browser while 60 sources fill the queue',
+    "? { lane: 'stranger', source: sourceOf(via.address) }",
+  ),
+  mutant(
+    lockout,
+    'guard: a full queue uses up no attempt',
+    'sign-ins under attack 429 while the queue is full uses up no attempt',
+  ),
+  mutant(
+    waits,
+    'guard: waits of a key',
+    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+  ),
+  mutant(
+    waits,
+    'guard: waits of a workspace',
+    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+  ),
+  mutant(
+    waits,
+    'guard: waits are counted in turn',
+    'GET /events?wait= 429 for the 21st of a workspace, whatever keys; another workspace waits all the same',
+  ),
+  mutant(
+    waits,
+    'guard: a wait that is over gives its place back',
+    'GET /events?wait= 429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered',
+  ),
+  mutant(
+    waits,
+    'guard: a caller who leaves waits no longer for events',
+    'GET /events?wait= 200 once a caller who waited has left, and once those of a process that died have expired',
+  ),
+  mutant(
+    sockets,
+    'guard: the source that has most',
+    'the source that has most gives, whoever else is idle',
+    'const candidate = { socket, rank, completeAt, count: 0 }',
+  ),
+  mutant(
+    sockets,
+    'guard: who waits for an answer is not cut',
+    'one that waits for its answer stays; where all of them do, the new one goes',
+    'return 1',
+  ),
+  mutant(
+    { file: 'src/access/limits.test.ts' },
+    'guard: idle callers go first',
+    'in memory drops idle callers first: whoever has asked in its window keeps its count',
+  ),
+  mutant(
+    { file: 'src/access/limits.test.ts' },
+    'guard: refused callers go last',
+    'in memory drops refused callers last, and before them those whose last request is longest ago',
+    'return times.at(-1) ?? 0',
+  ),
+  mutant(
+    { file: 'src/access/limits.test.ts' },
+    'guard: a refused attempt adds no row',
+    'in PostgreSQL adds no row for what a later limit refuses',
+    'if (!window.allowed) return window',
+  ),
+  mutant(
+    { file: 'src/http/client-address.test.ts' },
+    'guard: who may say where a client is',
+    'where nobody is trusted X-Forwarded-For changes nothing',
+  ),
+  mutant(
+    { file: 'src/http/client-address.test.ts' },
+    'guard: proxies behind proxies',
+    'through a trusted proxy counts as the last address that is no proxy',
+    'return address.toString()',
+  ),
+  mutant(
+    { file: 'src/lib/addresses.test.ts' },
+    'guard: one source for a network',
+    'a source is an IPv4 address, or the first 64 bits of one of IPv6, however it is written',
+    'return parsed.toString()',
+  ),
+  mutant(
+    { file: 'src/config.test.ts' },
+    'guard: networks of proxies are not all',
+    'the configuration takes proxies to trust, by address and by network, and never everybody',
   ),
   mutant(
     oidc,

@@ -12,6 +12,13 @@ interface Waiter {
   end(): void
 }
 
+interface AskedWait {
+  readonly after: string
+  readonly ms: number
+  /** Aborted once the caller has left. */
+  readonly left: AbortSignal | undefined
+}
+
 class EventWatch {
   readonly #app: App
   readonly #waiting = new Set<Waiter>()
@@ -24,8 +31,8 @@ class EventWatch {
     app.stopping.addEventListener('abort', () => this.#endAll())
   }
 
-  /** Resolves when the workspace has an event past `after`, when the time is up, or when the service stops. */
-  wait(workspace_id: string, { after, ms }: { after: string; ms: number }): Promise<void> {
+  /** Resolves when the workspace has an event past `after`, when the time is up, the caller has left or the service stops. */
+  wait(workspace_id: string, { after, ms, left }: AskedWait): Promise<void> {
     return new Promise((resolve) => {
       const waiter: Waiter = {
         workspace_id,
@@ -34,13 +41,15 @@ class EventWatch {
           clearTimeout(timer)
           clearInterval(poll)
           this.#waiting.delete(waiter)
+          left?.removeEventListener('abort', waiter.end)
           resolve()
         },
       }
       const timer = setTimeout(waiter.end, ms)
       const poll = setInterval(() => void this.#look(), pollMs) // guard: poll of waiting readers
       this.#waiting.add(waiter)
-      if (this.#app.stopping.aborted) waiter.end()
+      left?.addEventListener('abort', waiter.end) // guard: a caller who leaves waits no longer for events
+      if (this.#app.stopping.aborted || left?.aborted) waiter.end()
       // An event may have come since the caller found none.
       else void this.#look()
     })

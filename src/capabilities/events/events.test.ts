@@ -6,6 +6,8 @@ import { openNeighbour, openWorkplace, type Workplace } from '../../../test/harn
 import { sql } from '../../db/sql.ts'
 import { emit, emitted } from '../../events/emit.ts'
 import { forgetOldEvents, sequence } from '../../events/sequencer.ts'
+import { buildServer } from '../../http/server.ts'
+import { routes } from '../../routes.ts'
 
 let place: Workplace
 let tenant: Tenant
@@ -157,7 +159,9 @@ describe('GET /events?wait=', () => {
     const neighbour = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
     const worker = await place.work(neighbour)
     const [own, other] = [await place.service.tenant(), await place.service.tenant()]
-    const waiting = Array.from({ length: 30 }, () => list('?wait=25', own))
+    const keys = await Promise.all(Array.from({ length: 6 }, () => place.service.key(own)))
+    // As many as one workspace may have.
+    const waiting = Array.from({ length: 18 }, (_, at) => list('?wait=25', { ...own, ...keys[at % 6] }))
     const elsewhere = list('?wait=3', other)
     let answered = 0
     for (const each of waiting) void each.then(() => answered++)
@@ -170,6 +174,87 @@ describe('GET /events?wait=', () => {
     expect(sequences(await elsewhere)).toEqual([])
     await worker.stop()
     await neighbour.close()
+  })
+
+  /** How many requests of the workspace wait at this moment. */
+  const waitsOf = async (workspace_id: string) =>
+    (await place.db.rows(sql`select 1 from event_waits where workspace_id = ${workspace_id}`)).length
+  const tooMany = (whose: string) => ({
+    status: 429,
+    body: { code: 'rate_limited', error: expect.stringContaining(whose) },
+  })
+
+  test('429 for a fourth that waits at the same time under one key, on any process; what does not wait is answered', async () => {
+    const app = await openNeighbour(place.service.database.url, { PARLEY_CLOCK: 'manual' })
+    const readiness = { worker: () => '', journal: () => '', stopping: () => false }
+    const neighbour = await buildServer(app, routes, { readiness })
+    const url = await neighbour.listen({ host: '127.0.0.1', port: 0 })
+    const own = await place.service.tenant()
+    const askNeighbour = async (query: string) => {
+      const headers = { authorization: `Bearer ${own.key}` }
+      const response = await fetch(`${url}/api/v1/events${query}`, { headers })
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: (await response.json()) as Answer['body'],
+      }
+    }
+    const waiting = [list('?wait=25', own), list('?wait=25', own), askNeighbour('?wait=25')]
+    await until('three wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 3)
+    for (const ask of [askNeighbour, (query: string) => list(query, own)]) {
+      const refused = await ask('?wait=1')
+      expect(refused).toMatchObject(tooMany('this key'))
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect((await ask('')).status).toBe(200)
+    }
+    const { key } = await place.service.key(own)
+    expect((await list('?wait=1', { ...own, key })).status).toBe(200)
+    await tell(own.workspace_id, 1)
+    await sequence(place.db)
+    // Where there is something, nobody waits.
+    expect(sequences(await list('?wait=25', own))).toEqual([1])
+    for (const answer of await Promise.all(waiting)) expect(sequences(answer)).toEqual([1])
+    expect(await waitsOf(own.workspace_id)).toBe(0)
+    await neighbour.close()
+    await app.close()
+  })
+
+  test('429 for the 21st of a workspace, whatever keys; another workspace waits all the same', async () => {
+    const own = await place.service.tenant()
+    const keys = await Promise.all(Array.from({ length: 8 }, () => place.service.key(own)))
+    const waiting = Array.from({ length: 24 }, (_, at) => list('?wait=25', { ...own, ...keys[at % 8] }))
+    await until('twenty wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 20)
+    expect((await list('?wait=1', await place.service.tenant())).status).toBe(200)
+    expect(await list('?wait=1', own)).toMatchObject(tooMany('this workspace'))
+    await tell(own.workspace_id, 1)
+    await sequence(place.db)
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect(statuses.sort()).toEqual([...Array(20).fill(200), ...Array(4).fill(429)])
+  })
+
+  test('200 once a caller who waited has left, and once those of a process that died have expired', async () => {
+    const own = await place.service.tenant()
+    const leaving = new AbortController()
+    const left = Array.from({ length: 3 }, () =>
+      fetch(`${place.service.url}/api/v1/events?wait=25`, {
+        headers: { authorization: `Bearer ${own.key}` },
+        signal: leaving.signal,
+      }).catch(() => 'left'),
+    )
+    await until('three wait', 30_000, async () => (await waitsOf(own.workspace_id)) === 3)
+    const begun = performance.now()
+    leaving.abort()
+    expect(await Promise.all(left)).toEqual(['left', 'left', 'left'])
+    await until('they have given their places back', 60_000, async () => !(await waitsOf(own.workspace_id)))
+    // At the end of their time they would have given them back in any case.
+    expect(performance.now() - begun).toBeLessThan(20_000)
+    await place.db.run(sql`
+      insert into event_waits (id, workspace_id, caller, expires_at)
+      select gen_random_uuid(), ${own.workspace_id}, ${`key:${own.key_id}`}, clock_timestamp() + interval '1 hour'
+      from generate_series(1, 3)`)
+    expect((await list('?wait=1', own)).status).toBe(429)
+    await place.db.run(sql`update event_waits set expires_at = clock_timestamp()`)
+    expect((await list('?wait=1', own)).status).toBe(200)
   })
 
   test('200 without a wake-up: the poll finds it', async () => {

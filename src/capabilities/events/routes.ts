@@ -6,6 +6,7 @@ import { Json, ok, type Route, route } from '../../route.ts'
 import { eventOut } from './event-shapes.ts'
 import { watchOf } from './event-watch.ts'
 import { listEvents } from './events.ts'
+import { waitInPlace } from './wait-places.ts'
 
 const isSequence = (value: string) => /^(0|[1-9][0-9]{0,14})$/.test(value)
 
@@ -49,7 +50,7 @@ export const routes: readonly Route[] = [
     description:
       'The events that webhooks carry, for 30 days. `sequence` has no gaps within a workspace: ask again with ' +
       '`after` set to the last one you have, and you miss nothing. With `wait` it answers when there is something, or ' +
-      'when the time is up.',
+      'when the time is up; at most 3 such requests at a time for a key, and 20 for a workspace.',
     scopes: ['read'],
     effect: 'read',
     query: z.object({ after, cursor, limit: limit(1000, 100), wait }),
@@ -91,11 +92,17 @@ export const routes: readonly Route[] = [
         has_more: false,
       },
     },
-    handle: async (app, { caller, query: { limit, wait }, checked }) => {
+    handle: async (app, { caller, query: { limit, wait }, checked, left }) => {
       const asked = { after: checked, limit }
       const first = await listEvents(app, caller, asked)
       if (first.found > 0 || wait === 0) return ok(new Json(first.text))
-      await watchOf(app).wait(caller.workspace_id, { after: checked, ms: wait * 1_000 })
+      const waiting = { after: checked, ms: wait * 1_000, left: left?.() }
+      await waitInPlace(app, caller, {
+        seconds: wait,
+        wait: () => watchOf(app).wait(caller.workspace_id, waiting),
+      })
+      // Nobody would hear the answer.
+      waiting.left?.throwIfAborted()
       return ok(new Json((await listEvents(app, caller, asked)).text))
     },
   }),

@@ -253,6 +253,13 @@ describe('GET /dashboard/oidc/callback', () => {
     expect(back.cookies.sid).toBeUndefined()
   })
 
+  test('302 with a cookie that the browser is known by where the user has a password, too', async () => {
+    const { id, sub } = await linkedUser()
+    expect((await signInAt(sub)).cookies.device).toBeUndefined()
+    await service.app.db.run(sql`update users set password_hash = 'some hash' where id = ${id}`)
+    expect((await signInAt(sub)).cookies.device).toMatch(/^[\w-]{22}\.\d+\.[\w-]{43}$/)
+  })
+
   test('401 for a user who is disabled', async () => {
     const { id, sub } = await linkedUser()
     await service.app.db.run(sql`update users set disabled_at = now() where id = ${id}`)
@@ -264,7 +271,7 @@ describe('GET /dashboard/oidc/callback', () => {
 
   const now = () => Math.floor(Date.now() / 1000)
   const attacks: Readonly<
-    Record<string, { change?: (query: Query) => Query; lies?: () => Lies; how?: Visit }>
+    Record<string, { change?: (query: Query) => Query; lies?: () => Lies; how?: Visit; linked?: string }>
   > = {
     'another state': { change: (query) => ({ ...query, state: 'x'.repeat(43) }) },
     'no state': { change: ({ state: _, ...query }) => query },
@@ -299,24 +306,30 @@ describe('GET /dashboard/oidc/callback', () => {
     'a token that is none': { lies: () => ({ token: { id_token: 'x.y.z' } }) },
     'no subject': { lies: () => ({ claims: { sub: undefined } }) },
     'a subject with NUL': { lies: () => ({ claims: { sub: 'a\0b' } }) },
+    'an empty subject': { lies: () => ({ claims: { sub: '' } }), linked: '' },
+    'a blank subject': { lies: () => ({ claims: { sub: ' ' } }), linked: ' ' },
     'a subject without end': { lies: () => ({ claims: { sub: 'x'.repeat(256) } }) },
   }
 
-  test.each(Object.entries(attacks))('401, and nothing is written: %s', async (_, { change, lies, how }) => {
-    const { sub } = await linkedUser()
-    const before = await countRows()
-    const answer = await signInAt(sub, {
-      ...how,
-      ...(change && { change }),
-      ...(lies && { lies: lies() }),
-    })
-    expect(answer).toMatchObject(refused)
-    expect(answer.cookies.sid).toBeUndefined()
-    expect(await countRows()).toEqual(before)
-    // The same without the attack is let in, so it is the attack that was refused.
-    provider.lies = {}
-    expect(await signInAt(sub)).toMatchObject({ status: 302, location: '/dashboard/' })
-  })
+  test.each(Object.entries(attacks))(
+    '401, and nothing is written: %s',
+    async (_, { change, lies, how, linked }) => {
+      const { sub } = await linkedUser()
+      if (linked !== undefined) await linkedUser(linked)
+      const before = await countRows()
+      const answer = await signInAt(sub, {
+        ...how,
+        ...(change && { change }),
+        ...(lies && { lies: lies() }),
+      })
+      expect(answer).toMatchObject(refused)
+      expect(answer.cookies.sid).toBeUndefined()
+      expect(await countRows()).toEqual(before)
+      // The same without the attack is let in, so it is the attack that was refused.
+      provider.lies = {}
+      expect(await signInAt(sub)).toMatchObject({ status: 302, location: '/dashboard/' })
+    },
+  )
 
   test('401 for a provider that says of itself that nothing has to be signed', async () => {
     provider.lies = { metadata: { id_token_signing_alg_values_supported: ['none', 'HS256', 'RS256'] } }

@@ -1,9 +1,10 @@
 /** Signing in with an identity provider (OpenID Connect). Nobody becomes a user by it: an identity is linked to one. */
+import { issueDeviceToken } from '../../access/devices.ts'
 import { beginSession, endOtherSessions } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
 import type { OidcConfig } from '../../config.ts'
 import type { Visitor } from '../../contract.ts'
-import type { Tx } from '../../db/sql.ts'
+import { sql, type Tx } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import { consumeSetupLink, linkIdentity, requireSetupLink } from '../users/users.ts'
 import { flowSeconds, openFlow, sealFlow } from './flow.ts'
@@ -71,6 +72,8 @@ export async function beginSignIn(
 
 interface SignedIn {
   readonly session_token: string
+  /** Undefined where they have no password, which alone needs it. */
+  readonly device_token: string | undefined
   readonly return_to: string
 }
 
@@ -98,8 +101,15 @@ export async function finishSignIn(
     if (invited) await endOtherSessions(tx, { user_id, except: null })
     const session_token = await beginSession(tx, visitor, { user_id, ...linked.identity })
     app.log.info({ user_id, address: visitor.via.address, issuer: identity.issuer }, 'signed in')
-    return { session_token, return_to }
+    return { session_token, device_token: await makeDeviceToken(app, tx, user_id), return_to }
   })
+}
+
+async function makeDeviceToken(app: App, tx: Tx, user_id: string): Promise<string | undefined> {
+  const { password_hash } = await tx.one<{ password_hash: string | null }>(
+    sql`select password_hash from users where id = ${user_id}`,
+  )
+  return password_hash === null ? undefined : issueDeviceToken(app, { user_id, password_hash })
 }
 
 /** Null where the link has been used, or has expired, on the way to the provider. */

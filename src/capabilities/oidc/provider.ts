@@ -121,6 +121,8 @@ export async function askWho(
   })
   const claims = tokens.claims()
   if (!claims || claims.sub.length > 255 || !isWellFormed(claims.sub)) throw new Error('unusable subject')
+  // Every person whom a provider forgot to name would be the same one.
+  if (claims.sub.trim() === '') throw new Error('empty subject') // guard: empty subject
   const wanted = [...(config.link_by_email ? ['email'] : []), config.uuid_claim ?? 'sub']
   const complete = wanted.every((name) => claims[name] !== undefined)
   // Many providers tell the e-mail address only at an address of its own.

@@ -53,7 +53,7 @@ const forVisitors: readonly Route[] = [
     check: (app, caller, { body }) => requirePassword(app, caller, body),
     handle: async (app, tx, { caller, checked }) => ({
       status: 200,
-      session_token: await signIn(app, tx, caller, checked),
+      ...(await signIn(app, tx, caller, checked)),
       body: { user: await describeUser(tx, checked.user_id) },
     }),
   }),
@@ -96,11 +96,11 @@ const forVisitors: readonly Route[] = [
     },
     check: (app, _, { body }) => prepareSetup(app, body),
     handle: async (app, tx, { caller, body, checked }) => {
-      const { user_id, session_token } = await setUp(app, tx, caller, {
+      const { user_id, ...signedIn } = await setUp(app, tx, caller, {
         token: body.token,
         password_hash: checked,
       })
-      return { status: 200, session_token, body: { user: await describeUser(tx, user_id) } }
+      return { status: 200, ...signedIn, body: { user: await describeUser(tx, user_id) } }
     },
   }),
 ]
@@ -181,8 +181,8 @@ const forUsers: readonly Route[] = [
     },
     check: (app, caller, { body }) => prepareChange(app, caller, body),
     handle: async (app, tx, { caller, checked }) => {
-      await changePassword(app, tx, caller, checked)
-      return ok({ ok: true, message: 'The password is changed. You are signed out everywhere else.' })
+      const body = { ok: true, message: 'The password is changed. You are signed out everywhere else.' }
+      return { ...ok(body), ...(await changePassword(app, tx, caller, checked)) }
     },
   }),
   ownRoute({

@@ -113,6 +113,7 @@ describe('POST /dashboard/api/sign-in', () => {
     expect(answer).toMatchObject({ status: 200, body: { user: { id: tenant.user_id, email } } })
     expect(answer.headers['set-cookie']).toEqual([
       expect.stringMatching(/^sid=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Lax$/),
+      expect.stringMatching(/^device=[\w.-]+; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Lax$/),
     ])
     expect(browser.cookie).not.toBe(before)
     expect((await browser.get('/session')).status).toBe(200)
@@ -168,7 +169,13 @@ describe('POST /dashboard/api/sign-in', () => {
   test('401 where the password is another, or the user disabled, since it was compared', async () => {
     const { user_id, workspace_id } = await service.tenant('Compared')
     await new Browser(service).post('/setup', { body: { token: await linkFor(user_id), password } })
-    const via = { kind: 'visitor', address: '127.0.0.1', user_agent: '', session_token: undefined } as const
+    const via = {
+      kind: 'visitor',
+      address: '127.0.0.1',
+      user_agent: '',
+      session_token: undefined,
+      device_token: undefined,
+    } as const
     const given = { email: `${workspace_id}@acme.example`, password }
     const proven = await requirePassword(service.app, { via }, given)
     const finish = () => service.app.db.transaction((tx) => signIn(service.app, tx, { via }, proven))
@@ -178,7 +185,7 @@ describe('POST /dashboard/api/sign-in', () => {
       update users set password_hash = ${proven.password_hash}, disabled_at = now() where id = ${user_id}`)
     await expect(finish()).rejects.toMatchObject({ code: 'sign_in_refused' })
     await db().run(sql`update users set disabled_at = null where id = ${user_id}`)
-    expect(await finish()).toMatch(/^[\w-]{43}$/)
+    expect((await finish()).session_token).toMatch(/^[\w-]{43}$/)
   })
 
   test('429 also for an address with letters that the database takes for others', async () => {

@@ -1,15 +1,16 @@
 /** What a signed-in user sees and changes of their own: who they are, where they are signed in, their password. */
+import { issueDeviceToken } from '../../access/devices.ts'
 import { beginSession, endOtherSessions, endSession, listSessions } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
 import { type Role, type Scope, scopesOfRole, type UserCaller, type Visitor } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { notFound } from '../../lib/names.ts'
-import { hashPassword, isPassword } from '../../lib/passwords.ts'
+import { hashPassword, isPassword, type PasswordTurn } from '../../lib/passwords.ts'
 import { version } from '../../lib/version.ts'
 import { record } from '../audit/audit.ts'
 import { consumeSetupLink, requireSetupLink, requireUser, setPassword, type User } from '../users/users.ts'
-import { countAttempt } from './sign-in.ts'
+import { countAttempts, type SignedIn } from './sign-in.ts'
 
 type OwnUser = Pick<User, 'id' | 'email' | 'name' | 'operator' | 'time_zone' | 'has_password'>
 
@@ -95,13 +96,14 @@ export async function prepareChange(app: App, { user_id }: UserCaller, change: C
   const { password_hash } = await app.db.one<{ password_hash: string | null }>(
     sql`select password_hash from users where id = ${user_id}`,
   )
+  const turn: PasswordTurn = { lane: 'known', source: user_id }
   if (password_hash !== null) {
-    await countAttempt(app, `password:${user_id}`, guesses)
-    if (!(await isPassword(change.current_password ?? '', password_hash))) {
+    await countAttempts(app, [{ caller: `password:${user_id}`, rule: guesses }])
+    if (!(await isPassword(change.current_password ?? '', password_hash, turn))) {
       throw new ApiError('sign_in_refused', { detail: 'The current password is wrong.' })
     }
   }
-  return { before: password_hash, password_hash: await hashPassword(change.password) }
+  return { before: password_hash, password_hash: await hashPassword(change.password, turn) }
 }
 
 /**
@@ -113,7 +115,7 @@ export async function changePassword(
   tx: Tx,
   { user_id, via }: UserCaller,
   { before, password_hash }: Prepared,
-): Promise<void> {
+): Promise<Pick<SignedIn, 'device_token'>> {
   const still = await tx.maybe(sql`
     select 1 from users where id = ${user_id} and password_hash is not distinct from ${before}
       and exists (select from sessions where id = ${via.id} and revoked_at is null) -- guard: a session that has ended
@@ -121,6 +123,8 @@ export async function changePassword(
   if (!still) throw new ApiError('not_signed_in')
   await setPassword(app, tx, `user:${user_id}`, { user_id, password_hash })
   await endOtherSessions(tx, { user_id, except: via.id })
+  // The one from before went by the old password.
+  return { device_token: await issueDeviceToken(app, { user_id, password_hash }) }
 }
 
 /** The password as it is stored. A link that is not good costs nobody a hash. */
@@ -128,8 +132,8 @@ export async function prepareSetup(
   app: App,
   { token, password }: { token: string; password: string },
 ): Promise<string> {
-  await requireSetupLink(app.db, token) // guard: no hash for a link that is not good
-  return hashPassword(password)
+  const { user_id } = await requireSetupLink(app.db, token) // guard: no hash for a link that is not good
+  return hashPassword(password, { lane: 'setup', source: user_id }) // guard: links have their own queue
 }
 
 /** The user chooses a password behind a set-up link and is signed in; sessions from before end. */
@@ -138,10 +142,10 @@ export async function setUp(
   tx: Tx,
   visitor: Visitor,
   { token, password_hash }: { token: string; password_hash: string },
-): Promise<{ user_id: string; session_token: string }> {
+): Promise<SignedIn & { user_id: string }> {
   const user_id = await consumeSetupLink(tx, token)
   const { issuer, subject } = await setPassword(app, tx, `user:${user_id}`, { user_id, password_hash })
   await endOtherSessions(tx, { user_id, except: null })
   const session_token = await beginSession(tx, visitor, { user_id, issuer, subject })
-  return { user_id, session_token }
+  return { user_id, session_token, device_token: await issueDeviceToken(app, { user_id, password_hash }) }
 }

@@ -1,16 +1,21 @@
 /** Signing in with an e-mail address and a password. */
+import { findDevice, issueDeviceToken } from '../../access/devices.ts'
 import { beginSession } from '../../access/sessions.ts'
-import type { App } from '../../app.ts'
+import type { App, Taking } from '../../app.ts'
 import type { Visitor } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
+import { sourceOf } from '../../lib/addresses.ts'
 import { ApiError } from '../../lib/errors.ts'
-import { isPassword } from '../../lib/passwords.ts'
+import { isPassword, type PasswordTurn, requireTurn } from '../../lib/passwords.ts'
 import { sha256 } from '../../lib/secrets.ts'
 import { localIssuer } from '../users/users.ts'
 
-/** So that nobody tries many passwords on one person, from one place or from many. */
-const fromOneAddress = { limit: 10, seconds: 900 }
-const forOneEmail = { limit: 100, seconds: 3600 }
+/** How many attempts strangers have: on one user from one source or from all, and one source on all users. */
+const onUserFromSource = { limit: 10, seconds: 900 }
+const onUser = { limit: 100, seconds: 3600 }
+const fromSource = { limit: 100, seconds: 900 }
+/** A browser that is known as this user's has its own. */
+const fromDevice = { limit: 10, seconds: 900 }
 
 interface Given {
   readonly email: string
@@ -35,21 +40,35 @@ export async function requirePassword(app: App, { via }: Visitor, given: Given):
       select json_build_object('user_id', u.id, 'password_hash', u.password_hash, 'subject', i.subject)
       from users u join identities i on i.user_id = u.id and i.issuer = ${localIssuer}
       where lower(u.email) = lower(${given.email}) and u.disabled_at is null) as user`)
-  // The limiter's store needs to know nobody's address.
-  const email = sha256(address).toString('base64url')
-  await countAttempt(app, `sign-in:${email}:${via.address}`, fromOneAddress)
-  await countAttempt(app, `sign-in:${email}`, forOneEmail)
-  const right = await isPassword(given.password, user?.password_hash)
+  const device = user && (await findDevice(app, via.device_token, user))
+  const turn: PasswordTurn =
+    user && device
+      ? { lane: 'known', source: user.user_id } // guard: a known browser has its own place
+      : { lane: 'stranger', source: sourceOf(via.address) }
+  requireTurn(turn) // guard: a full queue uses up no attempt
+  await countAttempts(app, device ? [attemptOf(device)] : attemptsOf(address, turn.source))
+  const right = await isPassword(given.password, user?.password_hash, turn)
   if (!user || !right) throw new ApiError('sign_in_refused')
   return user
 }
 
-export async function countAttempt(
-  app: App,
-  who: string,
-  rule: { limit: number; seconds: number },
-): Promise<void> {
-  const { allowed, retry_after } = await app.limits.take(who, rule)
+function attemptOf(device: string): Taking {
+  return { caller: `sign-in:device:${device}`, rule: fromDevice }
+}
+
+/** The source first, so that one which has used up its attempts adds nothing to those of a user. */
+function attemptsOf(address: string, source: string): Taking[] {
+  // The limiter's store needs to know no e-mail address.
+  const email = sha256(address).toString('base64url')
+  return [
+    { caller: `sign-in:from:${source}`, rule: fromSource }, // guard: attempts of one source
+    { caller: `sign-in:${email}:${source}`, rule: onUserFromSource },
+    { caller: `sign-in:${email}`, rule: onUser },
+  ]
+}
+
+export async function countAttempts(app: App, attempts: readonly Taking[]): Promise<void> {
+  const { allowed, retry_after } = await app.limits.takeAll(attempts)
   if (allowed) return
   throw new ApiError('rate_limited', {
     detail: 'Too many attempts to sign in. Wait as long as Retry-After says.',
@@ -57,14 +76,19 @@ export async function countAttempt(
   })
 }
 
+export interface SignedIn {
+  readonly session_token: string
+  readonly device_token: string
+}
+
 /** The password may have been changed, or the user disabled, while it was compared: whoever does so waits for us, or we see it. */
-export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: Proven): Promise<string> {
+export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: Proven): Promise<SignedIn> {
   const { user_id, subject, password_hash } = proven
   const still = await tx.maybe(sql`
     select 1 from users
     where id = ${user_id} and password_hash = ${password_hash} and disabled_at is null for share`)
   if (!still) throw new ApiError('sign_in_refused') // guard: what was compared still holds
-  const token = await beginSession(tx, visitor, { user_id, issuer: localIssuer, subject })
+  const session_token = await beginSession(tx, visitor, { user_id, issuer: localIssuer, subject })
   app.log.info({ user_id, address: visitor.via.address }, 'signed in')
-  return token
+  return { session_token, device_token: await issueDeviceToken(app, proven) }
 }

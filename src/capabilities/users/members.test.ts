@@ -24,6 +24,13 @@ async function add(role: Role, workspace_id = tenant.workspace_id): Promise<stri
   return (await createUser(service.app, 'system', { email, workspace_id, role })).id
 }
 
+/** Gives the user a way to sign in. */
+async function link(user_id: string, issuer = 'local'): Promise<void> {
+  await service.app.db.run(sql`
+    insert into identities (issuer, subject, user_id, idp_user_uuid)
+    values (${issuer}, ${newId()}, ${user_id}, ${newId()})`)
+}
+
 const at = (path: string, { workspace_id } = tenant) => `/w/${workspace_id}${path}`
 const auditOf = (target: string) =>
   service.app.db.rows<{ action: string }>(
@@ -199,6 +206,12 @@ describe('the last owner', () => {
     expect(await askDashboard(service, 'DELETE', path, { cookie })).toMatchObject(last)
     // One who cannot sign in is no owner to rely on.
     const second = await add('owner', small.workspace_id)
+    expect(await demote()).toMatchObject(last)
+    expect(await askDashboard(service, 'DELETE', path, { cookie })).toMatchObject(last)
+    // Nor is one whose only identity is at a provider that this instance does not have.
+    await link(second, 'https://id.gone.example')
+    expect(await demote()).toMatchObject(last)
+    await link(second)
     await service.app.db.run(sql`update users set disabled_at = now() where id = ${second}`)
     expect(await demote()).toMatchObject(last)
     await service.app.db.run(sql`update users set disabled_at = null where id = ${second}`)
@@ -210,6 +223,7 @@ describe('the last owner', () => {
     const { workspace_id, user_id } = await service.tenant('Many owners')
     const owners = [user_id]
     for (let more = 0; more < 7; more++) owners.push(await add('owner', workspace_id))
+    for (const owner of owners) await link(owner)
     const outcomes = await Promise.allSettled(
       owners.map((user_id, index) =>
         index % 2 === 0

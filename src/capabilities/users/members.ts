@@ -57,7 +57,7 @@ export async function setRole(
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id} and ended_at is null`)
     if (!before) throw notFound('member', key.user_id)
     if (before.role === role) return
-    if (before.role === 'owner') await requireOtherOwner(tx, key)
+    if (before.role === 'owner') await requireOtherOwner(app, tx, key)
     await tx.run(sql`
       update memberships set role = ${role}
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id}`)
@@ -78,7 +78,7 @@ export async function endMembership(app: App, actor: Actor, key: MemberKey): Pro
   await requireMember(app.db, key)
   await app.db.transaction(async (tx) => {
     await lockMembers(tx, key.workspace_id)
-    await requireOtherOwner(tx, key)
+    await requireOtherOwner(app, tx, key)
     const ended = await tx.maybe<{ role: Role }>(sql`
       update memberships set ended_at = domain_now()
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id} and ended_at is null
@@ -99,14 +99,18 @@ async function lockMembers(tx: Tx, workspace_id: string): Promise<void> {
   await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`) // guard: one owner remains
 }
 
-async function requireOtherOwner(tx: Tx, { workspace_id, user_id }: MemberKey): Promise<void> {
+/** Another owner counts only if they can sign in: with a password, or at the identity provider of today. */
+async function requireOtherOwner(app: App, tx: Tx, { workspace_id, user_id }: MemberKey): Promise<void> {
+  const provider = app.config.oidc?.issuer ?? null
   const { last } = await tx.one<{ last: boolean }>(sql`
-    select bool_or(m.user_id = ${user_id}) and not bool_or(m.user_id <> ${user_id} and u.disabled_at is null) as last
+    select bool_or(m.user_id = ${user_id}) and not bool_or(m.user_id <> ${user_id} and u.disabled_at is null
+      and exists (select from identities i where i.user_id = u.id and i.issuer in ('local', ${provider})) -- guard: another owner can sign in
+      ) as last
     from memberships m join users u on u.id = m.user_id
     where m.workspace_id = ${workspace_id} and m.role = 'owner' and m.ended_at is null`)
   if (last) {
     throw new ApiError('conflict', {
-      detail: 'A workspace keeps at least one owner. Make somebody else an owner first.',
+      detail: 'A workspace keeps at least one owner who can sign in. Make another member an owner first.',
     })
   }
 }

@@ -1,0 +1,46 @@
+/**
+ * Browsers that have signed in before. Each carries a token that opens nothing: it tells its user's own browser from
+ * strangers, so that neither wrong passwords from elsewhere nor a crowd of them keep its user out. Nothing is stored.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { App } from '../app.ts'
+
+/** How long a browser is known after it has signed in. */
+export const deviceDays = 180
+
+/** Whose browser it is. The hash is part of what is signed, so another password makes every browser a stranger. */
+export interface DeviceOwner {
+  readonly user_id: string
+  readonly password_hash: string
+}
+
+export async function issueDeviceToken(app: App, owner: DeviceOwner): Promise<string> {
+  const id = randomBytes(16).toString('base64url')
+  const { now } = await app.settings.current()
+  const expires = String(Math.floor(now().getTime() / 1000) + deviceDays * 86_400)
+  return `${id}.${expires}.${sign(app, owner, id, expires).toString('base64url')}`
+}
+
+/** The id of a browser that is known as this user's. Undefined for a token of another user, or of a password before. */
+export async function findDevice(
+  app: App,
+  token: string | undefined,
+  owner: DeviceOwner,
+): Promise<string | undefined> {
+  const [, id, expires, given] = /^([\w-]{22})\.(\d{1,12})\.([\w-]{43})$/.exec(token ?? '') ?? []
+  if (!id || !expires || !given) return undefined
+  const signature = Buffer.from(given, 'base64url')
+  if (!timingSafeEqual(signature, sign(app, owner, id, expires))) return undefined // guard: a device token is signed
+  const { now } = await app.settings.current()
+  if (now().getTime() >= Number(expires) * 1000) return undefined // guard: age of a device token
+  return id
+}
+
+function sign(
+  { secrets }: App,
+  { user_id, password_hash }: DeviceOwner,
+  id: string,
+  expires: string,
+): Buffer {
+  return secrets.sign('device', user_id, password_hash, id, expires)
+}

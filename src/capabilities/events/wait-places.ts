@@ -1,0 +1,65 @@
+/** How many requests wait for events at a time, over all processes. A row each, because a process that dies gives nothing back. */
+import type { App } from '../../app.ts'
+import type { Caller } from '../../contract.ts'
+import { sql } from '../../db/sql.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { newId } from '../../lib/ids.ts'
+
+const waitsOfCallerMax = 3
+const waitsOfWorkspaceMax = 20
+/** How long a request may take besides its wait: rows of a process that died are counted until then. */
+const spareSeconds = 10
+
+/** Runs the wait in a place of the caller and of the workspace, or refuses it. */
+export async function waitInPlace(
+  app: App,
+  caller: Caller,
+  { seconds, wait }: { seconds: number; wait: () => Promise<void> },
+): Promise<void> {
+  const id = newId()
+  await takePlace(app, caller, { id, seconds: seconds + spareSeconds })
+  try {
+    await wait()
+  } finally {
+    // A database that is away: the row expires by itself.
+    await app.db.run(sql`delete from event_waits where id = ${id}`).catch(() => {}) // guard: a wait that is over gives its place back
+  }
+}
+
+interface Taken {
+  readonly of_caller: number
+  readonly of_workspace: number
+  /** Until the first of them is over. */
+  readonly seconds: number
+}
+
+async function takePlace(
+  app: App,
+  { workspace_id, user_id, via }: Caller,
+  { id, seconds }: { id: string; seconds: number },
+): Promise<void> {
+  const caller = via.kind === 'terminal' ? `user:${user_id}` : `${via.kind}:${via.id}`
+  await app.db.transaction(async (tx) => {
+    // Waits of one workspace begin one after the other, so the counts below are exact.
+    await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('event_waits:' || ${workspace_id}, 0))`) // guard: waits are counted in turn
+    await tx.run(sql`
+      delete from event_waits where workspace_id = ${workspace_id} and expires_at <= clock_timestamp()`)
+    const taken = await tx.one<Taken>(sql`
+      select count(*) filter (where caller = ${caller})::int as of_caller, count(*)::int as of_workspace,
+        coalesce(ceil(extract(epoch from min(expires_at) - clock_timestamp()))::int, 1) as seconds
+      from event_waits where workspace_id = ${workspace_id}`)
+    if (taken.of_caller >= waitsOfCallerMax) throw tooMany('this key', waitsOfCallerMax, taken) // guard: waits of a key
+    if (taken.of_workspace >= waitsOfWorkspaceMax) throw tooMany('this workspace', waitsOfWorkspaceMax, taken) // guard: waits of a workspace
+    await tx.run(sql`
+      insert into event_waits (id, workspace_id, caller, expires_at)
+      values (${id}, ${workspace_id}, ${caller}, clock_timestamp() + make_interval(secs => ${seconds}))`)
+  })
+}
+
+function tooMany(whose: string, most: number, { seconds }: Taken): ApiError {
+  return new ApiError('rate_limited', {
+    detail: `${most} requests of ${whose} wait for events already. Wait for one of them, or ask without wait.`,
+    // Most end long before they expire.
+    retry_after: Math.max(1, Math.min(5, seconds)),
+  })
+}

@@ -1,0 +1,57 @@
+/** Where a request comes from, as its numbers of X-RateLimit-* tell. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openService, type Service } from '../../test/harness/service.ts'
+
+const limit = 1_000_000
+let behind: Service
+let alone: Service
+let elsewhere: Service
+beforeAll(async () => {
+  behind = await openService({ env: { PARLEY_TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8' } })
+  alone = await openService()
+  elsewhere = await openService({ env: { PARLEY_TRUSTED_PROXIES: '10.0.0.0/8' } })
+})
+afterAll(() => Promise.all([behind, alone, elsewhere].map((service) => service.close())))
+
+/** How many requests its source has made so far, this one included. */
+async function count(service: Service, forwarded?: string): Promise<number> {
+  const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }
+  const answer = await service.get('/me', { key: 'none', headers })
+  expect(answer.status).toBe(401)
+  return limit - Number(answer.headers.get('x-ratelimit-remaining'))
+}
+
+describe('through a trusted proxy', () => {
+  test.each([
+    ['the last address that is no proxy', '198.51.100.1', '198.51.100.1, 10.0.0.3'],
+    ['not what the client had written before', '198.51.100.2', '1.2.3.4, 198.51.100.2'],
+    ['with a port', '198.51.100.3', '198.51.100.3:4711'],
+    ['IPv6 with a port, by its /64', '2001:db8:1:1::1', '[2001:db8:1:1::2]:4711'],
+    ['IPv4 over IPv6', '198.51.100.4', '::ffff:198.51.100.4'],
+  ])('counts as %s', async (_, one, other) => {
+    expect(await count(behind, one)).toBe(1)
+    expect(await count(behind, other)).toBe(2)
+  })
+
+  test('counts as the proxy where nobody else is named, or what stands there is no address', async () => {
+    const before = await count(behind)
+    for (const [more, forwarded] of [
+      '',
+      '10.0.0.3, 127.0.0.1',
+      'unknown',
+      '203.0.113.9, unknown',
+      '_hidden',
+    ].entries()) {
+      expect(await count(behind, forwarded), forwarded).toBe(before + more + 1)
+    }
+  })
+})
+
+describe.each(['nobody', 'somebody else'])('where %s is trusted', (whom) => {
+  test('X-Forwarded-For changes nothing', async () => {
+    const service = whom === 'nobody' ? alone : elsewhere
+    const before = await count(service)
+    expect(await count(service, '198.51.100.1')).toBe(before + 1)
+    expect(await count(service, '10.0.0.3, 198.51.100.2')).toBe(before + 2)
+  })
+})

@@ -1,0 +1,124 @@
+/** Which connection is cut for a new one, where 60 are the most (`patched.ts`). */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createBoundedServer } from '../../src/http/sockets.ts'
+import { until } from '../harness/process.ts'
+
+const connectionsMax = 60
+let server: Server
+let dropped: string[]
+/** Requests that are not answered yet. */
+let waiting: [IncomingMessage, ServerResponse][]
+const clients = new Set<Client>()
+
+interface Client {
+  readonly socket: Socket
+  heard: string
+  cut: boolean
+}
+
+beforeEach(async () => {
+  dropped = []
+  waiting = []
+  const handle = (request: IncomingMessage, response: ServerResponse) => {
+    if (request.url === '/wait') waiting.push([request, response])
+    else response.end(request.url === '/long' ? 'x'.repeat(20_000_000) : 'served')
+  }
+  const timeouts = { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000 }
+  server = createBoundedServer(handle, timeouts, (reason) => dropped.push(reason))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+})
+afterEach(async () => {
+  for (const { socket } of clients) socket.destroy()
+  clients.clear()
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+/** A connection of its own, once the service has it. */
+async function dial(send = '', from = '127.0.0.1'): Promise<Client> {
+  const { port } = server.address() as AddressInfo
+  const accepted = new Promise((resolve) => server.once('connection', resolve))
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
+  const client: Client = { socket, heard: '', cut: false }
+  socket
+    .on('error', () => {})
+    .on('close', () => {
+      client.cut = true
+    })
+  socket.on('data', (bytes) => {
+    client.heard += bytes.toString('latin1')
+  })
+  clients.add(client)
+  await accepted
+  socket.write(send)
+  return client
+}
+
+async function dialMany(count: number, send?: string, from?: string): Promise<Client[]> {
+  const all: Client[] = []
+  for (let at = 0; at < count; at++) all.push(await dial(send, from))
+  return all
+}
+
+const get = (path = '/') => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+const isServed = ({ heard }: Client) => heard.endsWith('served')
+
+async function requireServed(client: Client): Promise<void> {
+  client.socket.write(get())
+  await until('it is served', 20_000, () => isServed(client))
+}
+
+test.each([
+  ['idle', ''],
+  ['with headers that do not end', 'GET / HTTP/1.1\r\nHost: a\r\nX-'],
+  ['with a body that does not end', 'POST /wait HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx'],
+])('those %s are cut for new ones, the oldest first', async (_, send) => {
+  const old = await dialMany(connectionsMax, send)
+  for (const [at, client] of (await dialMany(5)).entries()) {
+    await requireServed(client)
+    await until('the oldest is cut', 20_000, () => old[at]?.cut === true)
+  }
+  expect(old.filter(({ cut }) => cut)).toHaveLength(5)
+  expect(dropped).toEqual(Array(5).fill('connections'))
+})
+
+test('one that has asked lately stays, and one that has not goes', async () => {
+  const all = await dialMany(connectionsMax)
+  const [first, second] = all
+  await requireServed(first as Client)
+  await requireServed(await dial())
+  await until('the second is cut', 20_000, () => second?.cut === true)
+  expect(first?.cut).toBe(false)
+})
+
+test('one that waits for its answer stays; where all of them do, the new one goes', async () => {
+  const all = await dialMany(connectionsMax, get('/wait'))
+  await until('all wait', 20_000, () => waiting.length === connectionsMax)
+  const more = await dial()
+  await until('the new one is cut', 20_000, () => more.cut)
+  for (const [, response] of waiting) response.end('served')
+  await until('all are served', 20_000, () => all.every(isServed))
+})
+
+test('one that does not read its answer goes where no other can', async () => {
+  const reader = await dial(get('/long'))
+  reader.socket.pause()
+  await until('its answer is on the way', 20_000, () => reader.socket.bytesRead > 0)
+  await dialMany(connectionsMax - 1, get('/wait'))
+  await until('all others wait', 20_000, () => waiting.length === connectionsMax - 1)
+  await requireServed(await dial())
+  // Paused, it does not hear of it.
+  reader.socket.resume()
+  await until('the reader is cut', 20_000, () => reader.cut)
+})
+
+test.runIf(process.platform === 'linux')('the source that has most gives, whoever else is idle', async () => {
+  const few = await dialMany(2, '', '127.0.0.2')
+  const many = await dialMany(connectionsMax - 2)
+  for (const client of await dialMany(10, '', '127.0.0.3')) await requireServed(client)
+  expect(few.filter(({ cut }) => cut)).toHaveLength(0)
+  await until('ten of many are cut', 20_000, () => many.filter(({ cut }) => cut).length >= 10)
+  for (const client of few) await requireServed(client)
+})
