@@ -5,7 +5,7 @@
 
 import { sha256 } from '../../lib/secrets.ts'
 import { type SendingWindow, windowOpens } from '../../lib/sending-window.ts'
-import { localDay, nextDay } from '../../lib/zones.ts'
+import { isSameDay, localDay, nextDay } from '../../lib/zones.ts'
 import { formOf, render } from './personalize.ts'
 
 export type Branch = 'no_reply' | 'seen' | 'unseen'
@@ -243,11 +243,10 @@ function isCold(campaign: PlannedCampaign, { step, cold }: PlannedRecipient): bo
 /** The earliest moment from `from` on, as things stand. Null where nothing would ever go out without somebody acting. */
 function earliest(facts: Facts, from: Date): Date | null {
   const { account, hours, now, campaign, recipient } = facts
-  const today = localDay(now, hours.timezone)
-  let at = new Date(Math.max(from.getTime(), now.getTime(), ...gaps(account)))
+  let at = latest(from, now, account?.flood_until, account?.next_campaign_at)
   const open = () => (hours.window ? windowOpens(hours.window, hours.timezone, at) : at)
   at = open()
-  if (account && localDay(at, hours.timezone) === today && usedUp(facts, account)) {
+  if (account && usedUp(facts, account) && isSameDay(now, at, hours.timezone)) {
     if (account.cold_per_day === 0 && isCold(campaign, recipient)) return null
     at = nextDay(at, hours.timezone)
     at = open()
@@ -255,8 +254,8 @@ function earliest(facts: Facts, from: Date): Date | null {
   return at
 }
 
-function gaps(account: PlannedAccount | null): number[] {
-  return [account?.flood_until, account?.next_campaign_at].flatMap((at) => (at ? [at.getTime()] : []))
+function latest(first: Date, ...others: readonly (Date | null | undefined)[]): Date {
+  return others.reduce<Date>((last, one) => (one && one > last ? one : last), first)
 }
 
 function sendOrEnd({ campaign, recipient }: Facts, { step }: NextStep): Plan {

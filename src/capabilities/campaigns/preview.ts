@@ -193,7 +193,8 @@ async function foretell(app: App, { subject, standing, others }: Scene, page: Pa
 /** Others are served in between: a long campaign takes a while. */
 async function play(forecast: Forecast): Promise<{ told: Foretold[]; whole: boolean }> {
   const told: Foretold[] = []
-  for (const one of forecast.messages()) {
+  for (const one of forecast.steps()) {
+    if (!one) continue
     told.push(one)
     if (told.length === messagesMax) return { told, whole: false }
     if (told.length % 1_000 === 0) await setImmediate()
