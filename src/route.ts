@@ -125,6 +125,8 @@ export interface Call<P, Q, B, C = undefined, W = Caller> {
   readonly accounts: readonly Account[]
   /** The caller's idempotency key, where one came. */
   readonly key: string | undefined
+  /** Aborted once the caller has left and would not hear the answer: for work that takes seconds. */
+  readonly left?: (() => AbortSignal) | undefined
 }
 
 interface Input<P, Q, B, C, W> {

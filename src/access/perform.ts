@@ -27,6 +27,8 @@ export interface Incoming {
   /** Gates that this way in needs besides the route's own. */
   readonly gates?: readonly Gate[]
   readonly approval?: Approval
+  /** Aborted once the caller has left. Made when it is first asked for. */
+  readonly left?: () => AbortSignal
 }
 
 /** What a write that a person has approved brings along. */
@@ -138,6 +140,7 @@ interface Received extends Begun {
   readonly received: unknown
   readonly idempotency_keys: readonly string[]
   readonly approval: Approval | undefined
+  readonly left: (() => AbortSignal) | undefined
 }
 
 interface Begun {
@@ -163,11 +166,11 @@ async function receive(
   caller: Caller,
   incoming: Omit<Incoming, keyof Begun> & Begun,
 ): Promise<Received> {
-  const { settings, params, query, idempotency_keys, approval } = incoming
+  const { settings, params, query, idempotency_keys, approval, left } = incoming
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
   const received = await incoming.body({ route, refuse })
-  return { settings, params, query, received, idempotency_keys, approval }
+  return { settings, params, query, received, idempotency_keys, approval, left }
 }
 
 interface Checked {
@@ -182,7 +185,7 @@ async function check(
   app: App,
   route: Route,
   caller: Caller,
-  { settings, params, query, received }: Received,
+  { settings, params, query, received, left }: Received,
 ): Promise<Checked> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
@@ -194,7 +197,7 @@ async function check(
   const eligible = route.account ? await listEligibleAccounts(app, caller) : []
   const call = (key: string | undefined): AnyCall => {
     const accounts = account_id === undefined ? eligible : [requireAccount(eligible, account_id)]
-    return { caller: caller as never, params, query, body, checked, accounts, key }
+    return { caller: caller as never, params, query, body, checked, accounts, key, left }
   }
   return { body, needs, call }
 }

@@ -1,5 +1,5 @@
 /** A door: routes under one prefix, and who is let in there. The API's is for keys, the dashboard's two are for users. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Chunk, dropFile, storeChunk } from '../access/ledger/files.ts'
 import { type Channel, perform, type Wanted } from '../access/perform.ts'
@@ -50,16 +50,40 @@ export function mountDoor(app: App, server: FastifyInstance, door: Door, { bodyM
           drop('closed')
           return reply.hijack()
         }
-        const answer = await perform(app, route, caller, {
-          params: pick(params, namesIn(route.path)),
-          query: request.query as Record<string, unknown>,
-          body: (wanted) => read(app, request.raw, { caller, wanted, bodyMs }),
-          idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
-          channel,
-        })
-        return send(request, reply, answer)
+        const left = leftSignal(reply.raw)
+        try {
+          const answer = await perform(app, route, caller, {
+            params: pick(params, namesIn(route.path)),
+            query: request.query as Record<string, unknown>,
+            body: (wanted) => read(app, request.raw, { caller, wanted, bodyMs }),
+            idempotency_keys: route.effect === 'read' ? [] : headerValues(request, 'idempotency-key'),
+            channel,
+            left,
+          })
+          return send(request, reply, answer)
+        } catch (error) {
+          if (error !== callerLeft) throw error
+          drop('closed')
+          return reply.hijack()
+        }
       },
     })
+  }
+}
+
+/** What work is ended with that nobody waits for. */
+const callerLeft = new Error('The caller has left.')
+
+/** Made only for routes that ask for it, because a controller costs as much as a small request. */
+function leftSignal(response: ServerResponse): () => AbortSignal {
+  return () => {
+    const leaving = new AbortController()
+    const leave = () => {
+      if (!response.writableFinished) leaving.abort(callerLeft)
+    }
+    if (response.destroyed) leave()
+    else response.once('close', leave)
+    return leaving.signal
   }
 }
 

@@ -8,7 +8,8 @@ import { type SendingWindow, windowOpens } from '../../lib/sending-window.ts'
 import { isSameDay, localDay, nextDay } from '../../lib/zones.ts'
 import { formOf, render } from './personalize.ts'
 
-export type Branch = 'no_reply' | 'seen' | 'unseen'
+export const branches = ['no_reply', 'seen', 'unseen'] as const
+export type Branch = (typeof branches)[number]
 export type CampaignStatus = 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'
 export type RecipientStatus =
   | 'queued'
