@@ -1,6 +1,13 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import type { Patch } from './test/faults/patch.ts'
-import { briefCalls, briefSessions, patientStore, smallStore, withPatches } from './test/limits/patched.ts'
+import {
+  briefCalls,
+  briefSessions,
+  longPlays,
+  patientStore,
+  smallStore,
+  withPatches,
+} from './test/limits/patched.ts'
 
 /** One deliberate edit of the shipped source (`test/mutants`): the tests are expected to fail. */
 const mutant: readonly Patch[] = JSON.parse(process.env.TEST_MUTANT ?? '[]')
@@ -51,7 +58,9 @@ export default defineConfig({
         patches: patientStore,
       }),
       project('shipped', shipped),
-      project('limits', limits, { patches: [...patientStore, ...briefSessions, ...briefCalls] }),
+      project('limits', limits, {
+        patches: [...patientStore, ...briefSessions, ...briefCalls, ...longPlays],
+      }),
       project('stored', stored, { patches: [...patientStore, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),
       project('faults', faults),

@@ -53,7 +53,7 @@ export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: FairBoun
 
   function startNext(): void {
     for (const [key, starts] of waiting) {
-      if (running.size >= atOnceMax) return
+      if (running.size >= atOnceMax) return // guard: places of all keys
       if (running.has(key)) continue // guard: one at a time for a key
       const [start] = starts
       running.add(key)
@@ -83,7 +83,7 @@ export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: FairBoun
       const start = () => settle(resolve)
       const abort = () => settle(() => reject(left?.reason))
       const stopTimer = timer(waitMsMax, () => settle(() => reject(refuse())))
-      left?.addEventListener('abort', abort)
+      left?.addEventListener('abort', abort) // guard: a caller who leaves waits no longer
       starts.add(start)
       startNext()
     })

@@ -36,6 +36,12 @@ export const briefCalls: readonly Patch[] = [
   { marker: 'limit: attempts at a stop', replace: 'const stopMsMax = 1_500' },
 ]
 
+/** A play that lasts for seconds, and callers that do not wait for it as long. */
+export const longPlays: readonly Patch[] = [
+  { marker: 'limit: processor time of a play', replace: 'const cpuMsMax = 60_000' },
+  { marker: 'limit: wait for a play', replace: 'const waitMsMax = 1_000' },
+]
+
 export function withPatches(patches: readonly Patch[]): Plugin {
   const placed = placePatches(readSources(), patches)
   if (typeof placed === 'string') throw new Error(placed)

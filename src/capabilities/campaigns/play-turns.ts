@@ -66,7 +66,7 @@ async function play({ head, rows, now }: PlayFacts, { after, limit, left }: Want
   left?.throwIfAborted()
   const stop = new Int32Array(new SharedArrayBuffer(4))
   const halt = () => Atomics.store(stop, 0, 1)
-  left?.addEventListener('abort', halt)
+  left?.addEventListener('abort', halt) // guard: the thread learns that the caller left
   try {
     const job = { rows, stop, after, limit, cpu_ms: cpuMsMax, now: now.getTime() }
     const answer = await askThread({ ...job, head: JSON.stringify(head) })
