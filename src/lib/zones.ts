@@ -83,7 +83,11 @@ function readOffset(ms: number, timezone: string): number {
 
 /** The day it is there, such as 2026-03-29. */
 export function localDay(at: Date, timezone: string): string {
-  return localTime(at, timezone).toISOString().slice(0, 10)
+  const local = localTime(at, timezone)
+  const year = local.getUTCFullYear()
+  if (year < 1_000 || year > 9_999) return local.toISOString().slice(0, 10)
+  const two = (value: number) => (value < 10 ? `0${value}` : value)
+  return `${year}-${two(local.getUTCMonth() + 1)}-${two(local.getUTCDate())}`
 }
 
 /** Whether clocks there show the same day at both moments. */
@@ -134,12 +138,18 @@ export function firstInstant(local: Date, timezone: string): Date {
   return new Date(bisect(Math.min(...both) - 1, Math.max(...both), 1, reached))
 }
 
+/** The last day that was asked for: a forecast asks for the same one again and again. */
+let lastDay = { timezone: '', from: 0, ends: 0 }
+
 /** When the next day begins there. Where midnight is skipped, with the first moment there is. */
 export function nextDay(at: Date, timezone: string): Date {
-  const today = localTime(at, timezone)
-  today.setUTCHours(0, 0, 0, 0)
+  const ms = at.getTime()
+  if (timezone === lastDay.timezone && ms >= lastDay.from && ms < lastDay.ends) return new Date(lastDay.ends)
+  const today = dayNumber(at, timezone)
   for (let days = 1; ; days++) {
-    const begins = firstInstant(new Date(today.getTime() + days * dayMs), timezone)
-    if (begins > at) return begins
+    const begins = firstInstant(new Date((today + days) * dayMs), timezone)
+    if (begins <= at) continue
+    lastDay = { timezone, from: ms, ends: begins.getTime() }
+    return begins
   }
 }

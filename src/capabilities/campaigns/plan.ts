@@ -244,7 +244,8 @@ function isCold(campaign: PlannedCampaign, { step, cold }: PlannedRecipient): bo
 /** The earliest moment from `from` on, as things stand. Null where nothing would ever go out without somebody acting. */
 function earliest(facts: Facts, from: Date): Date | null {
   const { account, hours, now, campaign, recipient } = facts
-  let at = latest(from, now, account?.flood_until, account?.next_campaign_at)
+  const gaps = [account?.flood_until?.getTime() ?? 0, account?.next_campaign_at?.getTime() ?? 0] as const
+  let at = new Date(Math.max(from.getTime(), now.getTime(), ...gaps))
   const open = () => (hours.window ? windowOpens(hours.window, hours.timezone, at) : at)
   at = open()
   if (account && usedUp(facts, account) && isSameDay(now, at, hours.timezone)) {
@@ -253,10 +254,6 @@ function earliest(facts: Facts, from: Date): Date | null {
     at = open()
   }
   return at
-}
-
-function latest(first: Date, ...others: readonly (Date | null | undefined)[]): Date {
-  return others.reduce<Date>((last, one) => (one && one > last ? one : last), first)
 }
 
 function sendOrEnd({ campaign, recipient }: Facts, { step }: NextStep): Plan {
