@@ -20,8 +20,8 @@ import { makeAccounts, number, quantile, row, verdict, withInstance } from './ha
 
 const contacts = 5_000
 const callers = 12
-const rounds = 2
-const roundMs = 5_000
+const rounds = 3
+const roundMs = 8_000
 const now = Date.parse('2026-06-05T10:00:00Z')
 const callersFile = join(import.meta.dirname, 'processes', 'previewers.ts')
 
