@@ -39,11 +39,22 @@ for (const [accounts, goal] of [
 function measurePlay(accounts: number, daily_quota_per_account: number): number {
   const ids = Array.from({ length: accounts }, (_, at) => `account ${at}`)
   const step = { branch: 'no_reply', wait_hours: 24, variants: ['Again, {{name|you}}'] } as const
-  const unused = { ready: true, flood_until: null, next_campaign_at: null, cold_per_day: null, lookups_per_day: 200 }
+  const unused = {
+    ready: true,
+    flood_until: null,
+    next_campaign_at: null,
+    cold_per_day: null,
+    lookups_per_day: 200,
+  }
   const head: PlayHead = {
     campaign: {
       ...{ id: 'preview', kind: 'contacts', status: 'queued', scheduled_at: null, allowed: true, pool: ids },
-      ...{ message_text: 'Hello {{name|you}}', branching_enabled: false, max_followups: 5, daily_quota_per_account },
+      ...{
+        message_text: 'Hello {{name|you}}',
+        branching_enabled: false,
+        max_followups: 5,
+        daily_quota_per_account,
+      },
       steps: Array.from({ length: 5 }, () => step),
     },
     others: [],

@@ -123,6 +123,7 @@ describe('turns of many keys', () => {
     const second = enter('a2', leaving.signal)
     const third = enter('a3')
     leaving.abort(new Error('left'))
+    expect(waits.size).toBe(1)
     await expect(second).rejects.toThrow('left')
     await expect(enter('a4', leaving.signal)).rejects.toThrow('left')
     await end('a1')
