@@ -4,6 +4,7 @@ import {
   briefCalls,
   briefSessions,
   fewConnections,
+  longPlays,
   patientStore,
   smallStore,
   withPatches,
@@ -59,7 +60,7 @@ export default defineConfig({
       }),
       project('shipped', shipped),
       project('limits', limits, {
-        patches: [...patientStore, ...briefSessions, ...briefCalls, ...fewConnections],
+        patches: [...patientStore, ...briefSessions, ...briefCalls, ...fewConnections, ...longPlays],
       }),
       project('stored', stored, { patches: [...patientStore, ...smallStore] }),
       project('slow', slow, { patches: patientStore }),

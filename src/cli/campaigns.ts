@@ -149,10 +149,12 @@ function* readableCampaign(shown: Record<string, unknown>): Generator<string> {
 function* readableForecast(foretold: Record<string, unknown>): Generator<string> {
   const { load, end } = foretold as {
     load: { account_id: string; day: string; messages: number; total: number }[]
-    end: Date | null
+    end: string | null
   }
   for (const { account_id, day, messages, total } of load) {
     yield `${day}  ${account_id}  ${messages} of this campaign, ${total} in all\n`
   }
-  yield end === null ? 'Nothing goes out as things stand.\n' : `The last message goes out at ${show(end)}.\n`
+  if (end !== null) yield `The last message goes out at ${show(new Date(end))}.\n`
+  else if (load.length === 0) yield 'Nothing goes out as things stand.\n'
+  else yield 'More goes out than a forecast plays through, so its end is not known.\n'
 }

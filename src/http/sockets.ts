@@ -18,8 +18,8 @@ const stalledMsMax = 60_000 // limit: reader without progress
 const lookMs = Math.min(5_000, stalledMsMax / 4)
 
 /**
- * Why something was dropped: a connection for a new one beyond the most, a connection with too many requests at once, a request whose
- * connection was gone before it began, an answer that nobody reads.
+ * Why something was dropped: a connection for a new one beyond the most, a connection with too many requests at once, a request
+ * whose connection was gone before it began or while it waited, an answer that nobody reads.
  */
 export const dropReasons = ['connections', 'pipelining', 'closed', 'stalled'] as const
 export type DropReason = (typeof dropReasons)[number]

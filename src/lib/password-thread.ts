@@ -1,7 +1,7 @@
 /** A thread that hashes and compares passwords for `passwords.ts`, behind everybody else who wants the processor. */
-import { getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { hashSync, verifySync } from '@node-rs/argon2'
+import { lowerPriority } from './threads.ts'
 
 /** A password that is to be hashed, or compared with what is stored of one. Nothing may be stored. */
 export type PasswordJob =
@@ -22,12 +22,7 @@ const cost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1, algorithm: 2 
 /** What a password is compared with where there is none, so that it takes as long. No password has this hash. */
 const decoy = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
-/** Whoever else wants the core gets nine tenths of it. A higher number would keep people out of a machine that is always busy. */
-const niceness = 10
-
-// On Linux 0 is this thread alone. Elsewhere it would be the whole process, which stays as it is.
-if (process.platform === 'linux') setPriority(0, Math.min(19, getPriority(0) + niceness))
-
+lowerPriority()
 parentPort?.on('message', (job: PasswordJob) => parentPort?.postMessage(answer(job)))
 
 function answer(job: PasswordJob): PasswordAnswer {

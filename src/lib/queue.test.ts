@@ -1,55 +1,92 @@
-import { expect, test } from 'vitest'
-import { boundedQueue } from './queue.ts'
-
-/** Work that lasts until it is told to end. */
-function makeWork() {
-  let running = 0
-  let most = 0
-  const ends: (() => void)[] = []
-  const work = async () => {
-    most = Math.max(most, ++running)
-    await new Promise<void>((resolve) => ends.push(resolve))
-    running--
-  }
-  return { work, ends, most: () => most }
-}
+import { describe, expect, test } from 'vitest'
+import { fairQueue } from './queue.ts'
 
 const refuse = () => new Error('too many')
 
-test('two run, three wait in turn, the sixth is refused', async () => {
-  const run = boundedQueue({ atOnceMax: 2, waitingMax: 3, refuse })
-  const { work, ends, most } = makeWork()
-  const five = Array.from({ length: 5 }, () => run(work))
-  await expect(run(work)).rejects.toThrow('too many')
-  expect(ends).toHaveLength(2)
-  for (let ended = 0; ended < 5; ended++) {
-    ends[ended]?.()
-    await five[ended]
+describe('turns of many keys', () => {
+  /** What began, in order, and how to end it. `expire` ends every wait. */
+  function makeTurns(bounds: { atOnceMax?: number; waitingMax?: number } = {}) {
+    const waits = new Set<() => void>()
+    const timer = (_ms: number, done: () => void) => {
+      waits.add(done)
+      return () => waits.delete(done)
+    }
+    const run = fairQueue({ atOnceMax: 2, waitingMax: 3, waitMsMax: 10, refuse, ...bounds })
+    const begun: string[] = []
+    const ends = new Map<string, () => void>()
+    const enter = (name: string, left?: AbortSignal) =>
+      run({ key: name.slice(0, 1), timer, left }, async () => {
+        begun.push(name)
+        await new Promise<void>((resolve) => ends.set(name, resolve))
+        return name
+      })
+    const end = async (name: string) => {
+      ends.get(name)?.()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const expire = () => {
+      for (const done of [...waits]) done()
+    }
+    return { enter, begun, end, expire, waits }
   }
-  expect(most()).toBe(2)
-  const again = run(work)
-  ends[5]?.()
-  await again
-})
 
-test('work that fails gives its place back', async () => {
-  const run = boundedQueue({ atOnceMax: 1, waitingMax: 0, refuse })
-  const failing = () => Promise.reject(new Error('broken'))
-  await expect(run(failing)).rejects.toThrow('broken')
-  await expect(run(failing)).rejects.toThrow('broken')
-})
+  test('one at a time for a key, two in all, and the keys take turns', async () => {
+    const { enter, begun, end, waits } = makeTurns()
+    const all = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => enter(name))
+    await end('')
+    expect(begun).toEqual(['a1', 'b1'])
+    for (const name of ['a1', 'b1', 'a2', 'b2', 'c1', 'a3']) await end(name)
+    // Two of a came before c, and yet c waited for one turn of a only.
+    expect(begun).toEqual(['a1', 'b1', 'a2', 'b2', 'c1', 'a3'])
+    expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'c1'])
+    expect(waits.size).toBe(0)
+  })
 
-test('a place that is handed over is not given to whoever comes in between', async () => {
-  const run = boundedQueue({ atOnceMax: 1, waitingMax: 1, refuse })
-  const { work, ends, most } = makeWork()
-  const [first, second] = [run(work), run(work)]
-  ends[0]?.()
-  // Comes after the first has ended and before the second has begun to run.
-  const third = first.then(() => run(work))
-  await first
-  ends[1]?.()
-  await second
-  ends[2]?.()
-  await third
-  expect(most()).toBe(1)
+  test('a key without anything under way does not wait for the place of another that has too much', async () => {
+    const { enter, begun, end } = makeTurns()
+    void enter('a1')
+    const waiting = ['a2', 'a3', 'a4'].map((name) => enter(name))
+    await expect(enter('a5')).rejects.toThrow('too many')
+    void enter('b1')
+    await end('')
+    expect(begun).toEqual(['a1', 'b1'])
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'b1']) await end(name)
+    await Promise.all(waiting)
+  })
+
+  test('a caller that waited too long is refused, and whatever runs goes on', async () => {
+    const { enter, begun, end, expire } = makeTurns()
+    const first = enter('a1')
+    const second = enter('a2')
+    expire()
+    await expect(second).rejects.toThrow('too many')
+    await end('a1')
+    expect(await first).toBe('a1')
+    expect(begun).toEqual(['a1'])
+  })
+
+  test('a caller that leaves waits no longer, and takes the place of no other', async () => {
+    const { enter, begun, end, waits } = makeTurns()
+    const first = enter('a1')
+    const leaving = new AbortController()
+    const second = enter('a2', leaving.signal)
+    const third = enter('a3')
+    leaving.abort(new Error('left'))
+    expect(waits.size).toBe(1)
+    await expect(second).rejects.toThrow('left')
+    await expect(enter('a4', leaving.signal)).rejects.toThrow('left')
+    await end('a1')
+    await end('a3')
+    expect(await Promise.all([first, third])).toEqual(['a1', 'a3'])
+    expect(begun).toEqual(['a1', 'a3'])
+    expect(waits.size).toBe(0)
+  })
+
+  test('work that fails gives its turn back', async () => {
+    const run = fairQueue({ atOnceMax: 1, waitingMax: 1, waitMsMax: 10, refuse })
+    const turn = { key: 'a', timer: () => () => {}, left: undefined }
+    const failing = () => Promise.reject(new Error('broken'))
+    await expect(run(turn, failing)).rejects.toThrow('broken')
+    await expect(run(turn, failing)).rejects.toThrow('broken')
+  })
 })

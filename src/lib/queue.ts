@@ -1,29 +1,74 @@
-/** Work that is costly to do at once: a few run, some wait in turn, and whoever comes then is told so. */
+/** Work of many keys that is costly to do at once: a few run, one at a time for each key, and the keys take turns. */
 
 interface Bounds {
   readonly atOnceMax: number
+  /** Of one key. */
   readonly waitingMax: number
-  /** What the one who comes too late is refused with. */
+  readonly waitMsMax: number
+  /** What a caller is refused with who waited in vain, or found too many waiting. */
   readonly refuse: () => Error
 }
 
-export function boundedQueue({ atOnceMax, waitingMax, refuse }: Bounds) {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= atOnceMax) {
-      if (waiting.length >= waitingMax) throw refuse()
-      // Whoever ends hands its place over, so that nobody who comes in between can take it.
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else {
-      running++
+interface Turn {
+  /** Whose turn it is: one key never has two at once. */
+  readonly key: string
+  readonly timer: (ms: number, done: () => void) => () => void
+  /** Aborted once the caller has left. */
+  readonly left: AbortSignal | undefined
+}
+
+/** However many callers wait for one key, the others do not wait longer for it. */
+export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: Bounds) {
+  const running = new Set<string>()
+  /** The key that waits longest for a turn comes first. */
+  const waiting = new Map<string, Set<() => void>>()
+
+  function startNext(): void {
+    for (const [key, starts] of waiting) {
+      if (running.size >= atOnceMax) return // guard: places of all keys
+      if (running.has(key)) continue // guard: one at a time for a key
+      const [start] = starts
+      running.add(key)
+      start?.()
+      // Its other callers come after the other keys.
+      if (waiting.delete(key)) waiting.set(key, starts) // guard: keys take turns
     }
+  }
+
+  function leave(key: string, start: () => void): void {
+    const starts = waiting.get(key)
+    starts?.delete(start)
+    if (starts?.size === 0) waiting.delete(key)
+  }
+
+  function enter({ key, timer, left }: Turn): Promise<void> {
+    const starts = waiting.get(key) ?? new Set()
+    if (starts.size >= waitingMax) throw refuse()
+    waiting.set(key, starts)
+    return new Promise((resolve, reject) => {
+      const settle = (settled: () => void) => {
+        left?.removeEventListener('abort', abort)
+        stopTimer()
+        leave(key, start)
+        settled()
+      }
+      const start = () => settle(resolve)
+      const abort = () => settle(() => reject(left?.reason))
+      const stopTimer = timer(waitMsMax, () => settle(() => reject(refuse())))
+      left?.addEventListener('abort', abort) // guard: a caller who leaves waits no longer
+      starts.add(start)
+      startNext()
+    })
+  }
+
+  return async <T>(turn: Turn, work: () => Promise<T>): Promise<T> => {
+    turn.left?.throwIfAborted()
+    await enter(turn)
     try {
       return await work()
     } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
+      running.delete(turn.key)
+      startNext()
     }
   }
 }

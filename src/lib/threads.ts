@@ -1,4 +1,5 @@
 /** Calls to threads of our own: for work that takes a core for a while, and must take it from nobody else. */
+import { getPriority, setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 
 /**
@@ -31,4 +32,13 @@ export function threadCalls<Job, Answer>(file: URL): (job: Job) => Promise<Answe
       thread.once('error', died).once('exit', died).ref()
       thread.postMessage(job)
     })
+}
+
+/** Whoever else wants the core gets nine tenths of it. With a higher number the work would not end on a machine that is always busy. */
+const niceness = 10
+
+/** Puts the calling thread behind every other one that wants the processor. */
+export function lowerPriority(): void {
+  // On Linux 0 is this thread alone. Elsewhere it would be the whole process, which stays as it is.
+  if (process.platform === 'linux') setPriority(0, Math.min(19, getPriority(0) + niceness))
 }

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { firstInstant, laterInstant, localDay, localTime, nextDay } from './zones.ts'
+import { firstInstant, isSameDay, laterInstant, localDay, localTime, nextDay } from './zones.ts'
 
 const utc = (text: string) => new Date(`${text}Z`)
 
@@ -34,5 +35,39 @@ describe('local times', () => {
     expect(nextDay(utc('2023-04-27T20:00:00'), 'Africa/Cairo')).toEqual(utc('2023-04-27T22:00:00'))
     // A day that was never there: Samoa went from the 29th to the 31st.
     expect(nextDay(utc('2011-12-30T05:00:00'), 'Pacific/Apia')).toEqual(utc('2011-12-30T10:00:00'))
+  })
+
+  test('are what Intl says, in every zone, before and after a clock change', () => {
+    const zones = Intl.supportedValuesOf('timeZone')
+    const moments = fc.record({
+      timezone: fc.constantFrom(
+        ...zones,
+        'Asia/Gaza',
+        'Africa/Casablanca',
+        'America/Recife',
+        'Africa/Monrovia',
+      ),
+      // From 1950 on; a third of them within a day of the change of clocks in Europe or in Gaza.
+      at: fc.oneof(
+        fc.integer({ min: -631_152_000_000, max: 4_000_000_000_000 }),
+        fc.integer({ min: -86_400_000, max: 86_400_000 }).map((away) => Date.UTC(2026, 2, 29, 1) + away),
+        fc.integer({ min: -86_400_000, max: 8 * 86_400_000 }).map((away) => 2_234_304_000_000 + away),
+      ),
+    })
+    fc.assert(
+      fc.property(moments, ({ timezone, at }) => {
+        const shown = new Intl.DateTimeFormat('sv-SE', {
+          timeZone: timezone,
+          dateStyle: 'short',
+          timeStyle: 'medium',
+        })
+        const local = localTime(new Date(at), timezone)
+        expect(local.toISOString().slice(0, 19).replace('T', ' ')).toBe(shown.format(at))
+        expect(isSameDay(new Date(at), new Date(at + 3_600_000), timezone)).toBe(
+          localDay(new Date(at), timezone) === localDay(new Date(at + 3_600_000), timezone),
+        )
+      }),
+      { numRuns: 500 * Number(process.env.RUNS ?? 1) },
+    )
   })
 })

@@ -5,6 +5,61 @@ const dayMs = 86_400_000
 
 /** The local date and time, as if it were UTC. Throws where the zone is unknown. */
 export function localTime(at: Date, timezone: string): Date {
+  return new Date(at.getTime() + offsetAt(at.getTime(), timezone))
+}
+
+/** Some days of a zone. Clocks change at most once in them, at `changesAt`. */
+interface Span {
+  readonly before: number
+  readonly changesAt: number
+  readonly after: number
+}
+
+/** By zone, then by number. `Intl` takes microseconds, and a forecast asks for the days of years. */
+const spans = new Map<string, Map<number, Span>>()
+/** No zone has changed its clocks twice within six days since 1970. */
+const spanMs = 4 * dayMs
+/** In all zones: about 4 MB. */
+const spansMax = 50_000
+let spansKnown = 0
+
+/** How far the clocks there are ahead of UTC, in milliseconds. */
+function offsetAt(ms: number, timezone: string): number {
+  if (ms < 0) return readOffset(ms, timezone)
+  const number = Math.floor(ms / spanMs)
+  const { before, changesAt, after } = spans.get(timezone)?.get(number) ?? learnSpan(number, timezone)
+  return ms < changesAt ? before : after
+}
+
+function learnSpan(number: number, timezone: string): Span {
+  if (++spansKnown > spansMax) {
+    spans.clear()
+    spansKnown = 1
+  }
+  const known = spans.get(timezone) ?? new Map<number, Span>()
+  spans.set(timezone, known)
+  const [from, to] = [number * spanMs, (number + 1) * spanMs]
+  const before = known.get(number - 1)?.after ?? readOffset(from, timezone)
+  const after = readOffset(to, timezone)
+  const changesAt =
+    before === after ? to : bisect(from, to, 1_000, (ms) => readOffset(ms, timezone) === after)
+  const span = { before, changesAt, after }
+  known.set(number, span)
+  return span
+}
+
+/** The first moment above `low`, at most `high`, from which on it holds. Both are a number of `unit` apart. */
+function bisect(low: number, high: number, unit: number, holds: (ms: number) => boolean): number {
+  let [before, after] = [low, high]
+  while (after - before > unit) {
+    const middle = before + Math.floor((after - before) / (2 * unit)) * unit
+    if (holds(middle)) after = middle
+    else before = middle
+  }
+  return after
+}
+
+function readOffset(ms: number, timezone: string): number {
   let format = formats.get(timezone)
   if (!format) {
     format = new Intl.DateTimeFormat('en-US', {
@@ -20,20 +75,28 @@ export function localTime(at: Date, timezone: string): Date {
     })
     formats.set(timezone, format)
   }
-  const parts: Record<string, string> = {}
-  for (const { type, value } of format.formatToParts(at)) parts[type] = value
-  const number = (name: string) => Number(parts[name])
-  const [year, month] = [number('year'), number('month') - 1]
-  const ms = at.getTime()
-  const below = ((ms % 1_000) + 1_000) % 1_000
-  return new Date(
-    Date.UTC(year, month, number('day'), number('hour'), number('minute'), number('second'), below),
-  )
+  // As "3/29/2026 A, 03:00:00": a third of the time that its parts would take.
+  const numbers = format.format(ms).match(/\d+/g)?.map(Number) ?? []
+  const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = numbers
+  return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1_000) * 1_000
 }
 
 /** The day it is there, such as 2026-03-29. */
 export function localDay(at: Date, timezone: string): string {
-  return localTime(at, timezone).toISOString().slice(0, 10)
+  const local = localTime(at, timezone)
+  const year = local.getUTCFullYear()
+  if (year < 1_000 || year > 9_999) return local.toISOString().slice(0, 10)
+  const two = (value: number) => (value < 10 ? `0${value}` : value)
+  return `${year}-${two(local.getUTCMonth() + 1)}-${two(local.getUTCDate())}`
+}
+
+/** Whether clocks there show the same day at both moments. */
+export function isSameDay(one: Date, other: Date, timezone: string): boolean {
+  return dayNumber(one, timezone) === dayNumber(other, timezone)
+}
+
+function dayNumber(at: Date, timezone: string): number {
+  return Math.floor((at.getTime() + offsetAt(at.getTime(), timezone)) / dayMs)
 }
 
 /**
@@ -45,14 +108,12 @@ function instantsOf(local: Date, timezone: string): Date[] {
   return both.filter((at) => localTime(at, timezone).getTime() === local.getTime())
 }
 
-/** What the local time would be with the offset of the day before, and of the day after. */
+/** What the local time would be with the offset of the day before, and of the day after, earliest first. */
 function candidates(local: Date, timezone: string): Date[] {
-  const found = [-dayMs, dayMs].map((away) => {
-    const at = new Date(local.getTime() + away)
-    const offset = localTime(at, timezone).getTime() - at.getTime()
-    return local.getTime() - offset
-  })
-  return [...new Set(found)].sort((one, other) => one - other).map((ms) => new Date(ms))
+  const ms = local.getTime()
+  const [before, after] = [offsetAt(ms - dayMs, timezone), offsetAt(ms + dayMs, timezone)]
+  if (before === after) return [new Date(ms - before)]
+  return [new Date(ms - Math.max(before, after)), new Date(ms - Math.min(before, after))]
 }
 
 /**
@@ -73,22 +134,23 @@ export function firstInstant(local: Date, timezone: string): Date {
   const [valid] = instantsOf(local, timezone)
   if (valid) return valid
   const both = candidates(local, timezone).map((at) => at.getTime())
-  let [before, after] = [Math.min(...both) - 1, Math.max(...both)]
-  while (after - before > 1) {
-    const middle = Math.floor((before + after) / 2)
-    if (localTime(new Date(middle), timezone).getTime() >= local.getTime()) after = middle
-    else before = middle
-  }
-  return new Date(after)
+  const reached = (ms: number) => localTime(new Date(ms), timezone).getTime() >= local.getTime()
+  return new Date(bisect(Math.min(...both) - 1, Math.max(...both), 1, reached))
 }
+
+/** The last day that was asked for: a forecast asks for the same one again and again. */
+let lastDay = { timezone: '', from: 0, ends: 0 }
 
 /** When the next day begins there. Where midnight is skipped, with the first moment there is. */
 export function nextDay(at: Date, timezone: string): Date {
-  const today = localTime(at, timezone)
-  today.setUTCHours(0, 0, 0, 0)
+  const ms = at.getTime()
+  if (timezone === lastDay.timezone && ms >= lastDay.from && ms < lastDay.ends) return new Date(lastDay.ends)
+  const today = dayNumber(at, timezone)
   for (let days = 1; ; days++) {
-    const begins = firstInstant(new Date(today.getTime() + days * dayMs), timezone)
-    if (begins > at) return begins
+    const begins = firstInstant(new Date((today + days) * dayMs), timezone)
+    if (begins <= at) continue
+    lastDay = { timezone, from: ms, ends: begins.getTime() }
+    return begins
   }
 }
 

@@ -41,6 +41,12 @@ export const fewConnections: readonly Patch[] = [
   { marker: 'limit: connections in all', replace: 'const connectionsMax = 60' },
 ]
 
+/** A play that lasts for seconds, and callers that do not wait for it as long. */
+export const longPlays: readonly Patch[] = [
+  { marker: 'limit: processor time of a play', replace: 'const cpuMsMax = 60_000' },
+  { marker: 'limit: wait for a play', replace: 'const waitMsMax = 1_000' },
+]
+
 export function withPatches(patches: readonly Patch[]): Plugin {
   const placed = placePatches(readSources(), patches)
   if (typeof placed === 'string') throw new Error(placed)

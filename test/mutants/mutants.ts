@@ -36,6 +36,12 @@ const worker = (name: string) => `src/worker/${name}.test.ts`
 /** A value in a template of the shipped source. */
 const value = (expression: string) => `$${'{'}${expression}}`
 
+const turnsOfKeys = { file: 'src/lib/queue.test.ts', still: 'work that fails gives its place back' }
+const playing = {
+  file: 'src/capabilities/campaigns/play.test.ts',
+  still: 'a play answers a page of the timetable, the load of every day and the end',
+}
+
 type Place = Pick<Mutant, 'file' | 'still'>
 
 /** The line of the marker is replaced, or left out. */
@@ -1602,5 +1608,47 @@ export const mutants: readonly Mutant[] = [
     { file: 'src/capabilities/approvals/people.test.ts' },
     'guard: a request is decided once',
     'POST /approvals/{request_id}/approve 200 with a token once, and then 409',
+  ),
+  // Plays of campaigns.
+  mutant(
+    turnsOfKeys,
+    'guard: one at a time for a key',
+    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+  ),
+  mutant(
+    turnsOfKeys,
+    'guard: keys take turns',
+    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+  ),
+  mutant(
+    turnsOfKeys,
+    'guard: places of all keys',
+    'turns of many keys one at a time for a key, two in all, and the keys take turns',
+  ),
+  mutant(
+    turnsOfKeys,
+    'guard: a caller who leaves waits no longer',
+    'turns of many keys a caller that leaves waits no longer, and takes the place of no other',
+  ),
+  mutant(
+    { file: 'test/limits/plays.test.ts' },
+    'guard: the thread learns that the caller left',
+    '429 with Retry-After for the same workspace while one is made, 200 for another one; and a caller who leaves ends it',
+  ),
+  mutant(
+    playing,
+    'guard: a play is kept for a minute',
+    'a play serves further pages for a minute, and not once something has changed',
+    'return undefined',
+  ),
+  mutant(
+    playing,
+    'guard: a play stops when the caller leaves',
+    'a play stops once nobody waits for it, and is not kept',
+  ),
+  mutant(
+    playing,
+    'guard: a play has a budget of processor time',
+    'a play has no end after its processor time, and says what it has',
   ),
 ]

@@ -4,7 +4,7 @@ import { when } from '../../lib/json-schema.ts'
 import { accountId, chatId, chatNumber, readTime, text, timeSchema } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { textMax } from './personalize.ts'
-import type { Branch, Step } from './plan.ts'
+import { branches, type Step } from './plan.ts'
 
 export const recipientsMax = 100
 export const contactsMax = 5_000
@@ -13,8 +13,6 @@ const poolMax = 100
 const trackMax = 5
 /** Ten years. */
 const waitHoursMax = 87_600
-
-export const branches = ['no_reply', 'seen', 'unseen'] as const satisfies readonly Branch[]
 
 const personChat = chatId
   .refine((value) => !chatNumber(value).startsWith('-'), {

@@ -5,9 +5,9 @@ import { quote } from '../../lib/text.ts'
 import { laterInstant } from '../../lib/zones.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
 import type { Identifier } from '../../platform/port.ts'
-import { branches, type CampaignBody } from './campaign-body.ts'
+import type { CampaignBody } from './campaign-body.ts'
 import { formOf, parseTemplate, requireKnown, type Template } from './personalize.ts'
-import { type Step, trackOf } from './plan.ts'
+import { branches, type Step, trackOf } from './plan.ts'
 
 /** Somebody a campaign is to write to, in one form. */
 export interface Wanted {

@@ -980,6 +980,24 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     ])
   })
 
+  test('200 for further pages out of the same play, until something changes on its accounts', async () => {
+    const calm = await service.account(own.workspace_id)
+    const body = {
+      message_text: 'Hi',
+      account_id: calm,
+      contacts: [{ identifier: '@once_a' }, { identifier: '@once_b' }],
+    }
+    const { body: first } = await preview(body, '?limit=1')
+    const { body: second } = await preview(body, `?limit=1&cursor=${String(first.next_cursor)}`)
+    // Another play would begin later, and end later.
+    expect(second).toMatchObject({ end: first.end, has_more: false, timetable: [{ identifier: '@once_b' }] })
+    const elsewhere = await service.account(own.workspace_id)
+    await create({ account_id: elsewhere, contacts: [{ identifier: '@once_c' }] })
+    expect((await preview(body)).body.end).toBe(first.end)
+    await create({ account_id: calm, contacts: [{ identifier: '@once_c' }] })
+    expect((await preview(body)).body.end).not.toBe(first.end)
+  })
+
   test('200 page by page, and a cursor is for one body only', async () => {
     const identifiers = Array.from({ length: 25 }, (_, at) => ({ identifier: `@page_${at}` }))
     const body = { message_text: 'Hi {{name|you}}', account_id, contacts: identifiers }

@@ -77,7 +77,7 @@ function play(given: Partial<Story>): Foretold[] {
     pacing_ms: 15_000,
     ...given,
   }
-  return [...new Forecast(story).messages()]
+  return [...new Forecast(story).steps()].filter((one) => one !== undefined)
 }
 
 const told = (messages: readonly Foretold[]) =>

@@ -2,6 +2,7 @@
  * Plays campaigns through as the worker would, with the same planner and the same order, while nobody reads or answers.
  * Pure: the clock is the one of the story.
  */
+import { Heap } from '../../lib/heap.ts'
 import { localDay, nextDay } from '../../lib/zones.ts'
 import {
   dueAt,
@@ -46,9 +47,13 @@ export interface Story {
 
 interface Account {
   readonly id: string
+  /** Its place among all, which decides between accounts that are otherwise alike. */
+  readonly place: number
   state: PlannedAccount
   /** When to look at it next; null: nothing is left that it could do. */
   wake: Date | null
+  /** Recipients that it may write to, those of nobody included. */
+  readonly queues: Heap<ForecastRecipient>[]
 }
 
 interface Day {
@@ -58,43 +63,56 @@ interface Day {
 
 export class Forecast {
   readonly #story: Story
-  readonly #campaigns: ReadonlyMap<string, ForecastCampaign>
-  readonly #accounts: Account[]
-  readonly #queues = new Map<string, Queue>()
+  readonly #campaigns: Map<string, ForecastCampaign>
+  readonly #accounts: readonly Account[]
+  /** The accounts of each campaign's pool, in the order of `#accounts`. */
+  readonly #pools: ReadonlyMap<string, readonly Account[]>
+  readonly #queues = new Map<string, Heap<ForecastRecipient>>()
+  /** Accounts that have a `wake`: the one that comes first, then the one with most of its day left. */
+  readonly #awake = new Heap<Account>((one, other) => {
+    const apart = (one.wake?.getTime() ?? 0) - (other.wake?.getTime() ?? 0)
+    return apart || this.#usedAtWake(one) - this.#usedAtWake(other) || one.place - other.place
+  })
   #day: Day
 
   constructor(story: Story) {
     this.#story = story
     this.#campaigns = new Map(story.campaigns.map((one) => [one.id, one]))
     const { now } = story
-    this.#accounts = [...story.accounts].map(([id, state]) => ({ id, state: { ...state }, wake: now }))
-    for (const one of story.recipients) this.#queueOf(one).add(one)
+    this.#accounts = [...story.accounts].map(([id, state], place) => ({
+      ...{ id, place, wake: now, queues: [] },
+      state: { ...state },
+    }))
+    this.#pools = new Map(
+      story.campaigns.map(({ id, pool }) => {
+        const ids = new Set(pool)
+        return [id, this.#accounts.filter((one) => ids.has(one.id))]
+      }),
+    )
     this.#day = this.#dayOf(now)
+    for (const one of story.recipients) this.#put(one)
+    for (const one of this.#accounts) this.#awake.add(one)
   }
 
-  /** Every message in the order of time. It ends, because every recipient has an end. */
-  *messages(): Generator<Foretold> {
+  /**
+   * One account looks for something to do at a time: every message in the order of time, and undefined where the account
+   * found nothing to send. It ends, because every recipient has an end.
+   */
+  *steps(): Generator<Foretold | undefined> {
     for (;;) {
-      const account = this.#next()
+      const account = this.#awake.takeFirst()
       if (!account?.wake) return
       this.#turnTo(account.wake)
       const told = this.#act(account, account.wake)
-      if (told) yield told
+      if (account.wake) this.#awake.add(account)
+      yield told
     }
   }
 
-  /** The account that comes first; of several the one with most of its day left. */
-  #next(): Account | undefined {
-    let first: Account | undefined
-    for (const one of this.#accounts) {
-      if (!one.wake) continue
-      const apart = first?.wake ? one.wake.getTime() - first.wake.getTime() : -1
-      if (apart < 0 || (apart === 0 && first && this.#usedAtWake(one) < this.#usedAtWake(first))) first = one
-    }
-    return first
-  }
-
-  /** Who wakes on another day has used nothing of it. */
+  /**
+   * Who wakes on another day has used nothing of it. This stays the same while the account waits, because a day begins
+   * for all accounts at once, before any of them acts in it.
+   */
   #usedAtWake({ wake, state }: Account): number {
     return wake && wake < this.#day.ends ? state.used : 0
   }
@@ -113,33 +131,28 @@ export class Forecast {
 
   /** The first thing that the account can do now, in the worker's order; otherwise when to look again. */
   #act(account: Account, now: Date): Foretold | undefined {
-    const waits: Date[] = []
-    for (const { queue, head } of this.#heads(account)) {
-      const campaign = this.#campaignAt(head.campaign_id, now)
+    let next: Date | null = null
+    for (const queue of inOrder(account.queues)) {
+      const head = queue.first()
+      const campaign = head && this.#campaignAt(head.campaign_id, now)
       if (!campaign) continue
       const blocker = head.account_id === null ? this.#blockerOf(account, campaign, now) : undefined
-      if (blocker) {
-        if (blocker.wake) waits.push(blocker.wake)
-        continue
-      }
       const { hours } = this.#story
-      const planned = plan({ campaign, recipient: head, account: account.state, hours, now })
+      const planned = blocker
+        ? { do: 'wait' as const, until: blocker.wake }
+        : plan({ campaign, recipient: head, account: account.state, hours, now })
       if (planned.do === 'wait') {
-        if (planned.until) waits.push(planned.until)
+        if (planned.until && (!next || planned.until < next)) next = planned.until
         continue
       }
-      queue.remove(head)
+      queue.takeFirst()
       account.wake = now
       if (planned.do === 'look_up') return this.#found(account, head)
       if (planned.do !== 'send') return undefined
       return this.#sent(account, head, { ...planned, now, campaign })
     }
-    const next = waits.reduce<Date | null>(
-      (least, one) => (least === null || one < least ? one : least),
-      null,
-    )
     // Whoever waits for another account comes after it.
-    account.wake = next === null ? null : next > now ? next : new Date(now.getTime() + 1)
+    account.wake = next && next <= now ? new Date(now.getTime() + 1) : next
     return undefined
   }
 
@@ -147,18 +160,15 @@ export class Forecast {
   #campaignAt(id: string, now: Date): ForecastCampaign | undefined {
     const campaign = this.#campaigns.get(id)
     const starts = campaign?.status === 'scheduled' && campaign.scheduled_at && campaign.scheduled_at <= now
-    return campaign && starts ? { ...campaign, status: 'queued' } : campaign
+    if (!campaign || !starts) return campaign
+    const started: ForecastCampaign = { ...campaign, status: 'queued' }
+    this.#campaigns.set(id, started)
+    return started
   }
 
   /** Another account of the pool that has more of its day left takes new contacts first. */
-  #blockerOf({ id, state }: Account, { pool }: ForecastCampaign, now: Date): Account | undefined {
-    return this.#accounts.find(
-      (other) =>
-        other.id !== id &&
-        pool.includes(other.id) &&
-        canTake(other.state, now) &&
-        other.state.used < state.used,
-    )
+  #blockerOf({ state }: Account, { id }: ForecastCampaign, now: Date): Account | undefined {
+    return this.#pools.get(id)?.find((other) => other.state.used < state.used && canTake(other.state, now))
   }
 
   #found(account: Account, recipient: ForecastRecipient): undefined {
@@ -208,30 +218,29 @@ export class Forecast {
   }
 
   /** Follow-ups, first messages to people who wrote, to people who did not, and contacts of nobody: each in order. */
-  #queueOf({ campaign_id, account_id, status, cold }: ForecastRecipient): Queue {
+  #queueOf({ campaign_id, account_id, status, cold }: ForecastRecipient): Heap<ForecastRecipient> {
     const kind = account_id === null ? 'free' : status === 'waiting' ? 'waiting' : cold ? 'cold' : 'warm'
     const key = `${account_id ?? ''} ${campaign_id} ${kind}`
     let queue = this.#queues.get(key)
     if (!queue) {
-      queue = new Queue()
+      queue = new Heap(order)
       this.#queues.set(key, queue)
+      for (const one of this.#writersTo(campaign_id, account_id)) one.queues.push(queue)
     }
     return queue
   }
 
-  #heads({ id }: Account): { queue: Queue; head: ForecastRecipient }[] {
-    const heads: { queue: Queue; head: ForecastRecipient }[] = []
-    for (const { id: campaign_id, pool } of this.#campaigns.values()) {
-      for (const kind of ['waiting', 'warm', 'cold']) push(this.#queues.get(`${id} ${campaign_id} ${kind}`))
-      if (pool.includes(id)) push(this.#queues.get(` ${campaign_id} free`))
-    }
-    return heads.sort((one, other) => order(one.head, other.head))
-
-    function push(queue: Queue | undefined): void {
-      const head = queue?.first()
-      if (queue && head) heads.push({ queue, head })
-    }
+  #writersTo(campaign_id: string, account_id: string | null): readonly Account[] {
+    if (account_id === null) return this.#pools.get(campaign_id) ?? []
+    return this.#accounts.filter(({ id }) => id === account_id)
   }
+}
+
+/** Those that hold a recipient, by the first of them. */
+function inOrder(queues: readonly Heap<ForecastRecipient>[]): Heap<ForecastRecipient>[] {
+  return queues
+    .filter((queue) => queue.first())
+    .sort((one, other) => order(one.first() as ForecastRecipient, other.first() as ForecastRecipient))
 }
 
 /** Follow-ups first, then by when they are due; of one moment by campaign and place. */
@@ -240,43 +249,4 @@ function order(one: ForecastRecipient, other: ForecastRecipient): number {
   const due = (one.next_action_at?.getTime() ?? 0) - (other.next_action_at?.getTime() ?? 0)
   const campaign = one.campaign_id < other.campaign_id ? -1 : Number(one.campaign_id > other.campaign_id)
   return late || due || campaign || one.position - other.position
-}
-
-/** A binary heap: the first by `order` comes first. */
-class Queue {
-  readonly #heap: ForecastRecipient[] = []
-
-  first(): ForecastRecipient | undefined {
-    return this.#heap[0]
-  }
-
-  add(one: ForecastRecipient): void {
-    const heap = this.#heap
-    let at = heap.push(one) - 1
-    while (at > 0) {
-      const above = (at - 1) >> 1
-      if (order(heap[above] as ForecastRecipient, one) <= 0) break
-      heap[at] = heap[above] as ForecastRecipient
-      at = above
-    }
-    heap[at] = one
-  }
-
-  /** Only the first is ever taken. */
-  remove(one: ForecastRecipient): void {
-    const heap = this.#heap
-    const last = heap.pop()
-    if (heap.length === 0 || last === undefined || one !== heap[0]) return
-    let at = 0
-    for (;;) {
-      let below = 2 * at + 1
-      const right = heap[below + 1]
-      if (right && order(right, heap[below] as ForecastRecipient) < 0) below++
-      const smaller = heap[below]
-      if (!smaller || order(last, smaller) <= 0) break
-      heap[at] = smaller
-      at = below
-    }
-    heap[at] = last
-  }
 }

@@ -72,9 +72,8 @@ export async function showCampaign(app: App, id: string): Promise<Record<string,
 export async function foretellCampaign(app: App, id: string): Promise<Record<string, unknown>> {
   const row = await requireAny(app.db, id)
   const paging = { after: undefined, next: () => '' }
-  const { next_cursor: _, ...foretold } = {
-    ...(await forecastCampaign(app, row, { limit: 1_000, paging })),
-  } as Record<string, unknown>
+  const { text } = await forecastCampaign(app, row, { limit: 1_000, paging })
+  const { next_cursor: _, ...foretold } = JSON.parse(text) as Record<string, unknown>
   return foretold
 }
 

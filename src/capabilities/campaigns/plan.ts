@@ -5,10 +5,11 @@
 
 import { sha256 } from '../../lib/secrets.ts'
 import { type SendingWindow, windowOpens } from '../../lib/sending-window.ts'
-import { localDay, nextDay } from '../../lib/zones.ts'
+import { isSameDay, localDay, nextDay } from '../../lib/zones.ts'
 import { formOf, render } from './personalize.ts'
 
-export type Branch = 'no_reply' | 'seen' | 'unseen'
+export const branches = ['no_reply', 'seen', 'unseen'] as const
+export type Branch = (typeof branches)[number]
 export type CampaignStatus = 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'
 export type RecipientStatus =
   | 'queued'
@@ -243,20 +244,16 @@ function isCold(campaign: PlannedCampaign, { step, cold }: PlannedRecipient): bo
 /** The earliest moment from `from` on, as things stand. Null where nothing would ever go out without somebody acting. */
 function earliest(facts: Facts, from: Date): Date | null {
   const { account, hours, now, campaign, recipient } = facts
-  const today = localDay(now, hours.timezone)
-  let at = new Date(Math.max(from.getTime(), now.getTime(), ...gaps(account)))
+  const gaps = [account?.flood_until?.getTime() ?? 0, account?.next_campaign_at?.getTime() ?? 0] as const
+  let at = new Date(Math.max(from.getTime(), now.getTime(), ...gaps))
   const open = () => (hours.window ? windowOpens(hours.window, hours.timezone, at) : at)
   at = open()
-  if (account && localDay(at, hours.timezone) === today && usedUp(facts, account)) {
+  if (account && usedUp(facts, account) && isSameDay(now, at, hours.timezone)) {
     if (account.cold_per_day === 0 && isCold(campaign, recipient)) return null
     at = nextDay(at, hours.timezone)
     at = open()
   }
   return at
-}
-
-function gaps(account: PlannedAccount | null): number[] {
-  return [account?.flood_until, account?.next_campaign_at].flatMap((at) => (at ? [at.getTime()] : []))
 }
 
 function sendOrEnd({ campaign, recipient }: Facts, { step }: NextStep): Plan {

@@ -173,8 +173,8 @@ export const routes: readonly Route[] = [
     ],
     response: forecastOut,
     example: { body: example.body, response: example.forecast },
-    handle: async (app, { caller, query, checked: { request, paging } }) =>
-      ok(await previewCampaign(app, caller, request, { limit: query.limit, paging })),
+    handle: async (app, { caller, query, checked: { request, paging }, left }) =>
+      ok(await previewCampaign(app, caller, request, { limit: query.limit, paging, left: left?.() })),
   }),
   route({
     name: 'forecast_campaign',
@@ -193,7 +193,7 @@ export const routes: readonly Route[] = [
     errors: ['campaign_not_found', 'invalid_cursor'],
     response: forecastOut,
     example: { params: { campaign_id: example.campaign.id }, response: example.forecast },
-    handle: async (app, { caller, params: { campaign_id: id }, query }) => {
+    handle: async (app, { caller, params: { campaign_id: id }, query, left }) => {
       const { workspace_id } = caller
       const scope = {
         workspace_id,
@@ -202,7 +202,7 @@ export const routes: readonly Route[] = [
       }
       const paging = readPaging(app.secrets, scope, query.cursor)
       const row = await requireCampaign(app.db, workspace_id, id)
-      return ok(await forecastCampaign(app, row, { limit: query.limit, paging }))
+      return ok(await forecastCampaign(app, row, { limit: query.limit, paging, left: left?.() }))
     },
   }),
   ...controlRoutes,

@@ -1,0 +1,8 @@
+/** A thread that plays campaigns through, behind every other thread that wants the processor. */
+import { parentPort } from 'node:worker_threads'
+import { lowerPriority } from '../../lib/threads.ts'
+import { type PlayJob, Plays } from './play.ts'
+
+lowerPriority()
+const plays = new Plays()
+parentPort?.on('message', (job: PlayJob) => parentPort?.postMessage(plays.answer(job)))

@@ -1,0 +1,78 @@
+/** Plays campaigns through in threads: one at a time for a workspace, and never for longer than somebody waits. */
+import type { App } from '../../app.ts'
+import type { Paging } from '../../lib/cursor.ts'
+import { ApiError } from '../../lib/errors.ts'
+import { fairQueue } from '../../lib/queue.ts'
+import { threadCalls } from '../../lib/threads.ts'
+import { Json } from '../../route.ts'
+import type { PlayAnswer, PlayHead, PlayJob } from './play.ts'
+
+export interface PlayPage {
+  readonly limit: number
+  readonly paging: Paging
+  /** Aborted once the caller has left. */
+  readonly left?: AbortSignal | undefined
+}
+
+export interface PlayFacts {
+  readonly head: PlayHead
+  readonly rows: readonly string[]
+  readonly now: Date
+}
+
+/** After so much a play ends without an end: the longest campaign there can be takes a fourth of it. */
+const cpuMsMax = 2_000 // limit: processor time of a play
+const waitMsMax = 10_000 // limit: wait for a play
+
+/** Each takes a core, unless another thread wants it. */
+const inTurn = fairQueue({
+  atOnceMax: 2,
+  // A waiting request holds its body, which may have 8 MiB.
+  waitingMax: 20,
+  waitMsMax,
+  refuse: () =>
+    new ApiError('rate_limited', {
+      detail: 'Other previews and forecasts of this workspace are being made. Try again in a few seconds.',
+      retry_after: 5,
+    }),
+})
+
+const askThread = threadCalls<PlayJob, PlayAnswer | undefined>(new URL('./play-thread.ts', import.meta.url))
+
+/** `read` runs once it is the caller's turn, so that those who wait hold no facts. `head` comes first in the answer. */
+export function playInTurn(
+  { sources }: App,
+  workspace_id: string,
+  { limit, paging, left }: PlayPage,
+  read: () => Promise<{ readonly head: object; readonly facts: PlayFacts }>,
+): Promise<Json> {
+  return inTurn({ key: workspace_id, timer: sources.timer, left }, async () => {
+    const { head, facts } = await read()
+    const after = Number(paging.after?.[0] ?? -1)
+    const { text, next } = await play(facts, { after, limit, left })
+    const cursor = next === null ? 'null' : JSON.stringify(paging.next([next]))
+    const end = `"next_cursor":${cursor},"has_more":${next !== null}`
+    return new Json(`${JSON.stringify(head).slice(0, -1)},${text.slice(1, -1)},${end}}`)
+  })
+}
+
+interface Wanted {
+  readonly after: number
+  readonly limit: number
+  readonly left: AbortSignal | undefined
+}
+
+async function play({ head, rows, now }: PlayFacts, { after, limit, left }: Wanted): Promise<PlayAnswer> {
+  left?.throwIfAborted()
+  const stop = new Int32Array(new SharedArrayBuffer(4))
+  const halt = () => Atomics.store(stop, 0, 1)
+  left?.addEventListener('abort', halt) // guard: the thread learns that the caller left
+  try {
+    const job = { rows, stop, after, limit, cpu_ms: cpuMsMax, now: now.getTime() }
+    const answer = await askThread({ ...job, head: JSON.stringify(head) })
+    if (answer) return answer
+    throw left?.reason
+  } finally {
+    left?.removeEventListener('abort', halt)
+  }
+}
