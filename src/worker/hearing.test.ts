@@ -46,7 +46,7 @@ async function inFlight({ pool = [], ...given }: NewCampaign & { pool?: readonly
     ...given,
   })
   await rows.db.run(
-    sql`update campaign_recipients set chat_id = ${person_id} where campaign_id = ${campaign_id}`,
+    sql`update campaign_recipients set chat_id = ${person_id}, found_id = ${person_id} where campaign_id = ${campaign_id}`,
   )
   const cross = await place.pick(held, campaign_id)
   expect(await cross()).toBe('crossed')

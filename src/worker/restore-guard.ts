@@ -145,7 +145,7 @@ export class RestoreGuard {
   /** Remembered here and on the disk first: neither a database that is away nor a crash makes it forgotten. */
   async #owe(why: keyof typeof sentences): Promise<void> {
     const { log } = this.#app
-    const level = why === 'run' ? 'warn' : 'error'
+    const level = why === 'run' ? 'info' : 'error'
     log[level]({ why, instance_id: this.#seen.id }, sentences[why])
     this.#owing = true // guard: owing before the database is asked
     this.#notice(why)
