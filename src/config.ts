@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { type Network, networksRule, readNetworks } from './lib/addresses.ts'
+import { ConfigError } from './lib/errors.ts'
 import { address, baseAddress, wholeNumber } from './lib/variables.ts'
 
 /** Where a service listens that was told nothing else. */
@@ -140,16 +141,6 @@ const elsewhere = new Set(['PARLEY_DATA_DIR'])
 
 /** Every variable there is, as `.env.example` documents them. */
 export const variableNames: readonly string[] = [...Object.keys(variables), ...elsewhere]
-
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-  readonly faults: readonly string[]
-
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'))
-    this.faults = faults
-  }
-}
 
 /** Platforms bring variables of their own: whoever runs them says which. */
 export function readConfig(

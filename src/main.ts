@@ -9,8 +9,7 @@ import { join } from 'node:path'
 enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'parley'))
 
 // Imported after that, because what is imported by a statement is compiled before.
-const { parts } = await import('./parts.ts')
 const { runProgram } = await import('./cli/program.ts')
 const { verbs } = await import('./cli/verb-list.ts')
 
-await runProgram(parts, verbs)
+await runProgram(async () => (await import('./parts.ts')).parts, verbs)

@@ -16,7 +16,8 @@ const parts = {
   platforms: [],
   migrations: [],
 }
-const program = makeProgram(parts, verbs)
+const everyWord = verbs.flatMap(({ words }) => Object.keys(words))
+const program = await makeProgram(async () => parts, verbs, everyWord)
 
 function walk(command: Command, path = command.name()): [path: string, command: Command][] {
   return [[path, command], ...command.commands.flatMap((below) => walk(below, `${path} ${below.name()}`))]
@@ -86,7 +87,8 @@ async function run(...args: readonly string[]): Promise<void> {
   const events = ['exit', 'SIGINT', 'SIGTERM'] as const
   const before = events.map((event) => process.rawListeners(event))
   try {
-    await makeProgram(parts, verbs).parseAsync(args, { from: 'user' })
+    const program = await makeProgram(async () => parts, verbs, args)
+    await program.parseAsync(args, { from: 'user' })
   } finally {
     for (const [at, event] of events.entries()) {
       const added = process.rawListeners(event).filter((each) => !before[at]?.includes(each))

@@ -221,7 +221,7 @@ describe.runIf(hasRedis)('in Redis', () => {
       const port = await freePort()
       const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory]
       server = spawn('redis-server', options, { stdio: 'ignore' })
-      const all = Array.from({ length: 3 }, () => redisLimits(`redis://127.0.0.1:${port}`))
+      const all = await Promise.all(Array.from({ length: 3 }, () => redisLimits(`redis://127.0.0.1:${port}`)))
       await until('Redis answers', 30_000, () =>
         all[0]?.take('hello', minute).then(
           () => true,

@@ -3,7 +3,6 @@
  * One process counts in memory; several share PostgreSQL or Redis. Real time, never the domain's.
  */
 import assert from 'node:assert'
-import { Redis } from 'ioredis'
 import type { Limits, Rule, Taking, Window } from '../app.ts'
 import { type Database, type Db, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -182,7 +181,9 @@ end
 local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or now
 return { allowed, used, tostring(oldest), tostring(now) }`
 
-export function redisLimits(url: string): Limits {
+export async function redisLimits(url: string): Promise<Limits> {
+  // Loaded here, because most instances count without it.
+  const { Redis } = await import('ioredis')
   const redis = new Redis(url, { maxRetriesPerRequest: 1, commandTimeout: 2_000, enableOfflineQueue: true })
   // The request that needs it reports the failure.
   redis.on('error', () => {})

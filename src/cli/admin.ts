@@ -26,24 +26,24 @@ import {
   updateWorkspace,
   type WorkspaceFields,
 } from '../capabilities/workspaces/workspaces.ts'
-import { gates, scopes } from '../contract.ts'
+import { scopes } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
 import { keyNote, Noted } from './output.ts'
 import { platformDefault, platformNames } from './platforms.ts'
 import { addUsers } from './users.ts'
-import { date, list, noun, verb, wholeOrNone, within } from './verbs.ts'
+import { commandOf, date, list, verb, wholeOrNone, within } from './verbs.ts'
 
 export function addAdminVerbs(program: Command): void {
-  addWorkspaces(noun(program, 'workspace', 'the tenants: create, update, list'))
-  addUsers(noun(program, 'user', 'the people who sign in'))
-  addKeys(noun(program, 'key', 'API keys of a workspace'))
-  addAccounts(noun(program, 'account', 'messaging accounts of a workspace'))
-  addGates(noun(program, 'gate', `what is switched on: ${gates.join(', ')}`))
-  addAllowlists(noun(program, 'allow', 'who may use campaigns: users and workspaces'))
-  addOperations(noun(program, 'operation', 'the ledger of what was sent, and what nobody knows'))
-  addDispatch(noun(program, 'dispatch', 'the switch that stops all sending'))
-  addAudit(noun(program, 'audit', 'the log of every change by an operator'))
+  addWorkspaces(commandOf(program, 'workspace'))
+  addUsers(commandOf(program, 'user'))
+  addKeys(commandOf(program, 'key'))
+  addAccounts(commandOf(program, 'account'))
+  addGates(commandOf(program, 'gate'))
+  addAllowlists(commandOf(program, 'allow'))
+  addOperations(commandOf(program, 'operation'))
+  addDispatch(commandOf(program, 'dispatch'))
+  addAudit(commandOf(program, 'audit'))
 }
 
 const zoneHelp = "whose midnight ends the workspace's day; a name such as Europe/Berlin"
@@ -177,6 +177,7 @@ function addOperations(operation: Command): void {
     'close <id>',
     'note what became of an ambiguous one; it is never sent again',
     (app, actor, { as }, id = '') => closeOperation(app, actor, { id, closed_as: as }),
+    { operations: async () => (await import('../operations.ts')).operations },
   ).addOption(
     new Option('--as <outcome>', 'what a person has found out')
       .choices(['sent', 'not_sent'])
@@ -207,7 +208,7 @@ function addAllowlists(allow: Command): void {
     ['user', 'campaign_user'],
     ['workspace', 'campaign_workspace'],
   ] as const) {
-    const entry = noun(allow, name, `the ${name}s that may use campaigns`)
+    const entry = allow.command(name).description(`the ${name}s that may use campaigns`)
     verb(entry, 'add <id>', `allow a ${name}`, (app, actor, _, id = '') =>
       setAllowed(app, actor, { list: kind, id, allowed: true }),
     )

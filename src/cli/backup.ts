@@ -30,21 +30,17 @@ import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { withProgress } from './progress.ts'
 import type { Parts } from './service.ts'
-import { actor, closing, type Shared, verb, withApp } from './verbs.ts'
+import { actor, closing, commandOf, type Shared, verb, withApp } from './verbs.ts'
 
 const next =
   'Sending is off. Start the service with the ledger/ folders of every worker that worked on the database before, look at ' +
   '`parley operation list --ambiguous`, then say `parley dispatch on`.'
 
-export function addBackupVerbs(program: Command, parts: Parts): void {
-  verb<Shared>(
-    program,
-    'backup <file>',
-    'write the embedded database and its secret into a new file',
-    (app, actor, { dataDir }, file = '') => backUp(app, actor, { data_dir: dataDir, file }),
+export const addBackupVerbs = (parts: Parts) => (program: Command) => {
+  verb<Shared>(program, 'backup <file>', undefined, (app, actor, { dataDir }, file = '') =>
+    backUp(app, actor, { data_dir: dataDir, file }),
   ).addHelpText('after', backupHelp)
-  describeArguments(program.command('restore [file]'))
-    .description('make an empty embedded database out of a backup; sending stays off')
+  describeArguments(commandOf(program, 'restore [file]'))
     .option(
       '--mark',
       'the database was restored with other tools: switch sending off and tell its workers',

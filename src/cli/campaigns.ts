@@ -13,14 +13,14 @@ import { readText } from './crm.ts'
 import { platformHelp, workspaceHelp } from './help.ts'
 import { Failed, Plain, show } from './output.ts'
 import { withProgress } from './progress.ts'
-import { noun, verb, whole } from './verbs.ts'
+import { commandOf, verb, whole } from './verbs.ts'
 
 export function addCampaignVerbs(program: Command): void {
-  const campaign = noun(program, 'campaign', 'messages to many: list, show, create, stop')
+  const campaign = commandOf(program, 'campaign')
   addReads(campaign)
   addControls(campaign)
   addCreate(campaign)
-  addVerify(noun(program, 'verify', 'whether the books agree'))
+  addVerify(commandOf(program, 'verify'))
 }
 
 function addReads(campaign: Command): void {

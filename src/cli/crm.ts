@@ -29,14 +29,14 @@ import { requireWorkspace } from '../capabilities/workspaces/workspaces.ts'
 import { Refusal } from '../lib/errors.ts'
 import { workspaceHelp } from './help.ts'
 import { Plain } from './output.ts'
-import { list, noun, place, verb } from './verbs.ts'
+import { commandOf, list, place, verb } from './verbs.ts'
 
 export function addCrmVerbs(program: Command): void {
-  addStages(noun(program, 'stage', 'the stages that chats move through'))
-  const column = noun(program, 'column', 'the columns of a workspace')
+  addStages(commandOf(program, 'stage'))
+  const column = commandOf(program, 'column')
   addColumns(column)
-  addOptions(noun(column, 'option', 'the options of a select column'))
-  addSuppressions(noun(program, 'suppress', 'whom a workspace never writes to first'))
+  addOptions(column.command('option').description('the options of a select column'))
+  addSuppressions(commandOf(program, 'suppress'))
 }
 
 /** A verb about one workspace, which has to be there. */

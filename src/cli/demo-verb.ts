@@ -9,33 +9,31 @@ import { openApp } from './open.ts'
 import { keyNote, Noted, noteLink, print } from './output.ts'
 import { closePlatforms, openPlatforms, platformVariables } from './platforms.ts'
 import type { Parts } from './service.ts'
-import { closing, type Shared } from './verbs.ts'
+import { closing, commandOf, type Shared } from './verbs.ts'
 
-export function addDemoVerb(program: Command, { routes, operations, platforms, migrations }: Parts): void {
-  program
-    .command('demo')
-    .description(
-      'make the demo workspace in an empty data directory; opens every gate; the key is shown once',
-    )
-    .option('--json', 'print one JSON document', false)
-    .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<Shared>()
-      const config = readConfig(process.env, platformVariables)
-      if (config.database.kind !== 'embedded') {
-        throw new Refusal('A demo is made in an embedded data directory only, not in DATABASE_URL.')
-      }
-      const log = makeLogger('silent')
-      const data_dir = options.dataDir
-      const app = await openApp({ config, data_dir, log, claim: 'service', operations, routes, migrations })
-      await closing(
-        () => app.close(),
-        async () => {
-          const made = await makeAsked(app, platforms, data_dir)
-          await print(new Noted(made, noteLink(keyNote, config)), options)
-        },
-      )
-    })
-}
+export const addDemoVerb =
+  ({ routes, operations, platforms, migrations }: Parts) =>
+  (program: Command) => {
+    commandOf(program, 'demo')
+      .option('--json', 'print one JSON document', false)
+      .action(async (_, command: Command) => {
+        const options = command.optsWithGlobals<Shared>()
+        const config = readConfig(process.env, platformVariables)
+        if (config.database.kind !== 'embedded') {
+          throw new Refusal('A demo is made in an embedded data directory only, not in DATABASE_URL.')
+        }
+        const log = makeLogger('silent')
+        const data_dir = options.dataDir
+        const app = await openApp({ config, data_dir, log, claim: 'service', operations, routes, migrations })
+        await closing(
+          () => app.close(),
+          async () => {
+            const made = await makeAsked(app, platforms, data_dir)
+            await print(new Noted(made, noteLink(keyNote, config)), options)
+          },
+        )
+      })
+  }
 
 async function makeAsked(app: App, modules: Parts['platforms'], directory: string): Promise<Demo> {
   const open = await openPlatforms(app, modules, { role: 'start', directory })

@@ -14,13 +14,12 @@ import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { write } from './output.ts'
+import { commandOf } from './verbs.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
 export function addGenerateVerb(program: Command): void {
-  program
-    .command('generate', { hidden: true })
-    .description('write openapi.json, src/db/schema.sql and web/src/api-types.ts; --check only compares')
+  commandOf(program, 'generate')
     .option('--check', 'refuse if what is committed differs', false)
     .action(async ({ check }: { check: boolean }) => {
       const files = {

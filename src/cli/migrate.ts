@@ -1,18 +1,14 @@
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
-import { operations } from '../operations.ts'
-import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
-import { closing, type Shared } from './verbs.ts'
+import { closing, commandOf, type Shared } from './verbs.ts'
 
 /** The one verb that migrates somebody else's database, because that is what it is asked to do. */
 export function addMigrateVerb(program: Command): void {
-  program
-    .command('migrate')
-    .description('bring the database up to this version; forward only')
+  commandOf(program, 'migrate')
     .option('--json', 'print one JSON document', false)
     .action(async (_, command: Command) => {
       const options = command.optsWithGlobals<Shared>()
@@ -22,8 +18,8 @@ export function addMigrateVerb(program: Command): void {
         data_dir: options.dataDir,
         log,
         claim: 'command',
-        operations,
-        routes,
+        operations: [],
+        routes: [],
         migrate: true,
       })
       await closing(

@@ -92,7 +92,7 @@ async function open(options: OpenOptions): Promise<OpenApp> {
       : undefined
   const db = openDatabase(connectionOf(config, embedded), config)
   const settings = openSettings(db)
-  const limits = makeLimits(config, db)
+  const limits = await makeLimits(config, db)
   const wake = config.database.kind === 'embedded' ? localWake() : sharedWake(db)
   const waiting = watchOperations(db, wake)
   const stop = new AbortController()
@@ -176,7 +176,7 @@ function connectionOf(config: Config, embedded: Embedded | undefined) {
   return config.database.kind === 'url' ? { connectionString: config.database.url } : {}
 }
 
-function makeLimits(config: Config, db: Database): Limits {
+async function makeLimits(config: Config, db: Database): Promise<Limits> {
   if (config.database.kind === 'embedded') return memoryLimits()
   return config.redis_url ? redisLimits(config.redis_url) : postgresLimits(db)
 }

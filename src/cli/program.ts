@@ -1,16 +1,32 @@
 /** The command line. Exit codes: 0 done, 1 refused with a sentence, 2 wrong usage. */
 import { Command, CommanderError } from 'commander'
-import { ConfigError } from '../config.ts'
-import { ApiError, Refusal } from '../lib/errors.ts'
+import { ApiError, ConfigError, Refusal } from '../lib/errors.ts'
 import { version } from '../lib/version.ts'
+import { dataDirDefault } from './data-dir.ts'
 import { helpStyle } from './help.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
-import { dataDirDefault } from './verbs.ts'
 
-export type AddVerbs = (program: Command, parts: Parts) => void
+/** Everything there is, once a verb needs it. */
+export type LoadParts = () => Promise<Parts>
 
-export function makeProgram(parts: Parts, verbs: readonly AddVerbs[]): Command {
+/** Gives the words of its module, which are there with their descriptions, what is below them: see `wordOf`. */
+export type AddVerbs = (program: Command) => void
+
+export interface VerbModule {
+  /** The first words of its verbs, with what `--help` says of them. */
+  readonly words: Readonly<Record<string, string>>
+  /** Not listed by `--help`. */
+  readonly hidden?: boolean
+  load(parts: LoadParts): Promise<AddVerbs>
+}
+
+/** Only what these arguments ask for is loaded: `--version` and `--help` need nothing but the words. */
+export async function makeProgram(
+  parts: LoadParts,
+  verbs: readonly VerbModule[],
+  args: readonly string[],
+): Promise<Command> {
   const program = new Command('parley')
     .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')
     .version(version, '-V, --version', 'print which Parley this is')
@@ -21,17 +37,23 @@ export function makeProgram(parts: Parts, verbs: readonly AddVerbs[]): Command {
     .exitOverride()
     .showHelpAfterError('Add --help to see how it is used.')
     .addHelpText('after', firstSteps)
-  for (const add of verbs) add(program, parts)
+  for (const { words, hidden = false, load } of verbs) {
+    for (const [word, description] of Object.entries(words)) {
+      program.command(word, { hidden }).description(description).helpCommand(false)
+    }
+    if (args.some((arg) => Object.hasOwn(words, arg))) (await load(parts))(program)
+  }
   return program
 }
 
 /** Runs the verb of the command line and ends the process with its exit code. */
-export async function runProgram(parts: Parts, verbs: readonly AddVerbs[]): Promise<never> {
+export async function runProgram(parts: LoadParts, verbs: readonly VerbModule[]): Promise<never> {
   // Whoever reads what we write may have no room or be gone. That must not decide how a process ends.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   try {
-    await makeProgram(parts, verbs).parseAsync()
+    const program = await makeProgram(parts, verbs, process.argv.slice(2))
+    await program.parseAsync()
     return process.exit(0)
   } catch (error) {
     return process.exit(explain(error))

@@ -6,7 +6,7 @@ import { makeLogger, tellVersion } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { type Begun, type Parts, type Role, Service } from './service.ts'
-import { port, type Shared } from './verbs.ts'
+import { commandOf, port, type Shared } from './verbs.ts'
 import { welcome } from './welcome.ts'
 
 interface RunOptions extends Shared {
@@ -18,16 +18,9 @@ interface RunOptions extends Shared {
 /** After this long in-flight work is cut off, so that a supervisor does not have to. */
 const stopMsMax = 30_000
 
-export function addRunVerbs(program: Command, parts: Parts): void {
-  const verbs: readonly [Role, string][] = [
-    ['start', 'everything in one process: HTTP, background work, and the sandbox'],
-    ['serve', 'HTTP only'],
-    ['work', 'background work only; the port answers /healthz and /readyz'],
-  ]
-  for (const [role, description] of verbs) {
-    const command = program
-      .command(role)
-      .description(description)
+export const addRunVerbs = (parts: Parts) => (program: Command) => {
+  for (const role of ['start', 'serve', 'work'] as const) {
+    const command = commandOf(program, role)
       .addOption(
         new Option('--port <port>', 'where it listens, 0 to 65535; 0 picks a free one')
           .default(8080)

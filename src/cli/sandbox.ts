@@ -8,7 +8,7 @@ import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { serveLink } from '../platform/sandbox/serve-link.ts'
 import { makeLogger, tellVersion } from './log.ts'
 import { platformVariables } from './platforms.ts'
-import { port, type Shared, whole } from './verbs.ts'
+import { commandOf, port, type Shared, whole } from './verbs.ts'
 
 interface SandboxOptions {
   readonly port: number
@@ -19,11 +19,7 @@ interface SandboxOptions {
 const ownDirectory = '.parley-sandbox'
 
 export function addSandboxVerb(program: Command): void {
-  program
-    .command('sandbox')
-    .description(
-      `the sandbox platform alone, in --data-dir or ${ownDirectory}; name it in PARLEY_SANDBOX_URL`,
-    )
+  commandOf(program, 'sandbox')
     .addOption(
       new Option('--port <port>', 'where it listens, 0 to 65535; 0 picks a free one')
         .default(8090)

@@ -12,9 +12,10 @@ import {
 import { type Role, roles } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { hashPassword, requireNewPassword } from '../lib/passwords.ts'
+import { dataDirOption } from './data-dir.ts'
 import { workspaceHelp } from './help.ts'
 import { Noted, noteLink } from './output.ts'
-import { dataDirOption, type Shared, verb } from './verbs.ts'
+import { type Shared, verb } from './verbs.ts'
 
 const linkNote =
   'Whoever opens the link chooses how this user signs in. It is shown this once and works once, within 7 days.'

@@ -1,30 +1,16 @@
 /** What all verbs share: options, opening the App, refusals and exit codes. */
 import { userInfo } from 'node:os'
-import { Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { App } from '../app.ts'
 import type { Actor } from '../capabilities/audit/audit.ts'
 import { readConfig } from '../config.ts'
 import { parseTime } from '../lib/shapes.ts'
-import { operations } from '../operations.ts'
-import { routes } from '../routes.ts'
+import type { OperationKind } from '../operation.ts'
 import { describeArguments } from './help.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { print, type Result } from './output.ts'
 import { platformVariables } from './platforms.ts'
-
-/**
- * The data directory unless --data-dir names it. Journals belong to one database: those of a worker on DATABASE_URL do not
- * lie where an embedded database has its own.
- */
-export const dataDirDefault =
-  process.env.PARLEY_DATA_DIR || (process.env.DATABASE_URL ? '.parley-work' : '.parley')
-
-/** What a suggested command needs so that it acts on this instance. */
-export function dataDirOption(data_dir: string | undefined): string {
-  if (data_dir === undefined || data_dir === dataDirDefault) return ''
-  return ` --data-dir ${/^[\w./-]+$/.test(data_dir) ? data_dir : `'${data_dir.replaceAll("'", "'\\''")}'`}`
-}
 
 export interface Shared {
   readonly dataDir: string
@@ -34,40 +20,50 @@ export interface Shared {
 interface VerbNeeds {
   /** It is of use before the first start, so it makes the embedded database. Any other verb refuses where there is none. */
   readonly makes_instance?: boolean
+  /** The kinds of operation, where it settles one. */
+  readonly operations?: () => Promise<readonly OperationKind[]>
 }
 
 /** A verb that opens the database, does one thing and prints what came of it. */
 export function verb<O extends object>(
   parent: Command,
   usage: string,
-  description: string,
+  description: string | undefined,
   act: (app: App, actor: Actor, options: O, ...args: string[]) => Promise<object>,
   needs: VerbNeeds = {},
 ): Command {
-  return describeArguments(parent.command(usage))
-    .description(description)
-    .option('--json', 'print one JSON document', false)
-    .action(async (...given: unknown[]) => {
-      const command = given.pop() as Command
-      const options = command.optsWithGlobals<O & Shared>()
-      const args = command.processedArgs.flat() as string[]
-      const work = async (app: App) => {
-        const result = await act(app, actor(), options, ...args)
-        await print(result as Result, options)
-      }
-      await withApp(options, work, needs)
-    })
+  const command = describeArguments(commandOf(parent, usage))
+  if (description !== undefined) command.description(description)
+  return command.option('--json', 'print one JSON document', false).action(async (...given: unknown[]) => {
+    const command = given.pop() as Command
+    const options = command.optsWithGlobals<O & Shared>()
+    const args = command.processedArgs.flat() as string[]
+    const work = async (app: App) => {
+      const result = await act(app, actor(), options, ...args)
+      await print(result as Result, options)
+    }
+    await withApp(options, work, needs)
+  })
 }
 
 export async function withApp<T>(
   { dataDir: data_dir }: Shared,
   work: (app: App) => Promise<T>,
-  { makes_instance = false }: VerbNeeds = {},
+  { makes_instance = false, operations = async () => [] }: VerbNeeds = {},
 ): Promise<T> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger('silent')
   const existing = !makes_instance
-  const app = await openApp({ config, data_dir, log, claim: 'command', existing, operations, routes })
+  const kinds = await operations()
+  const app = await openApp({
+    config,
+    data_dir,
+    log,
+    claim: 'command',
+    existing,
+    operations: kinds,
+    routes: [],
+  })
   return closing(
     () => app.close(),
     () => work(app),
@@ -147,9 +143,10 @@ export function place(value: string): number {
   return number
 }
 
-/** A noun with verbs below it; alone it prints its help. */
-export function noun(program: Command, name: string, description: string): Command {
-  const command = new Command(name).description(description).helpCommand(false)
-  program.addCommand(command)
-  return command.copyInheritedSettings(program)
+/** The command of a usage such as `create <name>`. The first word of a verb is there already, described by the list of verbs. */
+export function commandOf(parent: Command, usage: string): Command {
+  const [word = '', ...args] = usage.split(' ')
+  const known = parent.commands.find((command) => command.name() === word)
+  if (!known) return parent.command(usage)
+  return args.length === 0 ? known : known.arguments(args.join(' '))
 }

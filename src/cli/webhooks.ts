@@ -6,7 +6,7 @@ import { ApiClient, sentenceOf } from './api-client.ts'
 import { followEvents } from './events-feed.ts'
 import { describeArguments } from './help.ts'
 import { Failed, Noted, print, type Result } from './output.ts'
-import { list, noun, whole } from './verbs.ts'
+import { commandOf, list, whole } from './verbs.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -15,7 +15,7 @@ const secretNote =
 
 export function addWebhookVerbs(program: Command): void {
   addEvents(program)
-  const webhook = noun(program, 'webhook', 'where events are delivered; needs PARLEY_API_KEY')
+  const webhook = commandOf(program, 'webhook')
   apiVerb(webhook, 'list', 'every endpoint', async (api) => {
     return (await api.call<{ webhooks: Row[] }>('GET', '/webhooks')).webhooks
   })
@@ -125,9 +125,7 @@ interface FeedOptions {
 }
 
 function addEvents(program: Command): void {
-  program
-    .command('events')
-    .description('what happened, one JSON document a line; needs PARLEY_API_KEY')
+  commandOf(program, 'events')
     .addOption(new Option('--after <sequence>', 'the last one you have').argParser(whole).default(0))
     .option('--follow', 'go on with what happens from now on')
     .option(

@@ -1,7 +1,8 @@
 /** What a start says to the person in front of it. */
+
+import { dataDirOption } from './data-dir.ts'
 import type { Demo } from './demo.ts'
 import type { Begun, Role } from './service.ts'
-import { dataDirOption } from './verbs.ts'
 
 interface Told {
   readonly role: Role

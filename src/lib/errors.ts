@@ -133,3 +133,14 @@ export class ApiError extends Error {
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 }
+
+/** The environment is not one to start with. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'))
+    this.faults = faults
+  }
+}

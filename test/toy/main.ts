@@ -1,10 +1,9 @@
 /** Parley with one slice more: the lists of main, longer by what the toy brings. */
 import { join } from 'node:path'
-import { addAdminVerbs } from '../../src/cli/admin.ts'
 import { platformModules } from '../../src/cli/platforms.ts'
 import { runProgram } from '../../src/cli/program.ts'
-import { addRunVerbs } from '../../src/cli/run.ts'
-import { noun, verb } from '../../src/cli/verbs.ts'
+import { verbs } from '../../src/cli/verb-list.ts'
+import { commandOf, verb } from '../../src/cli/verbs.ts'
 import { migrationsDirectory } from '../../src/db/migrate.ts'
 import { loops } from '../../src/loops.ts'
 import { operations } from '../../src/operations.ts'
@@ -24,15 +23,17 @@ const parts = {
   migrations: [migrationsDirectory, join(import.meta.dirname, 'migrations')],
 }
 
-await runProgram(parts, [
-  addRunVerbs,
-  addAdminVerbs,
-  (program) => {
-    verb(
-      noun(program, 'reminder', 'the reminders of a toy'),
-      'forget <id>',
-      'forgets one',
-      (app, actor, _, id) => forgetReminder(app, actor, id ?? ''),
-    )
-  },
-])
+await runProgram(
+  async () => parts,
+  [
+    ...verbs,
+    {
+      words: { reminder: 'the reminders of a toy' },
+      load: async () => (program) => {
+        verb(commandOf(program, 'reminder'), 'forget <id>', 'forgets one', (app, actor, _, id) =>
+          forgetReminder(app, actor, id ?? ''),
+        )
+      },
+    },
+  ],
+)
