@@ -6,11 +6,11 @@ import { runParley } from '../harness/process.ts'
 import { listMalformed, listMarkers, readSources, repository } from './markers.ts'
 import { applyPatches, misfit, type Patch, patchEnv, patchedLine, placePatches } from './patch.ts'
 
-/** A constant of a module that every verb loads. */
+/** A constant of a module that the verbs of a service load. */
 const constant = 'limit: from boundary to call'
 
 function help(...patches: readonly Patch[]) {
-  return runParley(['--help'], patchEnv(patches))
+  return runParley(['start', '--help'], patchEnv(patches))
 }
 
 test('without a patch nothing is changed', async () => {
