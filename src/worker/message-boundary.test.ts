@@ -123,10 +123,10 @@ describe('a message', () => {
   test('to somebody who comes onto the list in this very moment ends the recipient', async () => {
     const one = await picked({ steps })
     const { definition } = await rows.db.one<{ definition: string }>(sql`
-      select pg_get_functiondef('forbidden_by_suppression'::regproc) as definition`)
+      select pg_get_functiondef('recipient_forbidden'::regproc) as definition`)
     // What was read with the row was read a moment before.
     await rows.db.pool.query(`
-      create or replace function forbidden_by_suppression(workspace uuid, account text, person bigint) returns text
+      create or replace function recipient_forbidden(workspace uuid, account text, person bigint, known text[]) returns text
       language sql volatile as $$ select 'identity_suppressed' $$`)
     try {
       expect(await one.cross()).toBe('ended')

@@ -29,16 +29,23 @@ create index campaign_recipients_found_phone on campaign_recipients (workspace_i
 -- forms that the list has.
 create function recipient_forbidden(workspace uuid, account text, person bigint, known text[]) returns text
 language plpgsql volatile as $$
-declare
-  answer text;
 begin
-  answer := forbidden_by_suppression(workspace, account, person);
-  if answer is null and exists (
-      select from unnest(known) as name join suppressions s on s.workspace_id = workspace
-        and s.kind = split_part(name, ':', 1) and s.value = split_part(name, ':', 2)) then
-    answer := 'identity_suppressed';
+  if not pg_try_advisory_xact_lock_shared(suppressions_lock(workspace)) then
+    return 'busy';
   end if;
-  return answer;
+  if exists (
+      select from (
+        select split_part(name, ':', 1) as kind, split_part(name, ':', 2) as value from unnest(known) as name
+        union all
+        select 'platform_id', person::text
+        union all
+        select t.kind, t.value from contacts c
+        cross join lateral (values ('username', lower(c.username)), ('phone', phone_digits(c.phone))) as t (kind, value)
+        where c.account_id = account and c.provider_id = person) named
+      join suppressions s on s.workspace_id = workspace and s.kind = named.kind and s.value = named.value) then
+    return 'identity_suppressed';
+  end if;
+  return null;
 end $$;
 
 -- As before (0024), and by whom a look-up found. A phone number may have been given with a zero behind the country's code.
