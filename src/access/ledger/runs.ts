@@ -59,9 +59,11 @@ export async function confirmDisabled(tx: Tx, account_id: string): Promise<void>
     update account_hosts set confirmed_run = (select run_no from instance) where account_id = ${account_id}`)
 }
 
-/** Whether the account of a row of `account_hosts` is confirmed in the present run. */
+/** Whether the account of a row of `account_hosts` is confirmed in the present run. Before that has begun, none is. */
 export const isConfirmed = (host: Sql): Sql =>
-  sql`coalesce(${host}.confirmed_run = (select run_no from instance), false)`
+  sql`coalesce(${host}.confirmed_run = (
+    select run_no from instance where run = generation || ' ' || server_run() -- guard: confirmed in a run that is over
+    ), false)`
 
 /** Whether the account holds the untaken contacts of its pools: it was READY when the run began, and is not confirmed. */
 export const holdsPools = (host: Sql): Sql =>
