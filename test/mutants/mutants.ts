@@ -165,6 +165,18 @@ const pools: readonly Mutant[] = [
     'contacts of an account that is lost in a new run stay its own until an operator disables it',
   ),
   mutant(
+    poolGuards,
+    'guard: confirmed in a run that is over',
+    'contacts of an account that is lost stay its own in a new run that no worker has noticed yet',
+    'select run_no from instance',
+  ),
+  mutant(
+    poolGuards,
+    'guard: a person who was written to under another name',
+    `${putBackWhole} a person known by two names gets nothing again, whichever name is looked up first`,
+    'return false',
+  ),
+  mutant(
     identities,
     'guard: one person of a batch',
     'a person who is named twice in one campaign gets one message, whichever of 6 accounts find them',
