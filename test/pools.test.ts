@@ -216,13 +216,32 @@ describe('the whole directory is put back, journals included', () => {
     const writers = await place.db.rows(sql`
       select distinct account_id from campaign_recipients where campaign_id = ${id} and status = 'waiting'`)
     expect(writers).toHaveLength(count)
+    await putBack(id, { pool, back, copy })
+    return { id, pool, people }
+  }
+
+  interface Copied {
+    readonly pool: readonly string[]
+    readonly back: () => Promise<void>
+    readonly copy: string
+  }
+
+  async function putBack(id: string, { pool, back, copy }: Copied): Promise<void> {
     await stop()
     await back()
     await place.db.run(sql`update account_hosts set lease_until = null, lease_owner = null`)
     close(pool)
     await start(copy)
     await control(id, 'resume')
-    return { id, pool, people }
+  }
+
+  async function untilLive(account_id: string): Promise<void> {
+    await place.untilStatus(account_id, 'READY')
+    await until('it is live', 30_000, async () => {
+      const row = await place.db.maybe(sql`
+        select 1 from account_hosts where account_id = ${account_id} and observed_at is not null`)
+      return row !== undefined
+    })
   }
 
   // `TEST_EVERY_ORDER=1` tries every order of three, and ten of five.
@@ -240,12 +259,7 @@ describe('the whole directory is put back, journals included', () => {
         expect(sent()).toBe(people)
         const account_id = pool[at] ?? ''
         open(account_id)
-        await place.untilStatus(account_id, 'READY')
-        await until('it is live', 30_000, async () => {
-          const row = await place.db.maybe(sql`
-          select 1 from account_hosts where account_id = ${account_id} and observed_at is not null`)
-          return row !== undefined
-        })
+        await untilLive(account_id)
         await aWhile()
       }
       await untilWritten(id)
@@ -267,6 +281,28 @@ describe('the whole directory is put back, journals included', () => {
     for (const account_id of pool) open(account_id)
     await untilDone(id)
     expect(received()).toEqual(Array.from({ length: people }, () => 1))
+  })
+
+  test('a contact that another account took over meanwhile gets nothing again from the one that had it', async () => {
+    const directory = await newDirectory()
+    await start(directory)
+    const pool = await connected(2)
+    const [had = '', took = ''] = pool
+    const id = await campaign(pool, 1)
+    await place.db.run(sql`update campaign_recipients set account_id = ${had} where campaign_id = ${id}`)
+    const [back, copy] = [await takePicture(place.db), await newDirectory()]
+    await cp(directory, copy, { recursive: true })
+    await setAccountEnabled(place.service.app, 'system', { id: had, enabled: false })
+    await control(id, 'resume')
+    await untilWritten(id)
+    await putBack(id, { pool, back, copy })
+    open(had)
+    await untilLive(had)
+    await aWhile()
+    expect([sent(), await blockedBy(id)]).toEqual([1, ['account_not_ready']])
+    open(took)
+    await untilWritten(id)
+    expect(sent()).toBe(1)
   })
 
   test('what was sent to a person who is suppressed since is recorded, and not sent', async () => {

@@ -155,6 +155,13 @@ const pools: readonly Mutant[] = [
   ),
   mutant(
     poolGuards,
+    'guard: a pool is confirmed',
+    `${putBackWhole} a contact that another account took over meanwhile gets nothing again from the one that had it`,
+    'and not (r.account_id is null and about.pool_unconfirmed) as ready,',
+    'guard: a pool is confirmed, for contacts that an account has taken',
+  ),
+  mutant(
+    poolGuards,
     'guard: any account of the pool may have sent it',
     `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
     'where false) sender',
