@@ -158,7 +158,7 @@ const pools: readonly Mutant[] = [
     'guard: a pool is confirmed',
     `${putBackWhole} a contact that another account took over meanwhile gets nothing again from the one that had it`,
     'and not (r.account_id is null and about.pool_unconfirmed) as ready,',
-    'guard: a pool is confirmed, for contacts that an account has taken',
+    'a pool is confirmed, for contacts that an account has taken',
   ),
   mutant(
     poolGuards,
