@@ -93,13 +93,13 @@ function open(account_id: string): void {
 
 const connected = (count: number) => Promise.all(Array.from({ length: count }, () => place.connected(tenant)))
 
-/** A paused campaign to people whom nobody here knows. */
-async function campaign(pool: readonly string[], people: number): Promise<string> {
+/** A paused campaign to people whom nobody here knows, each under as many names as `names` says. */
+async function campaign(pool: readonly string[], people: number, names: 1 | 2 = 1): Promise<string> {
   const contacts = Array.from({ length: people }, () => {
-    const username = `pool_${named++}`
-    place.sandbox.world.addPerson({ name: `Name ${named}`, username })
-    return { contact: `username:${username}` }
-  })
+    const [username, digits] = [`pool_${named++}`, `${491700000000 + named}`]
+    place.sandbox.world.addPerson({ name: `Name ${named}`, username, phone: `+${digits}` })
+    return [{ contact: `username:${username}` }, { contact: `phone:${digits}` }].slice(0, names)
+  }).flat()
   await setDispatch(place.service.app, 'system', false)
   const id = await insertCampaign(place.db, tenant, {
     ...{ kind: 'contacts', pool, contacts, steps: [{ wait_hours: 24 }], quota: 200 },
@@ -129,6 +129,12 @@ const statuses = async (id: string) => {
 const untilWritten = (id: string) =>
   until('every recipient has had its message', 60_000, async () =>
     (await statuses(id)).every((status) => status === 'waiting'),
+  )
+
+/** Also where contacts are one person: of those all but one have failed. */
+const untilDone = (id: string) =>
+  until('nobody is left to write to first', 60_000, async () =>
+    (await statuses(id)).every((status) => status === 'waiting' || status === 'failed'),
   )
 
 const untilOnlyWaitsFor = (account: HoldingAccount) =>
@@ -194,26 +200,48 @@ describe('PostgreSQL comes back from a picture less than a heartbeat old', () =>
 
 describe('the whole directory is put back, journals included', () => {
   /** Everything was sent, and only the platform knows. The accounts cannot connect yet. */
-  async function forgotten(count: number): Promise<{ id: string; pool: string[]; people: number }> {
+  async function forgotten(
+    count: number,
+    names: 1 | 2 = 1,
+  ): Promise<{ id: string; pool: string[]; people: number }> {
     const directory = await newDirectory()
     await start(directory)
     const pool = await connected(count)
     const people = 2 * count
-    const id = await campaign(pool, people)
+    const id = await campaign(pool, people, names)
     const [back, copy] = [await takePicture(place.db), await newDirectory()]
     await cp(directory, copy, { recursive: true })
     await control(id, 'resume')
-    await untilWritten(id)
+    await untilDone(id)
     const writers = await place.db.rows(sql`
-      select distinct account_id from campaign_recipients where campaign_id = ${id}`)
+      select distinct account_id from campaign_recipients where campaign_id = ${id} and status = 'waiting'`)
     expect(writers).toHaveLength(count)
+    await putBack(id, { pool, back, copy })
+    return { id, pool, people }
+  }
+
+  interface Copied {
+    readonly pool: readonly string[]
+    readonly back: () => Promise<void>
+    readonly copy: string
+  }
+
+  async function putBack(id: string, { pool, back, copy }: Copied): Promise<void> {
     await stop()
     await back()
     await place.db.run(sql`update account_hosts set lease_until = null, lease_owner = null`)
     close(pool)
     await start(copy)
     await control(id, 'resume')
-    return { id, pool, people }
+  }
+
+  async function untilLive(account_id: string): Promise<void> {
+    await place.untilStatus(account_id, 'READY')
+    await until('it is live', 30_000, async () => {
+      const row = await place.db.maybe(sql`
+        select 1 from account_hosts where account_id = ${account_id} and observed_at is not null`)
+      return row !== undefined
+    })
   }
 
   // `TEST_EVERY_ORDER=1` tries every order of three, and ten of five.
@@ -231,12 +259,7 @@ describe('the whole directory is put back, journals included', () => {
         expect(sent()).toBe(people)
         const account_id = pool[at] ?? ''
         open(account_id)
-        await place.untilStatus(account_id, 'READY')
-        await until('it is live', 30_000, async () => {
-          const row = await place.db.maybe(sql`
-          select 1 from account_hosts where account_id = ${account_id} and observed_at is not null`)
-          return row !== undefined
-        })
+        await untilLive(account_id)
         await aWhile()
       }
       await untilWritten(id)
@@ -248,6 +271,39 @@ describe('the whole directory is put back, journals included', () => {
       expect(wrong).toBe(0)
     },
   )
+
+  test('a person known by two names gets nothing again, whichever name is looked up first', async () => {
+    const { id, pool, people } = await forgotten(3, 2)
+    // Before, the first name of each was written to.
+    await place.db.run(sql`
+      update campaign_recipients set next_action_at = next_action_at - make_interval(secs => position)
+      where campaign_id = ${id}`)
+    for (const account_id of pool) open(account_id)
+    await untilDone(id)
+    expect(received()).toEqual(Array.from({ length: people }, () => 1))
+  })
+
+  test('a contact that another account took over meanwhile gets nothing again from the one that had it', async () => {
+    const directory = await newDirectory()
+    await start(directory)
+    const pool = await connected(2)
+    const [had = '', took = ''] = pool
+    const id = await campaign(pool, 1)
+    await place.db.run(sql`update campaign_recipients set account_id = ${had} where campaign_id = ${id}`)
+    const [back, copy] = [await takePicture(place.db), await newDirectory()]
+    await cp(directory, copy, { recursive: true })
+    await setAccountEnabled(place.service.app, 'system', { id: had, enabled: false })
+    await control(id, 'resume')
+    await untilWritten(id)
+    await putBack(id, { pool, back, copy })
+    open(had)
+    await untilLive(had)
+    await aWhile()
+    expect([sent(), await blockedBy(id)]).toEqual([1, ['account_not_ready']])
+    open(took)
+    await untilWritten(id)
+    expect(sent()).toBe(1)
+  })
 
   test('what was sent to a person who is suppressed since is recorded, and not sent', async () => {
     const { id, pool, people } = await forgotten(2)
@@ -337,6 +393,24 @@ test('contacts of an account that is lost in a new run stay its own until an ope
   await setAccountEnabled(place.service.app, 'system', { id: lost, enabled: false })
   await untilWritten(id)
   expect(sent()).toBe(1)
+})
+
+test('contacts of an account that is lost stay its own in a new run that no worker has noticed yet', async () => {
+  await start(await newDirectory())
+  const [lost = '', other = ''] = await connected(2)
+  const id = await campaign([lost, other], 1)
+  await place.db.run(sql`update campaign_recipients set account_id = ${lost} where campaign_id = ${id}`)
+  await stop()
+  await place.db.run(sql`update accounts set status = 'NEEDS_LOGIN' where id = ${lost}`)
+  await control(id, 'resume')
+  await restartServer(place.db)
+  // A process without a platform takes these steps as well, and has no heartbeat that would notice the run.
+  const { app } = place.service
+  const campaigns = loops.flatMap((make) => make(app)).find(({ name }) => name === 'campaigns')
+  await campaigns?.step(app, new AbortController().signal)
+  const { account_id } = await place.db.one<{ account_id: string | null }>(sql`
+    select account_id from campaign_recipients where campaign_id = ${id}`)
+  expect(account_id).toBe(lost)
 })
 
 test('an ordinary restart of PostgreSQL holds untaken contacts for ten seconds at most', timed, async () => {

@@ -1317,7 +1317,7 @@ CREATE OR REPLACE FUNCTION public.server_run()
  RETURNS text
  LANGUAGE sql
  STABLE PARALLEL SAFE
-AS $function$select extract(epoch from pg_postmaster_start_time())::text$function$;
+AS $function$select extract(epoch from pg_postmaster_start_time())::text || ' ' || pg_relation_filenode('instance')$function$;
 CREATE OR REPLACE FUNCTION public.suppressions_lock(workspace uuid)
  RETURNS bigint
  LANGUAGE sql

@@ -155,6 +155,13 @@ const pools: readonly Mutant[] = [
   ),
   mutant(
     poolGuards,
+    'guard: a pool is confirmed',
+    `${putBackWhole} a contact that another account took over meanwhile gets nothing again from the one that had it`,
+    'and not (r.account_id is null and about.pool_unconfirmed) as ready,',
+    'a pool is confirmed, for contacts that an account has taken',
+  ),
+  mutant(
+    poolGuards,
     'guard: any account of the pool may have sent it',
     `${putBackWhole} nothing goes out again, the accounts connecting in the order 2, 0, 1`,
     'where false) sender',
@@ -163,6 +170,18 @@ const pools: readonly Mutant[] = [
     poolGuards,
     'guard: contacts of an unconfirmed account stay its own',
     'contacts of an account that is lost in a new run stay its own until an operator disables it',
+  ),
+  mutant(
+    poolGuards,
+    'guard: confirmed in a run that is over',
+    'contacts of an account that is lost stay its own in a new run that no worker has noticed yet',
+    'select run_no from instance',
+  ),
+  mutant(
+    poolGuards,
+    'guard: a person who was written to under another name',
+    `${putBackWhole} a person known by two names gets nothing again, whichever name is looked up first`,
+    'return false',
   ),
   mutant(
     identities,

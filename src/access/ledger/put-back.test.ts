@@ -49,6 +49,16 @@ describe('listUnknown', () => {
     expect(await isUnknown(remembered())).toBe(true)
   })
 
+  test('an operation that the release before may have removed is not forgotten', async () => {
+    const madeDaysAgo = (days: number) => {
+      const time = (Date.now() - days * 86_400_000).toString(16).padStart(12, '0')
+      return `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`
+    }
+    expect(await isUnknown(remembered({ id: madeDaysAgo(30), kind: 'start_chat' }))).toBe(false)
+    expect(await isUnknown(remembered({ id: madeDaysAgo(29), kind: 'start_chat' }))).toBe(true)
+    expect(await isUnknown(remembered({ id: madeDaysAgo(30) }))).toBe(true)
+  })
+
   test('an operation that was removed after its 30 days is not forgotten; one that was made later is', async () => {
     const id = await rows.operation(held, { state: 'completed', token: newId(), kind: 'start_chat' })
     await rows.db.transaction(async (tx) => {

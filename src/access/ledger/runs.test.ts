@@ -93,6 +93,20 @@ describe('an account that is not confirmed', () => {
   )
 })
 
+test('a dump that is loaded into the running server begins a new run', async () => {
+  const own = await openLedgerRows()
+  try {
+    await beginRun(own.db)
+    const before = await own.instance()
+    await own.db.pool.query(`begin; create temp table dump on commit drop as select * from instance;
+      truncate instance; insert into instance select * from dump; commit`)
+    expect(await own.instance()).toEqual({ ...before, server_run: expect.any(String) })
+    expect((await own.instance()).server_run).not.toBe(before.server_run)
+  } finally {
+    await own.close()
+  }
+})
+
 test('listBehind names accounts of which the database knows fewer writes, or nothing at all', async () => {
   const other = await rows.account()
   await rows.host(held, sql`writes = 4`)

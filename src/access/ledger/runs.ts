@@ -1,7 +1,7 @@
 /**
- * What the accounts of a pool must know together. Any of them may have written to a contact that none has taken, as far as
- * the database knows. After a start of the database server, or of a new generation, that may be less than what happened: so
- * an account that was READY then holds the untaken contacts of its pools until it is confirmed. Only here do accounts wait
+ * What the accounts of a pool must know together. Any of them may have written to a contact that has had no message, as far
+ * as the database knows. After a start of the database server, or of a new generation, that may be less than what happened:
+ * so an account that was READY then holds the first messages of its pools until it is confirmed. Only here do accounts wait
  * for each other.
  */
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -59,11 +59,13 @@ export async function confirmDisabled(tx: Tx, account_id: string): Promise<void>
     update account_hosts set confirmed_run = (select run_no from instance) where account_id = ${account_id}`)
 }
 
-/** Whether the account of a row of `account_hosts` is confirmed in the present run. */
+/** Whether the account of a row of `account_hosts` is confirmed in the present run. Before that has begun, none is. */
 export const isConfirmed = (host: Sql): Sql =>
-  sql`coalesce(${host}.confirmed_run = (select run_no from instance), false)`
+  sql`coalesce(${host}.confirmed_run = (
+    select run_no from instance where run = generation || ' ' || server_run() -- guard: confirmed in a run that is over
+    ), false)`
 
-/** Whether the account holds the untaken contacts of its pools: it was READY when the run began, and is not confirmed. */
+/** Whether the account holds the first messages of its pools: it was READY when the run began, and is not confirmed. */
 export const holdsPools = (host: Sql): Sql =>
   sql`(coalesce(${host}.ready_run = (select run_no from instance), false) and not ${isConfirmed(host)})`
 
@@ -73,7 +75,7 @@ export interface HoldingAccount {
   readonly status: string
 }
 
-/** Accounts for which contacts wait: untaken ones of their pools, or their own that no other account may take yet. */
+/** Accounts for which contacts wait: those of their pools that have had no message, or their own that no other may take yet. */
 export function listHolding(db: Db): Promise<HoldingAccount[]> {
   return db.rows<HoldingAccount>(sql`
     select a.id as account_id, a.workspace_id, a.status from account_hosts h join accounts a on a.id = h.account_id
@@ -82,8 +84,7 @@ export function listHolding(db: Db): Promise<HoldingAccount[]> {
         and k.status in ('queued', 'sending')
       where c.account_id = h.account_id and c.pool and (
         ${holdsPools(sql`h`)} and exists (
-          select from campaign_accounts untaken where untaken.campaign_id = c.campaign_id and untaken.account_id = ''
-            and untaken.has_open)
+          select from campaign_accounts q where q.campaign_id = c.campaign_id and q.queued > 0)
         or a.status not in ('CONNECTING', 'READY') and c.queued > 0))
     order by 1`)
 }

@@ -185,7 +185,8 @@ async function recipientPresenter(
   const reads = settings.gates.has('read_receipts')
   return (recipient) => {
     const { id, account_id, chat_id, identifier, name, status, reason, step } = recipient
-    const account = account_id === null ? taker : (standing.accounts.get(account_id) ?? null)
+    const untaken = account_id === null || (held && step === 0)
+    const account = untaken ? taker : (standing.accounts.get(account_id) ?? null)
     const planned = plan({ campaign, recipient, account, ...standing })
     const now = planned.do === 'send' || planned.do === 'look_up' || planned.do === 'end'
     return {

@@ -42,6 +42,8 @@ export interface LockedRow extends FactsRow {
   readonly found_phone: string | null
   /** Another contact of the campaign is the same person. */
   readonly duplicate: boolean
+  /** Random ids of messages that the pool sent to this person, and that the ledger has forgotten. */
+  readonly forgotten_ids: readonly string[]
   /** What the suppression list says in one order with whoever adds to it; `busy` while somebody does. */
   readonly forbidden: string | null
 }
@@ -61,7 +63,27 @@ export async function lockFound(tx: Tx, wanted: readonly Wanted[]): Promise<Set<
 }
 
 /** Campaigns, then recipients. What another transaction holds is left to it, and is not answered. */
-export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
+export async function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
+  const rows = await lockRows(app, tx, wanted)
+  return Promise.all(
+    rows.map(async (row) => ({ ...row, duplicate: row.duplicate || (await isForgotten(app, tx, row)) })),
+  )
+}
+
+/**
+ * Whether this campaign wrote to the person under another name, and the database has forgotten it. That contact is not known
+ * to be the same person until its own turn comes.
+ */
+async function isForgotten(app: App, tx: Tx, row: LockedRow): Promise<boolean> {
+  const { campaign_id, recipient_id: own_id, forgotten_ids } = row
+  if (forgotten_ids.length === 0) return false
+  const others = await tx.rows<{ recipient_id: string }>(sql`
+    select id as recipient_id from campaign_recipients where campaign_id = ${campaign_id} and id <> ${own_id}`)
+  const sentAs = others.map(({ recipient_id }) => identityOf(app, { ...row, recipient_id }).random_id)
+  return sentAs.some((random_id) => forgotten_ids.includes(random_id)) // guard: a person who was written to under another name
+}
+
+function lockRows(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
   const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
   const all = <T>(pick: (one: Wanted) => T): T[] => ordered.map(pick)
   return tx.rows<LockedRow>(sql`
@@ -101,6 +123,15 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
           -- What failed after the first message has reached the person all the same.
           and (other.step > 0 or other.status not in ('failed', 'cancelled')) -- guard: a person who was reached is not written to again
         ) as duplicate,
+      case when k.kind = 'contacts' and r.step = 0 and m.id is null then array(
+        select f.random_id::text from campaign_accounts q
+        cross join lateral (
+          select s.random_id from messages s
+          where s.account_id = q.account_id and s.chat_id = r.chat_id and s.is_sender and s.random_id is not null
+            and s.deleted_at is null and s.sent_at > k.created_at - interval '1 hour' and not exists (
+              select from operations o where o.account_id = s.account_id and o.random_id = s.random_id)
+          order by s.sent_at desc limit 10) f
+        where q.campaign_id = k.id and q.pool) else '{}' end as forgotten_ids,
       case when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id,
         ${knownNames}) end as forbidden
     from recipients r join running k on k.id = r.campaign_id join about on about.campaign_id = k.id

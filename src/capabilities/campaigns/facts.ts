@@ -48,8 +48,8 @@ export function toPlanned(settings: Snapshot, row: CampaignRow): PlannedCampaign
 }
 
 /**
- * `enabled`: READY, whether or not its session is live at this moment. `holds_pools`: no account may take a contact of its
- * pools before it has connected.
+ * `enabled`: READY, whether or not its session is live at this moment. `holds_pools`: no account may write to a contact of
+ * its pools for the first time before it has connected.
  */
 export type StandingAccount = PlannedAccount & { readonly enabled: boolean; readonly holds_pools: boolean }
 

@@ -112,7 +112,8 @@ export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k
     limit 1) is null as cold,
   ${isSuppressed(sql`r.chat_id`)} as suppressed, -- guard: suppression at the boundary
   account.status = 'READY' and ${isLive}
-    and not (r.account_id is null and about.pool_unconfirmed) as ready, -- guard: a pool is confirmed
+    -- Who has a contact in this database need not be who had it when it was written to.
+    and not (r.step = 0 and about.pool_unconfirmed) as ready, -- guard: a pool is confirmed
    h.flood_until, h.next_campaign_at, account.cold_per_day,
   coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups,
   w.timezone, w.sending_window, t.now`
