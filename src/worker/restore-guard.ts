@@ -166,7 +166,9 @@ export class RestoreGuard {
     const { db } = this.#app
     const why = this.#untold
     if (why === null) return
-    await this.#noteDebt()
+    // After an ordinary start of the server the others go on: what this worker's accounts may have written, their pools wait for.
+    if (why === 'run') await this.#keepDebt()
+    else await this.#noteDebt()
     if (why === 'older') await this.#switchOff(why)
     // Told to those who were away, by whoever has seen it with their own eyes.
     if (why === 'older' || why === 'behind') this.#seen = await renewGeneration(db)
