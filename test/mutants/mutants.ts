@@ -438,6 +438,18 @@ const people: readonly Mutant[] = [
     'return parsed.toString()',
   ),
   mutant(
+    { file: 'src/capabilities/campaigns/campaigns.test.ts' },
+    'guard: first messages of other campaigns',
+    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    'sql`k.message_text`,',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/campaigns.test.ts' },
+    'guard: follow_ups of other campaigns',
+    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    'stepsOf,',
+  ),
+  mutant(
     { file: 'src/lib/addresses.test.ts' },
     'guard: zones of addresses',
     'an address is read in its one strict form',
