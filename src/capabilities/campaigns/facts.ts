@@ -32,11 +32,14 @@ const rowWith = (message_text: Sql, steps: Sql): Sql => sql`
 /** With its steps, which are few. */
 export const campaignRow = rowWith(sql`k.message_text`, stepsOf)
 
-/** A short text that can be filled for a recipient if this one can: `x`, and its placeholders that have no fallback. */
+/**
+ * A short text that can be filled for a recipient if this one can: `x`, and its placeholders that have no fallback. Most
+ * texts have no brackets, and looking for those is a third of the work.
+ */
 const shortened = (text: Sql): Sql => sql`concat('x',
-  case when ${text} ~* '[[][[][[:space:]]*name[[:space:]]*[]][]]' then '[[name]]' end,
-  case when ${text} ~* '[[][[][[:space:]]*username[[:space:]]*[]][]]' then '[[username]]' end,
-  case when ${text} ~* '[{][{][[:space:]]*name[[:space:]]*[}][}]' then '{{name}}' end)`
+  case when strpos(${text}, '[[') > 0 and ${text} ~* '[[][[][[:space:]]*name[[:space:]]*[]][]]' then '[[name]]' end,
+  case when strpos(${text}, '[[') > 0 and ${text} ~* '[[][[][[:space:]]*username[[:space:]]*[]][]]' then '[[username]]' end,
+  case when strpos(${text}, '{{') > 0 and ${text} ~* '[{][{][[:space:]]*name[[:space:]]*[}][}]' then '{{name}}' end)`
 
 const shortSteps = stepsWith(sql`(
   select array_agg(${shortened(sql`v.variant`)} order by v.place)
