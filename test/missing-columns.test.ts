@@ -16,7 +16,7 @@ const checked = {
   ],
   users: ['id', 'operator', 'disabled_at'],
   memberships: ['workspace_id', 'user_id', 'role', 'ended_at'],
-  request_log: ['caller', 'hits'],
+  request_log: ['caller', 'hits', 'idle_at'],
   sessions: [
     ...['id', 'token_hash', 'user_id', 'issuer', 'subject', 'expires_at', 'last_seen_at', 'revoked_at'],
   ],

@@ -41,6 +41,7 @@ describe('through a trusted proxy', () => {
       'unknown',
       '203.0.113.9, unknown',
       '_hidden',
+      'fe80::1%eth-0',
     ].entries()) {
       expect(await count(behind, forwarded), forwarded).toBe(before + more + 1)
     }

@@ -21,6 +21,8 @@ test('an address is read in its one strict form', () => {
     '1.2.3.4.5',
     'localhost',
     '::1::',
+    'fe80::1%eth-0',
+    'fe80::1%a.b',
   ]) {
     expect(readAddress(text), text).toBeUndefined()
   }

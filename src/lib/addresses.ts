@@ -9,8 +9,9 @@ export type Network = readonly [Address, number]
 
 /** Undefined where it is no address. One of IPv4 that came over IPv6 (`::ffff:…`) is the IPv4 address. */
 export function readAddress(text: string): Address | undefined {
-  // ipaddr.js alone would also read `127.1` and `0x7f000001`.
-  return isIP(text) === 0 ? undefined : ipaddr.process(text)
+  // Either alone is not enough: ipaddr.js also reads `127.1` and `0x7f000001`, isIP takes zones such as `%eth-0`, which
+  // ipaddr.js throws at.
+  return isIP(text) === 0 || !ipaddr.isValid(text) ? undefined : ipaddr.process(text) // guard: zones of addresses
 }
 
 /**

@@ -457,6 +457,24 @@ const people: readonly Mutant[] = [
     'return parsed.toString()',
   ),
   mutant(
+    { file: 'src/capabilities/campaigns/campaigns.test.ts' },
+    'guard: first messages of other campaigns',
+    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    'sql`k.message_text`,',
+  ),
+  mutant(
+    { file: 'src/capabilities/campaigns/campaigns.test.ts' },
+    'guard: follow_ups of other campaigns',
+    'POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast 200 without reading the texts of the other campaigns on the account, which can be long',
+    'stepsOf,',
+  ),
+  mutant(
+    { file: 'src/lib/addresses.test.ts' },
+    'guard: zones of addresses',
+    'an address is read in its one strict form',
+    'return isIP(text) === 0 ? undefined : ipaddr.process(text)',
+  ),
+  mutant(
     { file: 'src/config.test.ts' },
     'guard: networks of proxies are not all',
     'the configuration takes proxies to trust, by address and by network, and never everybody',
@@ -1060,7 +1078,12 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: ledger('enqueue') },
     'guard: a key runs again for the same payload only',
-    'a released key that was queued with another payload since it was looked up is refused',
+    '400 a released key that another payload took since it was looked up',
+  ),
+  mutant(
+    { file: ledger('enqueue') },
+    'guard: a released key stays bound to its payload',
+    '409 a released key that another payload took since it was looked up',
   ),
   mutant(
     { file: 'src/capabilities/messages/send.test.ts' },
@@ -1538,6 +1561,12 @@ export const mutants: readonly Mutant[] = [
   ...terminal,
 
   // Approvals.
+  mutant(
+    approving,
+    'guard: words for an agent',
+    '409 while another call with the token is in progress, in words for an agent, which has no Idempotency-Key',
+    'throw error',
+  ),
   mutant(approving, 'guard: approval is of the key', 'the update does not for another key'),
   mutant(approving, 'guard: approval is of the user', 'the update does not for another user'),
   mutant(approving, 'guard: approval is of the workspace', 'the update does not for another workspace'),

@@ -119,16 +119,22 @@ test('in a transaction of its caller it commits with that, or not at all', async
   })
 })
 
-test('a released key that was queued with another payload since it was looked up is refused', async () => {
-  const by = await caller()
-  const key = newId()
-  let id = ''
-  // The key is free when it is looked up, and another caller uses it before this one queues its own.
-  const want = async () => {
-    id = await rows.operation(held, { state: 'released', key, fingerprint: Buffer.alloc(32, 1) })
-    return { account_id: held.account_id, chat_id: '42' as const, payload: { text: 'Hello', file: null } }
-  }
-  const submitting = submit(rows.app, by, { ...asked(key), overrides: {}, want })
-  await expect(submitting).rejects.toMatchObject({ status: 409, code: 'operation_in_progress' })
-  expect(await rows.row(id)).toMatchObject({ state: 'released', queued_no: 1 })
-})
+test.each([
+  { collision: 400, overrides: {} },
+  { collision: 409, overrides: { collision: 409 } },
+] as const)(
+  '$collision a released key that another payload took since it was looked up',
+  async ({ collision, overrides }) => {
+    const by = await caller()
+    const key = newId()
+    let id = ''
+    // The key is free when it is looked up, and another caller uses it before this one queues its own.
+    const want = async () => {
+      id = await rows.operation(held, { state: 'released', key, fingerprint: Buffer.alloc(32, 1) })
+      return { account_id: held.account_id, chat_id: '42' as const, payload: { text: 'Hello', file: null } }
+    }
+    const submitting = submit(rows.app, by, { ...asked(key), overrides, want })
+    await expect(submitting).rejects.toMatchObject({ status: collision, code: 'idempotency_collision' })
+    expect(await rows.row(id)).toMatchObject({ state: 'released', queued_no: 1 })
+  },
+)

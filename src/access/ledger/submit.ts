@@ -43,9 +43,9 @@ export async function submit(
   if (queued === undefined) {
     if (consume) throw new ApiError('operation_in_progress')
     const other = await findOperation(app.db, caller.workspace_id, asked)
+    if (other) requireSame(other, asked) // guard: a released key stays bound to its payload
     // It ended and was forgotten in between.
     if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
-    requireSame(other, asked)
     return repeat(other)
   }
   // crash point 2: the row is committed, nobody was told

@@ -228,6 +228,25 @@ describe('an operation whose key is taken', () => {
   )
 })
 
+test('409 while another call with the token is in progress, in words for an agent, which has no Idempotency-Key', async () => {
+  const input = stage.value('held')
+  const id = await stage.ask(input, { tool: 'set_column' })
+  const { token } = await approve(stage.app, stage.user, id)
+  await stage.db
+    .transaction(async (tx) => {
+      await tx.run(sql`
+        insert into operations (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, user_id)
+        values (${randomUUID()}, ${stage.tenant.workspace_id}, 'set_column', 'local', ${operationKey(id)},
+          ${Buffer.alloc(32)}, 'submitting', ${stage.tenant.user_id})`)
+      const { status, body } = await stage.call({ tool: 'set_column', input, token })
+      expect([status, body.code]).toEqual([409, 'operation_in_progress'])
+      expect(body.error).toContain('Call again with the same token')
+      throw new Error('undone')
+    })
+    .catch((error: Error) => expect(error.message).toBe('undone'))
+  expect((await stage.call({ tool: 'set_column', input, token })).status).toBe(200)
+})
+
 describe('two minutes of domain time', () => {
   test.each(['send_message', 'set_column'] as const)(
     '119.9 s after the approval it runs: %s',

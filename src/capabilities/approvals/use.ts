@@ -136,6 +136,9 @@ interface Facts {
   readonly over: boolean
 }
 
+const inProgress =
+  'Another call with this approval_token is in progress. Call again with the same token to learn how it ends.'
+
 /** Why a token was not used up. To whoever it was not given to, nothing is told. */
 export async function explain(db: Db, caller: Caller, binding: Binding, error: unknown): Promise<Reply> {
   const used = await tellUsed(db, caller, binding)
@@ -157,7 +160,9 @@ export async function explain(db: Db, caller: Caller, binding: Binding, error: u
       detail: 'This approval has expired; nothing was done. Call without a token to ask again.',
     })
   }
-  if (error instanceof ApiError && error.code === 'operation_in_progress') throw error
+  if (error instanceof ApiError && error.code === 'operation_in_progress') {
+    throw new ApiError('operation_in_progress', { detail: inProgress, cause: error }) // guard: words for an agent
+  }
   throw new ApiError('approval_mismatch', {
     detail:
       'The user, the key or the account is not what it was when this was approved. Call without a token to ask again.',

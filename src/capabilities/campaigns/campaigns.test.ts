@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
@@ -936,6 +937,32 @@ describe('POST /campaigns/preview and GET /campaigns/{campaign_id}/forecast', ()
     expect(code(await preview({ recipients: [] }))).toEqual([400, 'invalid_request'])
     const past = { recipients: [{ account_id, chat_id: good }], scheduled_at: '2020-01-01T00:00:00Z' }
     expect(code(await preview(past))).toEqual([400, 'invalid_request'])
+  })
+
+  test('200 without reading the texts of the other campaigns on the account, which can be long', async () => {
+    const account_id = await service.account(own.workspace_id)
+    const long = 'z'.repeat(4_000)
+    const steps = Array.from({ length: 5 }, () => ({ ...step, variants: [long, `${long}again`] }))
+    const other = { account_id, message_text: `{{ Name }}${long}`, daily_quota_per_account: 200, steps }
+    for (let n = 0; n < 5; n++)
+      expect((await contacts([`@long_${n}_one`, `@long_${n}_two`], other)).status).toBe(201)
+    // Looked up before, and without a name: the message that needs one fails and uses nothing of the day.
+    await db().run(sql`update campaign_recipients set account_id = ${account_id}, chat_id = 5000 + position, name = null
+      where workspace_id = ${own.workspace_id} and contact like 'username:long%two'`)
+    const sockets = new Map<Socket, number>()
+    const note = (client: object) => {
+      const { stream } = (client as { readonly connection: { readonly stream: Socket } }).connection
+      if (!sockets.has(stream)) sockets.set(stream, stream.bytesRead)
+    }
+    db().pool.on('acquire', note)
+    const body = { account_id, contacts: [{ identifier: '@short_one' }], daily_quota_per_account: 200 }
+    const answer = await preview({ ...body, message_text: 'Hello' })
+    db().pool.off('acquire', note)
+    expect(answer.status, answer.body.error).toBe(200)
+    const read = [...sockets].reduce((sum, [{ bytesRead }, before]) => sum + bytesRead - before, 0)
+    expect(read).toBeGreaterThan(1_000)
+    expect(read).toBeLessThan(15_000)
+    expect(answer.body.load).toMatchObject([{ messages: 1, total: 6 }])
   })
 
   test('200 with the gates of a preview only: those of creation may be closed', async () => {

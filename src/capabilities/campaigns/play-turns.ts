@@ -32,7 +32,7 @@ const inTurn = fairQueue({
   waitMsMax,
   refuse: () =>
     new ApiError('rate_limited', {
-      detail: 'Other previews and forecasts of this workspace are being made. Try again in a few seconds.',
+      detail: 'Too many previews and forecasts are being made just now. Try again in a few seconds.',
       retry_after: 5,
     }),
 })

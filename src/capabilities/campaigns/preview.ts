@@ -7,10 +7,10 @@ import type { CampaignRequest } from './campaign-request.ts'
 import { findOverlap, requireStart } from './create.ts'
 import {
   type CampaignRow,
-  campaignRow,
   readStanding,
   type Standing,
   type StandingAccount,
+  textlessRow,
   toPlanned,
 } from './facts.ts'
 import type { ForecastCampaign } from './forecast.ts'
@@ -181,7 +181,7 @@ async function factsOf(app: App, db: Db, { subject, standing, workspace_id }: Kn
         select array_agg(c.account_id) from campaign_accounts c where c.campaign_id = k.id and c.pool), '{}') as pool,
       (select array_agg(c.account_id) from campaign_accounts c
         where c.campaign_id = k.id and (c.has_open or c.pool)) as accounts
-    from (${campaignRow}) k
+    from (${textlessRow}) k
     where k.workspace_id = ${workspace_id} and k.status in ('scheduled', 'queued', 'sending')
       and k.id::text <> ${campaign.id} and exists (
         select from campaign_accounts c where c.campaign_id = k.id and c.account_id = any(${accounts})

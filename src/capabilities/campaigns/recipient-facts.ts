@@ -72,10 +72,12 @@ export const knownNames: Sql = sql`array_remove(array[split_part(r.contact, ':',
   'username:' || lower(r.username), 'platform_id:' || r.found_id, 'username:' || r.found_username,
   'phone:' || r.found_phone], null)`
 
-/** The steps of campaign `k`. */
-export const stepsOf: Sql = sql`(
-  select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', s.variants)
+/** The steps of campaign `k`. `variants` are those of step `s`. */
+export const stepsWith = (variants: Sql): Sql => sql`(
+  select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', ${variants})
     order by s.position), '[]') from campaign_steps s where s.campaign_id = k.id)`
+
+export const stepsOf: Sql = stepsWith(sql`s.variants`)
 
 /** What holds for a whole campaign `k`, read once for each and not for each recipient: a part of `with`, named `about`. */
 export const aboutCampaigns = (campaigns: Sql): Sql => sql`

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { askDashboard, signIn } from '../../../test/harness/person.ts'
 import { until } from '../../../test/harness/process.ts'
 import { type Answer, openService, type Tenant } from '../../../test/harness/service.ts'
 import { timed } from '../../../test/harness/timed.ts'
@@ -217,6 +218,18 @@ describe('GET /events?wait=', () => {
     expect(await waitsOf(own.workspace_id)).toBe(0)
     await neighbour.close()
     await app.close()
+  })
+
+  test('429 for a fourth that waits in one session of the dashboard', async () => {
+    const { workspace_id, user_id } = await place.service.tenant()
+    const cookie = await signIn(place.service, user_id)
+    const ask = () => askDashboard(place.service, 'GET', `/w/${workspace_id}/events?wait=25`, { cookie })
+    const waiting = [ask(), ask(), ask()]
+    await until('three wait', 30_000, async () => (await waitsOf(workspace_id)) === 3)
+    expect(await ask()).toMatchObject(tooMany('this session'))
+    await tell(workspace_id, 1)
+    await sequence(place.db)
+    for (const answer of await Promise.all(waiting)) expect(sequences(answer)).toEqual([1])
   })
 
   test('429 for the 21st of a workspace, whatever keys; another workspace waits all the same', async () => {

@@ -48,7 +48,7 @@ async function takePlace(
       select count(*) filter (where caller = ${caller})::int as of_caller, count(*)::int as of_workspace,
         coalesce(ceil(extract(epoch from min(expires_at) - clock_timestamp()))::int, 1) as seconds
       from event_waits where workspace_id = ${workspace_id}`)
-    if (taken.of_caller >= waitsOfCallerMax) throw tooMany('this key', waitsOfCallerMax, taken) // guard: waits of a key
+    if (taken.of_caller >= waitsOfCallerMax) throw tooMany(`this ${via.kind}`, waitsOfCallerMax, taken) // guard: waits of a key
     if (taken.of_workspace >= waitsOfWorkspaceMax) throw tooMany('this workspace', waitsOfWorkspaceMax, taken) // guard: waits of a workspace
     await tx.run(sql`
       insert into event_waits (id, workspace_id, caller, expires_at)
