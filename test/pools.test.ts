@@ -100,6 +100,13 @@ async function campaign(pool: readonly string[], people: number): Promise<string
     place.sandbox.world.addPerson({ name: `Name ${named}`, username })
     return { contact: `username:${username}` }
   })
+  return campaignTo(pool, contacts)
+}
+
+async function campaignTo(
+  pool: readonly string[],
+  contacts: readonly { contact: string }[],
+): Promise<string> {
   await setDispatch(place.service.app, 'system', false)
   const id = await insertCampaign(place.db, tenant, {
     ...{ kind: 'contacts', pool, contacts, steps: [{ wait_hours: 24 }], quota: 200 },
@@ -200,21 +207,59 @@ describe('the whole directory is put back, journals included', () => {
     const pool = await connected(count)
     const people = 2 * count
     const id = await campaign(pool, people)
-    const [back, copy] = [await takePicture(place.db), await newDirectory()]
-    await cp(directory, copy, { recursive: true })
+    const goBack = await remember(directory, pool)
     await control(id, 'resume')
     await untilWritten(id)
     const writers = await place.db.rows(sql`
       select distinct account_id from campaign_recipients where campaign_id = ${id}`)
     expect(writers).toHaveLength(count)
-    await stop()
-    await back()
-    await place.db.run(sql`update account_hosts set lease_until = null, lease_owner = null`)
-    close(pool)
-    await start(copy)
+    await goBack()
     await control(id, 'resume')
     return { id, pool, people }
   }
+
+  /** Answers what puts database and disk back. */
+  async function remember(directory: string, pool: readonly string[]): Promise<() => Promise<void>> {
+    const [back, copy] = [await takePicture(place.db), await newDirectory()]
+    await cp(directory, copy, { recursive: true })
+    return async () => {
+      await stop()
+      await back()
+      await place.db.run(sql`update account_hosts set lease_until = null, lease_owner = null`)
+      close(pool)
+      await start(copy)
+    }
+  }
+
+  test('a person whose message is forgotten is not written to under another name', async () => {
+    const directory = await newDirectory()
+    await start(directory)
+    const pool = await connected(2)
+    const [username, phone] = [`pool_${named++}`, `4930${5_550_000 + named}`]
+    place.sandbox.world.addPerson({ name: 'Two names', username, phone: `+${phone}` })
+    const id = await campaignTo(pool, [{ contact: `username:${username}` }, { contact: `phone:${phone}` }])
+    const goBack = await remember(directory, pool)
+    await control(id, 'resume')
+    const untilEnds = (ends: readonly string[]) =>
+      until(`the contacts are ${ends}`, 60_000, async () =>
+        isDeepStrictEqual((await statuses(id)).toSorted(), ends),
+      )
+    await untilEnds(['failed', 'waiting'])
+    const { written } = await place.db.one<{ written: string }>(sql`
+      select id as written from campaign_recipients where campaign_id = ${id} and status = 'waiting'`)
+    await goBack()
+    // The name that was not written to is due first.
+    await place.db.run(sql`
+      update campaign_recipients set next_action_at = domain_now() + interval '1 hour' where id = ${written}`)
+    await control(id, 'resume')
+    for (const account_id of pool) open(account_id)
+    await untilEnds(['failed', 'queued'])
+    await place.db.run(
+      sql`update campaign_recipients set next_action_at = domain_now() where id = ${written}`,
+    )
+    await untilEnds(['failed', 'waiting'])
+    expect(received()).toEqual([1])
+  })
 
   // `TEST_EVERY_ORDER=1` tries every order of three, and ten of five.
   const orders = process.env.TEST_EVERY_ORDER

@@ -20,6 +20,7 @@ import {
   lockFound,
   lockRecipients,
   markEnded,
+  markReached,
   markSubmitting,
   type Wanted,
 } from '../capabilities/campaigns/campaigns.ts'
@@ -147,9 +148,10 @@ async function lockAll(
     lockRecipients(app, tx, wanted),
     lockDays(tx, account_ids),
   ])
+  const reached = await markReached(app, tx, rows)
   return {
     statuses: new Map(accounts.map(({ account_id, status }) => [account_id, status])),
-    rows: new Map(rows.map((row) => [row.recipient_id, row])),
+    rows: new Map(reached.map((row) => [row.recipient_id, row])),
     days: new Map(days.map((day) => [day.account_id, day])),
     contended,
   }

@@ -55,7 +55,11 @@ test('a journal that is renamed between the list and the read is read under its 
   const directory = await makeScratch('parley-journals-')
   try {
     const journal = await openJournal(directory, randomUUID())
-    await journal.conclude({ id: 'an operation', token: 'an attempt', outcome: { kind: 'not_written', reason: 'late' } })
+    await journal.conclude({
+      id: 'an operation',
+      token: 'an attempt',
+      outcome: { kind: 'not_written', reason: 'late' },
+    })
     await journal.close()
     const entries = await readJournals(directory, async () => {
       const files = await listJournals(directory)

@@ -161,6 +161,12 @@ const pools: readonly Mutant[] = [
   ),
   mutant(
     poolGuards,
+    'guard: a forgotten message to the person under another name',
+    `${putBackWhole} a person whose message is forgotten is not written to under another name`,
+    'marked.push(row)',
+  ),
+  mutant(
+    poolGuards,
     'guard: contacts of an unconfirmed account stay its own',
     'contacts of an account that is lost in a new run stay its own until an operator disables it',
   ),

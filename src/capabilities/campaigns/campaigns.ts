@@ -10,6 +10,7 @@ export {
   lockFound,
   lockRecipients,
   markEnded,
+  markReached,
   markSubmitting,
   type Wanted,
   waitForRecipient,

@@ -42,6 +42,8 @@ export interface LockedRow extends FactsRow {
   readonly found_phone: string | null
   /** Another contact of the campaign is the same person. */
   readonly duplicate: boolean
+  /** Random ids of messages that the pool sent to this person since the campaign began and that no operation knows. */
+  readonly unexplained: readonly string[]
   /** What the suppression list says in one order with whoever adds to it; `busy` while somebody does. */
   readonly forbidden: string | null
 }
@@ -101,6 +103,16 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
           -- What failed after the first message has reached the person all the same.
           and (other.step > 0 or other.status not in ('failed', 'cancelled')) -- guard: a person who was reached is not written to again
         ) as duplicate,
+      case when k.kind = 'contacts' and r.step = 0 and m.id is null then array(
+        select s.random_id::text from campaign_accounts q
+        cross join lateral (
+          select m.account_id, m.random_id from messages m
+          where m.account_id = q.account_id and m.chat_id = r.chat_id and m.deleted_at is null
+            and m.sent_at >= k.created_at - interval '1 minute' and m.is_sender and m.random_id is not null
+          order by m.sent_at desc, m.id desc limit 100) s
+        where q.campaign_id = r.campaign_id and q.pool and not exists (
+          select from operations o where o.account_id = s.account_id and o.random_id = s.random_id))
+        else '{}' end as unexplained,
       case when r.chat_id is not null then recipient_forbidden(r.workspace_id, r.acting, r.chat_id,
         ${knownNames}) end as forbidden
     from recipients r join running k on k.id = r.campaign_id join about on about.campaign_id = k.id
@@ -118,6 +130,28 @@ export function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Pro
         select m.id, m.sent_at, m.account_id, m.chat_id from messages m
         where m.account_id = sender.account_id and m.random_id = r.random_id limit 1) m
       limit 1) m on true`)
+}
+
+/**
+ * A message to this person under the random id of another contact, which the database has forgotten: that contact will be
+ * found to be sent, and this one is its duplicate. Rare, so the random ids of the whole campaign are made only then.
+ */
+export async function markReached(app: App, tx: Tx, rows: readonly LockedRow[]): Promise<LockedRow[]> {
+  const marked: LockedRow[] = []
+  for (const row of rows) {
+    const { campaign_id, recipient_id, unexplained } = row
+    const others =
+      unexplained.length === 0
+        ? []
+        : await tx.rows<{ recipient_id: string }>(sql`
+            select id as recipient_id from campaign_recipients
+            where campaign_id = ${campaign_id} and id <> ${recipient_id}`)
+    const reached = others.some((other) =>
+      unexplained.includes(identityOf(app, { ...row, ...other }).random_id),
+    )
+    marked.push(reached ? { ...row, duplicate: true } : row) // guard: a forgotten message to the person under another name
+  }
+  return marked
 }
 
 export type Crossable =
