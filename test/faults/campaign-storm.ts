@@ -12,14 +12,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { App } from '../../src/app.ts'
-import { loops, messagesDue } from '../../src/capabilities/campaigns/loops.ts'
 import { moveClock } from '../../src/db/domain-clock.ts'
-import { sql } from '../../src/db/sql.ts'
-import type { Loop } from '../../src/loop.ts'
 import type { Behaviour } from '../../src/platform/sandbox/people.ts'
 import { endProcesses } from '../harness/process.ts'
 import { checkListed } from './campaign-oracle.ts'
+import { moveTime, type Timeline } from './campaign-time.ts'
 import { type CampaignRare, countCampaignRare, judgeAllCampaigns } from './campaign-verdict.ts'
 import { nameContacts } from './campaigners.ts'
 import { post } from './clients.ts'
@@ -36,10 +33,6 @@ import { Suppressors } from './suppressors.ts'
 const killMs = 3_000
 /** After each kill the next call of so many accounts goes wrong. */
 const faultsAtOnce = 4
-/** The clock moves on by at least this much. Accounts write without a gap, so that its stops do not decide how fast they are. */
-const stepSeconds = 600
-/** What is due is waited for so long. A worker that has just died must not stop the time. */
-const dueMsMax = 1_000
 const peopleAtOnce = 20
 const lookMs = 300
 /** The last rollback comes when the platform has this many messages for each contact: most of them, and not all. */
@@ -152,16 +145,10 @@ async function createCampaign(
   return { campaign_id: campaign.id, people }
 }
 
-interface Scene {
-  readonly app: App
+interface Scene extends Timeline {
   readonly strikes: Strikes
   readonly suppressors: Suppressors
   readonly random: Random
-  readonly campaign_id: string
-  /** Of the monotonic clock. */
-  readonly deadline: number
-  /** Domain time, which the database may forget. */
-  now: Date
   readonly rollbacks: {
     readonly left: RollbackPlan[]
     /** For each that is over: how many messages the platform had accepted since the picture. */
@@ -235,65 +222,6 @@ async function goBackWhenDue(plant: Plant, scene: Scene, isOver: () => boolean):
   rollbacks.forgotten.push(stopped_seq - taken_seq)
   const what = `${Math.round(plan.age_ms)} ms, ${plan.journals ? 'with' : 'without'} the journals`
   say(`rollback ${nth}: ${what}, ${stopped_seq - taken_seq} messages since the picture`)
-}
-
-/** From one moment at which something is due to the next, or on by a step. */
-async function moveTime(plant: Plant, scene: Scene): Promise<void> {
-  const { now } = await plant.db.one<{ now: Date }>(sql`select domain_now() as now`)
-  scene.now = now
-  for (let told = performance.now(); performance.now() < scene.deadline; ) {
-    try {
-      const { status, queued, open } = await moveOn(plant, scene)
-      if (status === 'completed' && !scene.rollbacks.under_way) return
-      if (performance.now() - told < 10_000) continue
-      told = performance.now()
-      const when = scene.now.toISOString()
-      say(`${when}: ${status}, ${open} recipients are not final, ${queued} of them queued`)
-    } catch {
-      // The database is away.
-      await sleep(200)
-    }
-  }
-}
-
-async function moveOn(plant: Plant, scene: Scene): Promise<Look> {
-  const { app, campaign_id, now } = scene
-  const [loop] = loops()
-  const isDone = await untilDone(app, loop)
-  const seen = await look(plant, campaign_id)
-  if (seen.status === 'completed') return seen
-  // Where somebody is due and held, only the accounts' workers know until when: then all of them have to be there.
-  const isWhole = isDone && (await plant.countReady()) === plant.accounts.length
-  const due = seen.next && seen.next > now ? seen.next : isWhole ? await loop?.nextDueAt?.(app) : null
-  scene.now = new Date(Math.max(now.getTime() + stepSeconds * 1000, due?.getTime() ?? 0))
-  await plant.moveClock(scene.now)
-  app.wake.signal(messagesDue)
-  return seen
-}
-
-/** Whether everything that is due has been done. */
-async function untilDone(app: App, loop: Loop | undefined): Promise<boolean> {
-  const doneBy = performance.now() + dueMsMax
-  for (;;) {
-    const left = (await loop?.countDue?.(app)) ?? 0
-    if (left === 0 || performance.now() > doneBy) return left === 0
-    await sleep(100)
-  }
-}
-
-interface Look {
-  readonly status: string
-  readonly queued: number
-  readonly open: number
-  /** When the first of those who are not final is due. */
-  readonly next: Date | null
-}
-
-function look(plant: Plant, id: string): Promise<Look> {
-  return plant.db.one<Look>(sql`
-    select k.status, sum(c.queued)::int as queued, sum(c.queued + c.submitting + c.waiting)::int as open,
-      (select min(next_action_at) from campaign_recipients where campaign_id = ${id} and ended_at is null) as next
-    from campaigns k join campaign_accounts c on c.campaign_id = k.id where k.id = ${id} group by k.id`)
 }
 
 async function conclude(plant: Plant, { strikes, suppressors, rollbacks }: Scene): Promise<number> {

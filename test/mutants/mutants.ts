@@ -1334,7 +1334,7 @@ export const mutants: readonly Mutant[] = [
     `${learnt} has failed because a person noted so, and nothing was written: it stays failed`,
   ),
   mutant(
-    { file: 'src/worker/message-boundary.test.ts' },
+    messages,
     'guard: what was stopped stays so',
     'a message that a restored database has forgotten is recorded, and a recipient that was suppressed meanwhile stays so',
   ),
