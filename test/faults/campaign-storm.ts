@@ -249,6 +249,8 @@ async function conclude(plant: Plant, { strikes, suppressors, rollbacks }: Scene
   for (const violation of violations.slice(0, 50)) say(`VIOLATION ${JSON.stringify(violation)}`)
   for (const line of late) say(line)
   for (const name of missing) say(`NEVER REACHED ${name}`)
+  const twice = violations.filter(({ promise }) => promise === 'P1').length
+  say(`seed ${seed}: ${twice} messages twice, ${listed.length} to people on the list`)
   say(`seed ${seed}: ${violations.length} violations, ${missing.length} states never reached`)
   return violations.length + missing.length + late.length > 0 ? 1 : 0
 }
