@@ -426,22 +426,48 @@ describe('while a cancel is under way', () => {
 })
 
 describe('a message that a restored database has forgotten', () => {
-  test('is put back with its recipient and the use of its day', async () => {
-    const one = await picked({ steps: [{ wait_hours: 24 }] })
+  async function remembered(one: Picked) {
     const { account_id, workspace_id } = one.held
     const [recipient] = await rows.db.rows<{ id: string }>(
       sql`select id from campaign_recipients where campaign_id = ${one.campaign_id}`,
     )
-    const entry = {
+    return {
       ...{ id: newId(), token: newId(), workspace_id, kind: 'campaign_message', account_id, random_id: '77' },
       ...{ chat_id: `${one.person_id}` as const, key: null, fingerprint: '00'.repeat(32) },
       ...{ campaign_id: one.campaign_id, recipient_id: recipient?.id ?? '', step_no: 0, cold: false },
       quota_day: new Date().toISOString().slice(0, 10),
     }
+  }
+
+  test('is put back with its recipient and the use of its day', async () => {
+    const one = await picked({ steps: [{ wait_hours: 24 }] })
+    const entry = await remembered(one)
     const back = () => rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
     expect([await back(), await back()]).toEqual([true, false])
     expect(await stateOf(one)).toEqual({ status: 'submitting', operations: 1, used: 1 })
   })
+
+  const reply = { message_id: '5', timestamp: new Date().toISOString() }
+  test.each(['suppressed', 'cancelled'])(
+    'is recorded, and a recipient that was %s meanwhile stays so',
+    async (status) => {
+      const one = await picked({})
+      const entry = await remembered(one)
+      await rows.db.run(sql`
+      update campaign_recipients set status = ${status}, ended_at = domain_now(), next_action_at = null
+      where id = ${entry.recipient_id}`)
+      await rows.db.transaction((tx) => putBack(tx, rows.app.operations, entry))
+      await rows.db.transaction((tx) =>
+        settle(tx, rows.app.operations, [
+          { id: entry.id, token: entry.token, ending: { to: 'completed', reply } },
+        ]),
+      )
+      const told = await rows.db.one(sql`
+      select r.status, r.step, o.state from campaign_recipients r join operations o on o.recipient_id = r.id
+      where r.id = ${entry.recipient_id}`)
+      expect(told).toEqual({ status, step: 1, state: 'completed' })
+    },
+  )
 })
 
 describe('a batch of a hundred', () => {

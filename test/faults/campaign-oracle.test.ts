@@ -1,6 +1,11 @@
 /** The oracle of campaigns: it is content with the truth, and each lie is caught as what it is. */
 import { describe, expect, test } from 'vitest'
-import { type CampaignEvidence, type CampaignViolation, judgeCampaigns } from './campaign-oracle.ts'
+import {
+  type CampaignEvidence,
+  type CampaignViolation,
+  checkListed,
+  judgeCampaigns,
+} from './campaign-oracle.ts'
 
 const at = (hours: number) => new Date(Date.UTC(2026, 10, 2, 9) + hours * 3_600_000)
 
@@ -265,4 +270,28 @@ test.each<[string, CampaignViolation['promise'], (lie: Lists) => void]>([
   const lie = truth()
   tell(lie)
   expect(new Set(judgeCampaigns(lie).map((violation) => violation.promise))).toContain(promise)
+})
+
+describe('people on the suppression list', () => {
+  const send = (seq: number, random_id: string) => ({
+    ...{ kind: 'send' as const, seq, random_id },
+    chat_id: 'platform:chat:1',
+  })
+  const listed = { chat_id: 'platform:chat:1', from_seq: 10, to_seq: null, in_flight: ['crossed'] }
+
+  test.each([
+    ['what was accepted before the entry', send(10, 'before'), listed],
+    ['what had crossed before the entry', send(11, 'crossed'), listed],
+    ['what another person got', { ...send(11, 'late'), chat_id: 'platform:chat:2' }, listed],
+    ['what was accepted after the database forgot the entry', send(21, 'late'), { ...listed, to_seq: 20 }],
+  ])('%s is believed', (_, entry, fact) => {
+    expect([...checkListed([fact], [entry])]).toEqual([])
+  })
+
+  test('a message after the entry is P5, also of an entry that the database forgot later', () => {
+    const facts = [listed, { ...listed, to_seq: 20 }]
+    for (const fact of facts) {
+      expect([...checkListed([fact], [send(11, 'late')])]).toMatchObject([{ promise: 'P5' }])
+    }
+  })
 })

@@ -72,6 +72,17 @@ export interface CampaignEvidence {
   readonly stops?: readonly { readonly campaign_id: string; readonly from: Date; readonly to: Date | null }[]
 }
 
+/** A person on the suppression list, in numbers of the platform's journal. */
+export interface ListedFact {
+  readonly chat_id: string
+  /** The last number when the entry was known to have committed. */
+  readonly from_seq: number
+  /** The last number when the database went back to before the entry; null: it stayed. */
+  readonly to_seq: number | null
+  /** Random ids of messages that had crossed by then, without an outcome. */
+  readonly in_flight: readonly string[]
+}
+
 export interface CampaignViolation {
   readonly promise: 'P1' | 'P2' | 'P3' | 'P5' | 'P6' | 'totals' | 'agreement' | 'early' | 'after the end'
   readonly what: string
@@ -147,6 +158,22 @@ function* checkStops({ campaigns, messages, stops = [] }: CampaignEvidence): Gen
     for (const { id, campaign_id: own, crossed_at } of messages) {
       if (own !== campaign_id || !crossed_at || crossed_at <= from || (to && crossed_at >= to)) continue
       yield { promise: 'P5', what: 'crossed while it was stopped', id }
+    }
+  }
+}
+
+/** P5 for people: nobody gets a message while they are on the list, but for what had crossed before. */
+export function* checkListed(
+  listed: readonly ListedFact[],
+  journal: readonly Pick<JournalEntry, 'kind' | 'seq' | 'chat_id' | 'random_id'>[],
+): Generator<CampaignViolation> {
+  const sends = journal.filter(({ kind }) => kind === 'send')
+  const byChat = Map.groupBy(sends, ({ chat_id }) => chat_id)
+  for (const { chat_id, from_seq, to_seq, in_flight } of listed) {
+    for (const { seq, random_id } of byChat.get(chat_id) ?? []) {
+      if (seq <= from_seq || (to_seq !== null && seq > to_seq) || in_flight.includes(random_id ?? ''))
+        continue
+      yield { promise: 'P5', what: `${chat_id} got message ${seq}, on the list since ${from_seq}` }
     }
   }
 }

@@ -1,20 +1,22 @@
 /**
- * One large campaign while its workers die: 5,000 contacts, 20 accounts, 4 workers on a manual clock. This process is spared:
- * it moves the clock, kills a worker every three seconds and ends the leases of the dead, and lets the platform misbehave.
- * When everybody is final, `verify` and the oracles must find nothing, and the platform must have no message twice.
+ * One campaign of contacts on a pool of accounts, on a manual clock, while its workers die and its database goes back in time.
+ * This process is spared: it moves the clock, kills a worker every three seconds and ends the leases of the dead, lets the
+ * platform misbehave, puts people on the suppression list, and `--rollbacks` times replaces the files of PostgreSQL by a
+ * picture (`rollbacks.ts`). When everybody is final, `verify` and the oracles must find nothing: the platform has no message
+ * twice, whatever people are called, and none to a person who was on the list.
  *
- *   npm run test:campaign-storm -- --seed 7 [--contacts 5000] [--accounts 20] [--works 4] [--minutes 9] [--keep] [--patch JSON]
+ *   npm run test:campaign-storm -- --seed 7 [--contacts 1000] [--accounts 12] [--works 3] [--rollbacks 3] [--minutes 9]
+ *     [--keep] [--patch JSON]
  *
  * Exit 1: a promise was broken, somebody was not final in time, or no state that was meant to be reached was.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { App } from '../../src/app.ts'
-import { loops, messagesDue } from '../../src/capabilities/campaigns/loops.ts'
-import { sql } from '../../src/db/sql.ts'
-import type { Loop } from '../../src/loop.ts'
+import { moveClock } from '../../src/db/domain-clock.ts'
 import type { Behaviour } from '../../src/platform/sandbox/people.ts'
 import { endProcesses } from '../harness/process.ts'
+import { checkListed } from './campaign-oracle.ts'
+import { moveTime, type Timeline } from './campaign-time.ts'
 import { type CampaignRare, countCampaignRare, judgeAllCampaigns } from './campaign-verdict.ts'
 import { nameContacts } from './campaigners.ts'
 import { post } from './clients.ts'
@@ -24,16 +26,17 @@ import { drawFault } from './platform-faults.ts'
 import { makeRandom, type Random } from './random.ts'
 import { listMissing } from './rare.ts'
 import { say, tellOutcomes, tellTable } from './report.ts'
+import { planRollbacks, type RollbackPlan, takePicture } from './rollbacks.ts'
 import { briefAnswer, Strikes } from './strikes.ts'
+import { Suppressors } from './suppressors.ts'
 
 const killMs = 3_000
 /** After each kill the next call of so many accounts goes wrong. */
 const faultsAtOnce = 4
-/** The clock moves on by at least this much. Accounts write without a gap, so that its stops do not decide how fast they are. */
-const stepSeconds = 600
-/** What is due is waited for so long. A worker that has just died must not stop the time. */
-const dueMsMax = 1_000
 const peopleAtOnce = 20
+const lookMs = 300
+/** The last rollback comes when the platform has this many messages for each contact: most of them, and not all. */
+const lastRollbackShare = 0.6
 
 const behaviours: readonly (readonly [Behaviour, number])[] = [
   ['silent', 10],
@@ -43,7 +46,6 @@ const behaviours: readonly (readonly [Behaviour, number])[] = [
   ['blocks', 1],
 ]
 
-/** Nobody is suppressed here: whoever asks to stop counts as having replied. */
 const mustReach: readonly (keyof CampaignRare)[] = [
   'ambiguous_by_answer',
   'ambiguous_by_lease',
@@ -54,14 +56,16 @@ const mustReach: readonly (keyof CampaignRare)[] = [
   'replied',
   'failed',
   'followed_up',
+  'suppressed',
 ]
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    contacts: { type: 'string', default: '5000' },
-    accounts: { type: 'string', default: '20' },
-    works: { type: 'string', default: '4' },
+    contacts: { type: 'string', default: '1000' },
+    accounts: { type: 'string', default: '12' },
+    works: { type: 'string', default: '3' },
+    rollbacks: { type: 'string', default: '3' },
     minutes: { type: 'string', default: '9' },
     keep: { type: 'boolean', default: false },
     patch: { type: 'string', default: '[]' },
@@ -71,7 +75,8 @@ const seed = Number(values.seed)
 
 async function main(): Promise<number> {
   const begun = performance.now()
-  say(`seed ${seed}: ${values.contacts} contacts, ${values.accounts} accounts, ${values.works} workers`)
+  const { contacts, accounts, works, rollbacks } = values
+  say(`seed ${seed}: ${contacts} contacts, ${accounts} accounts, ${works} workers, ${rollbacks} rollbacks`)
   const random = makeRandom(seed)
   const plant = await openPlant({
     clock: 'manual',
@@ -90,13 +95,19 @@ async function main(): Promise<number> {
   process.once('SIGINT', end).once('SIGTERM', end)
   try {
     say('the plant is up')
-    const campaign_id = await createCampaign(plant, random)
+    const { campaign_id, people } = await createCampaign(plant, random)
     const strikes = new Strikes(plant, random.fork('strikes'))
     const app = await plant.openApp()
-    const deadline = begun + Number(values.minutes) * 60_000
-    await untilCompleted(plant, { app, strikes, random, campaign_id, deadline })
+    const suppressors = new Suppressors(plant, { app, random: random.fork('suppressors'), people })
+    const scene: Scene = {
+      ...{ app, strikes, suppressors, random, campaign_id },
+      deadline: begun + Number(values.minutes) * 60_000,
+      now: new Date(0),
+      rollbacks: { left: planRollbacks(random.fork('rollbacks'), Number(values.rollbacks)), forgotten: [] },
+    }
+    await untilCompleted(plant, scene)
     await strikes.calm()
-    return await conclude(plant, strikes)
+    return await conclude(plant, scene)
   } finally {
     await plant.close(values)
     await endProcesses()
@@ -105,7 +116,10 @@ async function main(): Promise<number> {
 }
 
 /** People whom nobody has written to, and one campaign for all of them with a follow-up on the next day. */
-async function createCampaign(plant: Plant, random: Random): Promise<string> {
+async function createCampaign(
+  plant: Plant,
+  random: Random,
+): Promise<{ campaign_id: string; people: readonly PlantPerson[] }> {
   const left = Array.from({ length: Number(values.contacts) }, () => ({
     behaviour: random.weigh(behaviours),
     delay_seconds: random.between(1, 7_200),
@@ -128,110 +142,131 @@ async function createCampaign(plant: Plant, random: Random): Promise<string> {
   const { campaign } = (body ?? {}) as { campaign?: { id: string } }
   if (!campaign) throw new Error(`Creating the campaign answered ${status}: ${JSON.stringify(body)}`)
   say('the campaign is created')
-  return campaign.id
+  return { campaign_id: campaign.id, people }
 }
 
-interface Scene {
-  readonly app: App
+interface Scene extends Timeline {
   readonly strikes: Strikes
+  readonly suppressors: Suppressors
   readonly random: Random
-  readonly campaign_id: string
-  /** Of the monotonic clock. */
-  readonly deadline: number
+  readonly rollbacks: {
+    readonly left: RollbackPlan[]
+    /** For each that is over: how many messages the platform had accepted since the picture. */
+    readonly forgotten: number[]
+    under_way?: boolean
+  }
 }
 
 /** Kills go on for as long as the time does. */
 async function untilCompleted(plant: Plant, scene: Scene): Promise<void> {
   let over = false
-  const striking = strike(plant, scene, () => over)
+  const isOver = () => over
+  const working = Promise.all([strike(plant, scene, isOver), tend(scene, isOver)])
   try {
     await moveTime(plant, scene)
   } finally {
     over = true
-    await striking
+    await working
     await plant.clearFaults()
   }
 }
 
-async function strike(plant: Plant, { strikes, random }: Scene, isOver: () => boolean): Promise<void> {
+async function strike(plant: Plant, scene: Scene, isOver: () => boolean): Promise<void> {
+  const { strikes, suppressors, random } = scene
   const chance = random.fork('faults')
   while (!isOver()) {
     strikes.killWorker()
     for (let n = 0; n < faultsAtOnce; n++) {
       await plant.fault(drawFault(chance, chance.pick(plant.accounts), 'send')).catch(() => {})
     }
+    await suppressors.add().catch(() => {})
+    await goBackWhenDue(plant, scene, isOver)
     await sleep(killMs)
   }
 }
 
-/** From one moment at which something is due to the next, or on by a step. */
-async function moveTime(plant: Plant, { app, campaign_id, deadline }: Scene): Promise<void> {
-  const [loop] = loops()
-  const { now: begun } = await plant.db.one<{ now: Date }>(sql`select domain_now() as now`)
-  let told = performance.now()
-  for (let now = begun; performance.now() < deadline; ) {
-    const isDone = await untilDone(app, loop)
-    const { status, queued, open, next } = await look(plant, campaign_id)
-    if (performance.now() - told > 10_000) {
-      told = performance.now()
-      say(`${now.toISOString()}: ${status}, ${open} recipients are not final, ${queued} of them queued`)
-    }
-    if (status === 'completed') return
-    // Where somebody is due and held, only the accounts' workers know until when: then all of them have to be there.
-    const isWhole = isDone && (await plant.countReady()) === plant.accounts.length
-    const due = next && next > now ? next : isWhole ? await loop?.nextDueAt?.(app) : null
-    now = new Date(Math.max(now.getTime() + stepSeconds * 1000, due?.getTime() ?? 0))
-    await plant.moveClock(now)
-    app.wake.signal(messagesDue)
+/** What an operator would see to. The database may be away. */
+async function tend({ suppressors }: Scene, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    await suppressors.look().catch(() => {})
+    await sleep(lookMs)
   }
 }
 
-/** Whether everything that is due has been done. */
-async function untilDone(app: App, loop: Loop | undefined): Promise<boolean> {
-  const doneBy = performance.now() + dueMsMax
-  for (;;) {
-    const left = (await loop?.countDue?.(app)) ?? 0
-    if (left === 0 || performance.now() > doneBy) return left === 0
-    await sleep(100)
-  }
+/** Rollbacks are spread over the messages of the campaign, so that each finds some to forget. */
+async function goBackWhenDue(plant: Plant, scene: Scene, isOver: () => boolean): Promise<void> {
+  const { strikes, suppressors, rollbacks } = scene
+  const count = Number(values.rollbacks)
+  const nth = count - rollbacks.left.length + 1
+  const due = (nth / count) * lastRollbackShare * Number(values.contacts)
+  const plan = (await suppressors.readSeq()) >= due && !isOver() ? rollbacks.left.shift() : undefined
+  if (!plan) return
+  rollbacks.under_way = true
+  const picture = await takePicture(plant, strikes, plan)
+  const taken_seq = await suppressors.readSeq()
+  let stopped_seq = taken_seq
+  await Promise.all([sleep(plan.age_ms), suppressors.add().catch(() => {})])
+  await suppressors.whileAway(() =>
+    picture.goBack({
+      still: async () => {
+        stopped_seq = await suppressors.readSeq()
+      },
+      back: async () => {
+        await moveClock(plant.db, scene.now)
+        await suppressors.recall(stopped_seq)
+      },
+    }),
+  )
+  await picture.raise()
+  rollbacks.under_way = false
+  rollbacks.forgotten.push(stopped_seq - taken_seq)
+  const what = `${Math.round(plan.age_ms)} ms, ${plan.journals ? 'with' : 'without'} the journals`
+  say(`rollback ${nth}: ${what}, ${stopped_seq - taken_seq} messages since the picture`)
 }
 
-interface Look {
-  readonly status: string
-  readonly queued: number
-  readonly open: number
-  /** When the first of those who are not final is due. */
-  readonly next: Date | null
-}
-
-function look(plant: Plant, id: string): Promise<Look> {
-  return plant.db.one<Look>(sql`
-    select k.status, sum(c.queued)::int as queued, sum(c.queued + c.submitting + c.waiting)::int as open,
-      (select min(next_action_at) from campaign_recipients where campaign_id = ${id} and ended_at is null) as next
-    from campaigns k join campaign_accounts c on c.campaign_id = k.id where k.id = ${id} group by k.id`)
-}
-
-async function conclude(plant: Plant, strikes: Strikes): Promise<number> {
+async function conclude(plant: Plant, { strikes, suppressors, rollbacks }: Scene): Promise<number> {
   const late: string[] = []
   await plant.settled().catch((error: Error) => void late.push(error.message))
-  const evidence = await plant.evidence([])
+  const evidence = { ...(await plant.evidence([])), restored: rollbacks.forgotten.length > 0 }
   const told = { created: new Map(), stops: [], suppressed: [] }
   const { findings, evidence: campaigns } = await judgeAllCampaigns(plant, evidence.journal, told)
   const open = campaigns.recipients.filter(({ ended_at }) => ended_at === null)
   if (open.length > 0) late.push(`${open.length} recipients are not final.`)
-  const violations = [...judge(evidence), ...findings]
+  const listed = [...checkListed(suppressors.periods, evidence.journal)]
+  const violations = [...judge(evidence), ...findings, ...listed]
   const rare = countCampaignRare(evidence, campaigns)
   tellTable('hits', strikes.hits)
   tellTable('errors in logs', strikes.listErrors())
   tellOutcomes(evidence)
   tellTable('messages by day', Object.fromEntries(countDays(campaigns.days)))
   tellTable('reached', { ...rare })
-  const missing = listMissing(rare, mustReach)
+  const went = tellRollbacks(rollbacks.forgotten, suppressors)
+  const missing = [
+    ...listMissing(rare, mustReach),
+    ...listMissing(went, ['entries_of_operators', 'entries_of_opt_outs']),
+    ...rollbacks.left.map(() => 'a rollback'),
+  ]
   for (const violation of violations.slice(0, 50)) say(`VIOLATION ${JSON.stringify(violation)}`)
   for (const line of late) say(line)
   for (const name of missing) say(`NEVER REACHED ${name}`)
+  const twice = violations.filter(({ promise }) => promise === 'P1').length
+  say(`seed ${seed}: ${twice} messages twice, ${listed.length} to people on the list`)
   say(`seed ${seed}: ${violations.length} violations, ${missing.length} states never reached`)
   return violations.length + missing.length + late.length > 0 ? 1 : 0
+}
+
+function tellRollbacks(forgotten: readonly number[], { periods, switchedOn }: Suppressors) {
+  const countOf = (source: string) => periods.filter(({ entry }) => entry.source === source).length
+  const went = {
+    rollbacks: forgotten.length,
+    messages_since_pictures: forgotten.reduce((sum, one) => sum + one, 0),
+    switched_on_again: switchedOn,
+    entries_of_operators: countOf('operator'),
+    entries_of_opt_outs: countOf('opt_out'),
+    entries_forgotten: periods.filter(({ to_seq }) => to_seq !== null).length,
+  }
+  tellTable('rollbacks and the list', went)
+  return went
 }
 
 function countDays(days: readonly { readonly day: string; readonly used: number }[]): Map<string, number> {

@@ -1,6 +1,9 @@
 /** One `parley` process of the plant by its role and number: killed, paused and started again under the same name. */
+import { type Entry, listJournals, readJournal } from '../../src/worker/journal.ts'
 import { type Exit, type Parley, spawnParley } from '../harness/process.ts'
 import { type Patch, patchEnv, patchedLine } from './patch.ts'
+
+const readTriesMax = 100
 
 export interface MemberOptions {
   readonly verb: 'serve' | 'work' | 'sandbox'
@@ -16,6 +19,7 @@ export interface MemberOptions {
 export class Member {
   readonly verb: MemberOptions['verb']
   readonly number: number
+  readonly data_dir: string
   readonly #options: MemberOptions
   #process: Parley | undefined
   #starts = 0
@@ -25,6 +29,7 @@ export class Member {
   constructor(options: MemberOptions) {
     this.verb = options.verb
     this.number = options.number
+    this.data_dir = options.data_dir
     this.#options = options
   }
 
@@ -127,5 +132,21 @@ export class Member {
   get #running(): Parley {
     if (!this.#process) throw new Error(`${this.name} does not run.`)
     return this.#process
+  }
+}
+
+/** All journals of a disk. Its process may rename one between the list and the read: then everything is read again. */
+export async function readJournals(
+  directory: string,
+  list: typeof listJournals = listJournals,
+): Promise<Entry[]> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const files = await list(directory)
+      const texts = await Promise.all(files.map((file) => readJournal(directory, file)))
+      return texts.flatMap(({ entries }) => entries)
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ENOENT' || tries === readTriesMax) throw error
+    }
   }
 }

@@ -1,11 +1,15 @@
 /** The plant of the fault tests itself: it starts, can be hurt in every way it promises, and leaves nothing behind. */
-import { access } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/pool.ts'
 import { sql } from '../../src/db/sql.ts'
+import { listJournals, markReplayed, openJournal } from '../../src/worker/journal.ts'
 import { endProcesses, serversOf, until } from '../harness/process.ts'
+import { makeScratch } from '../harness/scratch.ts'
 import type { Fate } from './lossy.ts'
+import { readJournals } from './member.ts'
 import { openPlant, type Plant } from './plant.ts'
 
 let plant: Plant
@@ -45,6 +49,27 @@ test('a killed process comes back under its name, and the leases of the dead can
   const names = await plant.db.rows(sql`
     select distinct name from account_hosts join faults.workers on id = lease_owner`)
   expect(names).toEqual([{ name: 'work-0.2' }])
+})
+
+test('a journal that is renamed between the list and the read is read under its new name', async () => {
+  const directory = await makeScratch('parley-journals-')
+  try {
+    const journal = await openJournal(directory, randomUUID())
+    await journal.conclude({
+      id: 'an operation',
+      token: 'an attempt',
+      outcome: { kind: 'not_written', reason: 'late' },
+    })
+    await journal.close()
+    const entries = await readJournals(directory, async () => {
+      const files = await listJournals(directory)
+      for (const file of files) await markReplayed(directory, file)
+      return files
+    })
+    expect(entries).toMatchObject([{ token: 'an attempt' }])
+  } finally {
+    await rm(directory, { recursive: true })
+  }
 })
 
 test('a patch reaches the process; one that fits nothing does not start it', async () => {

@@ -24,12 +24,11 @@ import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import type { NewPerson } from '../../src/platform/sandbox/people.ts'
-import { listJournals, readJournal } from '../../src/worker/journal.ts'
 import { until } from '../harness/process.ts'
 import { allow } from '../harness/role.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
-import { Member } from './member.ts'
+import { Member, readJournals } from './member.ts'
 import type { Asked, Counter, Evidence, OperationRow, Transition } from './oracle.ts'
 import type { Patch } from './patch.ts'
 import { Postgres } from './postgres.ts'
@@ -255,15 +254,13 @@ export class Plant {
 
   /** What the journals of all disks say that somebody was about to send. */
   async #intended(): Promise<string[]> {
-    const tokens: string[] = []
-    for (const { verb, number } of this.members) {
-      const directory = join(this.directory, `${verb}-${number}`, 'ledger')
-      for (const file of await listJournals(directory)) {
-        const { entries } = await readJournal(directory, file)
-        tokens.push(...entries.filter(({ entry }) => entry === 'intent').map(({ token }) => token))
-      }
-    }
-    return tokens
+    const entries = await Promise.all(
+      this.members.map(({ data_dir }) => readJournals(join(data_dir, 'ledger'))),
+    )
+    return entries
+      .flat()
+      .filter(({ entry }) => entry === 'intent')
+      .map(({ token }) => token)
   }
 
   /**

@@ -75,6 +75,20 @@ export class Postgres {
     await server?.close()
   }
 
+  /** An immediate shutdown (SIGQUIT) after which it stays away. Resolves when its processes are gone. */
+  async halt(): Promise<void> {
+    await this.#starting
+    const server = this.#server
+    if (!server) return
+    const pid = await this.#pid()
+    const processes = [pid, ...(await childrenOf(pid))]
+    this.#server = undefined
+    kill(pid, 'SIGQUIT')
+    // At once: a server that is lost is started again unless it is being closed.
+    await server.close()
+    while (processes.some(isAlive)) await sleep(20)
+  }
+
   /** SIGKILL takes every process at once, as a power cut does; SIGQUIT is an immediate shutdown. */
   async crash(signal: 'SIGKILL' | 'SIGQUIT' = 'SIGKILL'): Promise<void> {
     const pid = await this.#pid()
@@ -96,6 +110,24 @@ export class Postgres {
       await sleep(ms)
     } finally {
       for (const pid of pids) kill(pid, 'SIGCONT')
+    }
+  }
+
+  /**
+   * Runs `work` while the server and these other processes stand still: a copy of their files made meanwhile is what the
+   * disk would show after a power cut, and what a snapshot of the file system shows.
+   */
+  async whileStill(others: readonly number[], work: () => Promise<void>): Promise<void> {
+    for (const pid of others) kill(pid, 'SIGSTOP')
+    const pid = await this.#pid()
+    kill(pid, 'SIGSTOP')
+    const pids = [...others, pid, ...(await childrenOf(pid))]
+    for (const each of pids) kill(each, 'SIGSTOP')
+    try {
+      await Promise.all(pids.map(untilStopped))
+      await work()
+    } finally {
+      for (const each of pids) kill(each, 'SIGCONT')
     }
   }
 
@@ -144,6 +176,20 @@ export class Postgres {
     await copyTree(join(this.#data_dir, 'postgres'), to)
   }
 
+  /** Copies the files of the running server, and what else `meanwhile` copies, while these processes stand still. */
+  async picture(
+    to: string,
+    others: readonly number[] = [],
+    meanwhile: () => Promise<void> = async () => {},
+  ): Promise<void> {
+    await this.whileStill(others, async () => {
+      await copyTree(join(this.#data_dir, 'postgres'), to)
+      await meanwhile()
+    })
+    // Of the server that ran then. PostgreSQL would ask whether the process is still there.
+    await rm(join(to, 'postmaster.pid'), { force: true })
+  }
+
   async restore(from: string): Promise<void> {
     if (this.#server) throw new Error('Only a stopped server can be replaced.')
     const cluster = join(this.#data_dir, 'postgres')
@@ -158,7 +204,7 @@ export class Postgres {
 }
 
 /** Owners and modes are kept: the server may run as another user. */
-async function copyTree(from: string, to: string): Promise<void> {
+export async function copyTree(from: string, to: string): Promise<void> {
   const [code] = await once(spawn('cp', ['-a', from, to], { stdio: 'ignore' }), 'exit')
   if (code !== 0) throw new Error(`Copying to ${to} failed.`)
 }
@@ -166,6 +212,25 @@ async function copyTree(from: string, to: string): Promise<void> {
 async function childrenOf(pid: number): Promise<number[]> {
   const list = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return list.split(' ').filter(Boolean).map(Number)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A signal to stop is not yet a process that has stopped. */
+async function untilStopped(pid: number): Promise<void> {
+  for (;;) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    const state = stat.slice(stat.lastIndexOf(')') + 2)[0]
+    if (state === undefined || 'TtZX'.includes(state)) return
+    await sleep(1)
+  }
 }
 
 function kill(pid: number, signal: NodeJS.Signals): void {

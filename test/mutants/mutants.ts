@@ -1370,6 +1370,11 @@ export const mutants: readonly Mutant[] = [
     `${learnt} has failed because a person noted so, and nothing was written: it stays failed`,
   ),
   mutant(
+    messages,
+    'guard: what was stopped stays so',
+    'a message that a restored database has forgotten is recorded, and a recipient that was suppressed meanwhile stays so',
+  ),
+  mutant(
     attemptingMessages,
     'guard: what is final stays so',
     `${learnt} has failed because a person noted so, and it was sent: it is completed, and nothing follows`,

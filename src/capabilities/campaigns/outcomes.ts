@@ -25,6 +25,7 @@ interface Row {
   readonly max_followups: number
   readonly steps: readonly Step[]
   readonly status: PlannedRecipient['status']
+  readonly reason: string | null
   readonly step: number
   readonly last_sent_at: Date | null
   readonly replied_at: Date | null
@@ -116,7 +117,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
     tx.rows<Row>(sql`
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
         k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
-        r.status, r.step, r.last_sent_at, coalesce(r.replied_at, newer.sent_at) as replied_at,
+        r.status, r.reason, r.step, r.last_sent_at, coalesce(r.replied_at, newer.sent_at) as replied_at,
         coalesce(r.reply_account_id, o.account_id) as reply_account_id,
         coalesce(r.reply_message_id, newer.id)::text as reply_message_id, r.reply_step, r.reply_variant,
         r.opted_out,
@@ -149,6 +150,7 @@ function nextOf(known: Row, operation: SettledOperation): Next | undefined {
   const step = operation.step_no ?? 0
   if (known.step > step) return undefined
   const row = { ...known, step }
+  if (row.status === 'suppressed' || row.status === 'cancelled') return stopped(row, operation) // guard: what was stopped stays so
   switch (operation.state) {
     case 'completed':
       return accepted(row, row.sent_at ?? row.now)
@@ -166,6 +168,11 @@ function nextOf(known: Row, operation: SettledOperation): Next | undefined {
     default:
       return undefined
   }
+}
+
+/** It was stopped while the database had forgotten the message: a message that was sent counts, and nothing else changes. */
+function stopped({ status, reason }: Row, { state, closed_as }: SettledOperation): Next | undefined {
+  return state === 'completed' || closed_as === 'sent' ? { status, reason, accepted: true } : undefined
 }
 
 /** It has had the message: what comes next, if anything. */

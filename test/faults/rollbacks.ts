@@ -1,0 +1,76 @@
+/**
+ * PostgreSQL goes back in time while workers send: it is stopped at once, its files are replaced by a picture that was taken
+ * shortly before, and it is started again. Sometimes the disks of the workers go back with it, so that no journal knows what
+ * was sent in between and only the platform does; otherwise the workers live on and remember.
+ */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Member } from './member.ts'
+import type { Plant } from './plant.ts'
+import { copyTree } from './postgres.ts'
+import type { Random } from './random.ts'
+import type { Strikes } from './strikes.ts'
+
+/** Workers raise the restore counter every two seconds: a younger picture differs only in what was written since. */
+const ages = { young: { least: 0.2, most: 1.8 }, old: { least: 2.5, most: 8 } } as const
+
+export interface RollbackPlan {
+  readonly age_ms: number
+  /** Whether the disks of the workers go back as well. */
+  readonly journals: boolean
+}
+
+/** Young and old pictures by turns, and journals with every second pair, from where the seed begins. */
+export function planRollbacks(random: Random, count: number): RollbackPlan[] {
+  const first = random.whole(4)
+  return Array.from({ length: count }, (_, n) => {
+    const turn = first + n
+    const { least, most } = turn % 2 === 0 ? ages.young : ages.old
+    return { age_ms: random.between(least, most) * 1000, journals: turn % 4 === 1 || turn % 4 === 2 }
+  })
+}
+
+export interface Picture {
+  /**
+   * Puts the picture back. `still` runs while the server is gone, `back` once the older one answers. Workers that live on
+   * reach it at the same moment; those whose disks went back are started by `raise`.
+   */
+  goBack(hooks: { still(): Promise<void>; back(): Promise<void> }): Promise<void>
+  raise(): Promise<void>
+}
+
+export async function takePicture(
+  plant: Plant,
+  strikes: Strikes,
+  { journals }: RollbackPlan,
+): Promise<Picture> {
+  const { postgres, directory } = plant
+  const copy = join(directory, 'picture')
+  const works = journals ? plant.works : []
+  const copyOf = ({ name }: Member) => `${copy}-${name.split('.')[0]}`
+  // No worker is just being started: its disk is replaced, and no process may use it meanwhile.
+  if (journals) await strikes.calm()
+  const pids = works.filter((member) => member.alive).map(({ pid }) => pid)
+  await postgres.picture(copy, pids, async () => {
+    for (const member of works) await copyTree(member.data_dir, copyOf(member))
+  })
+  return {
+    async goBack({ still, back }) {
+      await Promise.all(works.map((member) => member.alive && member.kill()))
+      await postgres.halt()
+      await still()
+      await postgres.restore(copy)
+      for (const member of works) {
+        await rm(member.data_dir, { recursive: true })
+        await copyTree(copyOf(member), member.data_dir)
+      }
+      for (const path of [copy, ...works.map(copyOf)]) await rm(path, { recursive: true })
+      await postgres.untilUp('plant')
+      await back()
+      if (journals) await plant.expireLeases()
+    },
+    async raise() {
+      await Promise.all(works.map((member) => strikes.raise(member)))
+    },
+  }
+}
