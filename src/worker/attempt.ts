@@ -254,7 +254,7 @@ async function concludeLate(
 /** A stored message carries our random id: it was accepted before, and is not submitted again. */
 export async function concludeProven(
   app: App,
-  { recorder }: Ways,
+  ways: Ways,
   operation: Operation,
   { token, proof }: { token: string; proof: Sent },
 ): Promise<void> {
@@ -263,7 +263,10 @@ export async function concludeProven(
     'the platform has shown this message before; it is not sent again',
   )
   const outcome = { kind: 'accepted', value: proof } as const
-  await recorder.record({ operation, public_id: operation.id, token, outcome, reconciled: true })
+  // A database that goes back once more forgets this row as well.
+  await intend(app, ways, operation, token) // guard: a proven message is in the journal
+  await tellJournal(app, ways.journal, { id: operation.id, token, outcome })
+  await ways.recorder.record({ operation, public_id: operation.id, token, outcome, reconciled: true })
 }
 
 /** A call that throws instead of answering leaves everything open. */

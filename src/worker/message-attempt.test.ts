@@ -13,7 +13,7 @@ import { sql } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { Outcome, Person, Sent, Session } from '../platform/port.ts'
 import { Echoes } from './echoes.ts'
-import { openJournal } from './journal.ts'
+import { listJournals, openJournal, readJournal } from './journal.ts'
 import { attemptMessage } from './message-attempt.ts'
 import { MessageBoundary } from './message-boundary.ts'
 import { Recorder } from './recording.ts'
@@ -164,6 +164,13 @@ test('with a proof of the boundary nobody is called: the message completes as th
   expect(await place.stateOf(one)).toEqual({ status: 'completed', operations: 1, used: 1 })
   const { id } = await place.operation(one)
   expect(await place.rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '7' } })
+  // A database that goes back once more is told by the journal.
+  const texts = await Promise.all((await listJournals(directory)).map((file) => readJournal(directory, file)))
+  const own = texts.flatMap(({ entries }) => entries).filter((entry) => entry.id === id)
+  expect(own).toMatchObject([
+    { entry: 'intent', recipient_id: head.recipient_id, step_no: 0 },
+    { entry: 'outcome', outcome: { kind: 'accepted' } },
+  ])
 })
 
 describe('a contact who is found by name, and whose phone is on the list at the look-up', () => {

@@ -1412,6 +1412,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     attemptingMessages,
+    'guard: a proven message is in the journal',
+    'with a proof of the boundary nobody is called: the message completes as the one that was shown',
+  ),
+  mutant(
+    attemptingMessages,
     'guard: the phone that a look_up tells',
     `${lookedUp} as the platform tells it: nothing is sent`,
     'r.found_phone as found_under,',
