@@ -30,8 +30,9 @@ npx parley key create --workspace WORKSPACE_ID --user USER_ID --name "crm sync" 
 
 export function makeCliPage(program: Command): string {
   const words = program.commands.filter((command) => !isHidden(command))
+  const contents = words.map((word) => `[${word.name()}](#${word.name()})`).join(' · ')
   const sections = words.map((word) => [`## ${word.name()}`, sentence(word.description()), ...verbsOf(word)])
-  return `${[cliIntroduction.trimEnd(), ...sections.flat()].join('\n\n')}\n`
+  return `${[cliIntroduction.trimEnd(), contents, ...sections.flat()].join('\n\n')}\n`
 }
 
 /** The verbs at or below a word; a word with verbs below it does nothing by itself. */
