@@ -60,7 +60,7 @@ beforeAll(async () => {
   service = await startNew('.parley', {})
   const [, token = ''] = /setup#(\w+)/.exec(service.stdout()) ?? []
   meant.set(/setup#(\w+)/.exec(quickstartText ?? '')?.[1] ?? 'none', token)
-  // Outside of a terminal, log lines stand around it.
+  // Without a terminal, log lines surround it.
   firstWelcome = service.stdout().replaceAll(/^\{.*\n/gm, '')
 })
 afterAll(async () => {
