@@ -142,6 +142,19 @@ const elsewhere = new Set(['PARLEY_DATA_DIR'])
 /** Every variable there is, as `.env.example` documents them. */
 export const variableNames: readonly string[] = [...Object.keys(variables), ...elsewhere]
 
+/** The value of each variable that is left out, as `docs/configuration.md` shows it. */
+export function variableDefaults(): Readonly<Record<string, string | undefined>> {
+  const entries = Object.entries(variables).map(([name, variable]) => [
+    name,
+    variable.safeParse(undefined).data,
+  ])
+  const given = entries.filter(([, value]) => value !== undefined)
+  return {
+    PARLEY_DATA_DIR: '.parley',
+    ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
+  }
+}
+
 /** Platforms bring variables of their own: whoever runs them says which. */
 export function readConfig(
   env: NodeJS.ProcessEnv,

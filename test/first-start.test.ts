@@ -99,7 +99,7 @@ describe('parley start at a terminal', () => {
     const again = [
       ...head,
       `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`, each with --data-dir ${data_dir};`,
-      '  README, "A key that was lost", has the lines.',
+      '  docs/quickstart.md, "A lost key", has the lines.',
       '',
       '',
     ]

@@ -1,218 +1,283 @@
-/** README as a script: every command of it is typed as it stands, on a fresh instance, and says what README shows. */
-import { spawn } from 'node:child_process'
+/** README and the guides as one session: every command is typed as it stands, on a fresh instance, and prints what they show. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { existsSync, globSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase } from './harness/database.ts'
-import { endProcesses, type Parley, spawnParley, until } from './harness/process.ts'
+import { type Block, blocksOf, commandsOf, isOutput, readPage } from './harness/pages.ts'
+import { endProcesses, freePort, type Parley, spawnParley, until } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
 
 const root = join(import.meta.dirname, '..')
 const main = join(root, 'src', 'main.ts')
-const readme = await readFile(join(root, 'README.md'), 'utf8')
 
-interface Block {
-  readonly section: string
-  /** `sh` is typed; what follows it without a language, or as `json`, is what it says. */
-  readonly language: string
-  readonly text: string
-}
+/** In this order, because later pages use what earlier ones made. */
+const typedFirst = ['README.md', 'docs/quickstart.md', 'docs/campaigns.md', 'docs/cli.md']
+const others = globSync('docs/*.md', { cwd: root }).filter((page) => !typedFirst.includes(page))
+const pages = [...typedFirst, ...others.sort()]
+const blocks = pages.flatMap(blocksOf)
+const [readmeText, quickstartText] = pages.map(readPage)
 
-const blocks: readonly Block[] = readme.split(/^## /m).flatMap((part) => {
-  const [section = ''] = part.split('\n')
-  return [...part.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({
-    section,
-    language,
-    text,
-  }))
-})
-
-/** Not typed here, each for its reason. */
-const elsewhere = (block: Block) =>
-  // Whoever runs this test has done it; what `npm start` is, is checked below.
-  block.text.startsWith('npm ci') ||
-  // A test of its own.
-  block.text.includes('node --env-file') ||
-  // Typed in test/several-processes.test.ts.
-  block.section === 'Your own PostgreSQL, several processes'
+/** Not typed here: the page, how the block begins, and the file that tests it instead. */
+const elsewhere: readonly (readonly [page: string, begins: string, where: string])[] = [
+  ['README.md', 'npm ci && npm start', 'package.json'],
+  ['README.md', 'npm ci && npm test', '.ci/run'],
+  ['docs/configuration.md', 'cp .env.example .env', 'test/readme.test.ts'],
+  ['docs/scaling.md', 'export DATABASE_URL=', 'test/several-processes.test.ts'],
+  ['docs/scaling.md', 'npx parley workspace create', 'test/several-processes.test.ts'],
+  ['docs/scaling.md', 'sleep 1', 'test/several-processes.test.ts'],
+  // README's restore is typed.
+  ['docs/operating.md', 'mv .parley/postgres', 'test/backup.test.ts'],
+  ['docs/operating.md', 'npx parley restore --mark', 'test/backup.test.ts'],
+  ['docs/operating.md', 'npx parley operation list --ambiguous', 'test/limits/unknown.test.ts'],
+  ['docs/operating.md', 'npx parley serve --port 8080 --admin-port', 'test/admin.test.ts'],
+  ['docs/operating.md', 'npx parley workspace update', 'test/cli-campaigns.test.ts'],
+  ['docs/operating.md', 'npx parley suppress add', 'test/cli-crm.test.ts'],
+  // The quickstart's endpoint is typed.
+  ['docs/webhooks.md', 'export BASE=', 'test/webhooks-page.test.ts'],
+  ['docs/webhooks.md', 'export PARLEY_API_KEY=', 'test/cli-webhooks.test.ts'],
+  // Programs of others; the libraries they are built on are run there.
+  ['docs/mcp.md', 'claude mcp add', 'test/clients/run.ts'],
+  ['docs/mcp.md', 'npx @modelcontextprotocol/inspector', 'test/clients/run.ts'],
+  ['docs/mcp.md', 'npx mcp-remote', 'test/clients/run.ts'],
+]
+const isElsewhere = (block: Block) =>
+  elsewhere.some(([page, begins]) => block.page === page && block.text.startsWith(begins))
 
 let home: string
 let service: Parley
-/** What stands in README, and what it is here. */
+let firstWelcome: string
+/** What stands on the pages, and what it is here. */
 const meant = new Map<string, string>()
+const background: ChildProcess[] = []
+let receiverPort: string
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'parley-readme-'))
-  service = await start('data', {})
+  service = await startNew('.parley', {})
   const [, token = ''] = /setup#(\w+)/.exec(service.stdout()) ?? []
-  meant.set(/setup#(\w+)/.exec(readme)?.[1] ?? 'none', token)
+  meant.set(/setup#(\w+)/.exec(quickstartText ?? '')?.[1] ?? 'none', token)
+  // Without a terminal, log lines surround it.
+  firstWelcome = service.stdout().replaceAll(/^\{.*\n/gm, '')
 })
 afterAll(async () => {
+  for (const { pid } of background) if (pid) endGroup(pid)
   await endProcesses()
   await rm(home, { recursive: true, force: true })
 })
 
-/** From then on README's addresses and its key are those of this one. */
-async function start(data: string, env: Readonly<Record<string, string>>): Promise<Parley> {
-  const parley = join(root, 'bin', 'parley.js')
-  const started = spawnParley(['start', '--port', '0', '--data-dir', join(home, data)], env, parley)
+function startOn(data: string, ports: readonly string[], env: Readonly<Record<string, string>>): Parley {
+  const args = ['start', ...ports, '--data-dir', join(home, data)]
+  return spawnParley(args, env, join(root, 'bin', 'parley.js'))
+}
+
+/** From then on the addresses and the key of the pages are those of this instance. */
+async function startNew(data: string, env: Readonly<Record<string, string>>): Promise<Parley> {
+  const started = startOn(data, ['--port', '0'], env)
   meant.set('http://127.0.0.1:8080', await started.ready())
   meant.set('http://127.0.0.1:8081', await started.admin())
-  const key = await until('the key is told', 30_000, () => /svc_live_\w+/.exec(started.stdout())?.[0])
-  meant.set(/svc_live_\w+/.exec(readme)?.[0] ?? 'none', key)
+  const key = await until('the key is printed', 30_000, () => /svc_live_\w+/.exec(started.stdout())?.[0])
+  meant.set(/svc_live_\w+/.exec(readmeText ?? '')?.[0] ?? 'none', key)
   return started
+}
+
+/** `npm start` once more: on the same ports, because files that were written meanwhile name them. */
+async function startAgain(env: Readonly<Record<string, string>>): Promise<void> {
+  await stop('SIGTERM')
+  const port = (shown: string) => new URL(meant.get(shown) ?? shown).port
+  const ports = ['--port', port('http://127.0.0.1:8080'), '--admin-port', port('http://127.0.0.1:8081')]
+  service = startOn('.parley', ports, env)
+  await service.ready()
+}
+
+async function stop(signal: NodeJS.Signals): Promise<void> {
+  service.signal(signal)
+  await service.exit()
+}
+
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
 }
 
 function fill(text: string): string {
   return [...meant].reduce((filled, [shown, real]) => filled.replaceAll(shown, real), text)
 }
 
-/** In one shell session, as far as anybody can tell: what was exported stays. */
-async function type(command: string): Promise<string> {
-  const script = `npx() { shift; "$NODE" "$MAIN" "$@"; }
+function shell(command: string): ChildProcess {
+  const script = `npx() { if [ "$1" = node ]; then shift; "$NODE" "$@"; else shift; "$NODE" "$MAIN" "$@"; fi; }
     [ -f vars ] && . ./vars
     ${fill(command)}
     code=$?; export -p > vars; exit $code`
   const { PATH, HOME, TMPDIR } = process.env
-  const env = { PATH, HOME, TMPDIR, NODE: process.execPath, MAIN: main, PARLEY_DATA_DIR: join(home, 'data') }
-  const child = spawn('sh', ['-c', script], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const said = { out: '', err: '' }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said.out += text
+  const own = { NODE: process.execPath, MAIN: main, PARLEY_DATA_DIR: join(home, '.parley') }
+  const PARLEY_BASE_URL = meant.get('http://127.0.0.1:8080')
+  const env = { PATH, HOME, TMPDIR, ...own, PARLEY_BASE_URL }
+  return spawn('sh', ['-c', script], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+}
+
+/** In one shell session, as far as a command can notice: exported variables stay. */
+async function type(command: string): Promise<string> {
+  const child = shell(command)
+  const written = { out: '', err: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    written.out += text
   })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said.err += text
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    written.err += text
   })
   const code = await new Promise((resolve) => child.once('close', resolve))
-  expect([command, code, said.err]).toEqual([command, 0, ''])
-  return said.out
+  expect([command, code, written.err]).toEqual([command, 0, ''])
+  return written.out
 }
 
-const shapes: Readonly<Record<string, RegExp>> = {
-  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-  time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
-  account: /^acc_\w{20}$/,
-  event: /^evt_[0-9a-f]{32}$/,
-  key: /^svc_live_\w{6}$/,
-  number: /^\d+$/,
+/** `command &`, until what it is for has happened. */
+async function typeInBackground(command: string): Promise<void> {
+  const journal = async () => (await fetch(fill('http://127.0.0.1:8081/sandbox/v1/journal'))).text()
+  const before = await journal()
+  background.push(shell(command.replace(/ &$/, '')))
+  await until(`${command} has had its effect`, 30_000, async () => {
+    return command.startsWith('sh send.sh') ? (await journal()).length > before.length : receiverListens()
+  })
 }
 
-/** Ids and times are compared by their shape, everything else as it is. */
-function shapeOf(value: unknown): unknown {
-  if (typeof value !== 'string') return value
-  return Object.entries(shapes).find(([, shape]) => shape.test(value))?.[0] ?? value
+/** A receiver refuses what is not signed. */
+function receiverListens(): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${receiverPort}`, { method: 'POST', body: '{}' }).then(
+    ({ status }) => status === 401,
+    () => false,
+  )
 }
 
-/** `…` stands for anything else. */
-function isShown(shown: unknown, real: unknown): boolean {
-  if (shown === '…') return true
-  if (Array.isArray(shown)) {
-    if (!Array.isArray(real)) return false
-    const items = shown.filter((item) => item !== '…')
-    if (items.length < shown.length) return items.every((item) => real.some((each) => isShown(item, each)))
-    return shown.length === real.length && shown.every((item, at) => isShown(item, real[at]))
-  }
-  if (typeof shown === 'object' && shown !== null) {
-    if (typeof real !== 'object' || real === null) return false
-    const { '…': more, ...named } = shown as Record<string, unknown>
-    const found = real as Record<string, unknown>
-    if (more === undefined && Object.keys(found).length !== Object.keys(named).length) return false
-    return Object.entries(named).every(([name, value]) =>
-      name === 'sequence' ? typeof found[name] === 'number' : isShown(value, found[name]),
-    )
-  }
-  return shapeOf(shown) === shapeOf(real)
-}
-
-/** Lines such as headers: each that is shown is there, with its numbers as they may be. */
-function areLinesShown(shown: string, real: string): boolean {
-  const plain = (text: string) =>
-    text.split(/\r?\n/).map((line) => line.replace(/: (\d+|[0-9a-f-]{36})$/, ': #'))
-  const lines = plain(real)
-  return plain(shown.trim()).every((line) => line === '…' || lines.includes(line))
-}
-
-function says({ language, text }: Block, real: string): boolean {
-  if (language !== 'json') return areLinesShown(fill(text), real)
-  try {
-    return isShown(JSON.parse(text), JSON.parse(real))
-  } catch {
-    return false
-  }
-}
-
-/** A line that README continues is one command, and so is one with the text that it is given. */
-const commandsOf = ({ text }: Block) =>
-  text.replaceAll(/\\\n\s*/g, '').match(/^[^\n]*<<(\w+)\n.*?\n\1$|^[^\n]+$/gms) ?? []
-
-/** Whoever types is slower than this test. What has no effect of its own is asked again until the service is as far. */
-async function typeUntil(command: string, good: (said: string) => boolean): Promise<string> {
-  const deadline = performance.now() + 30_000
+/** A person types more slowly. A command without effects is repeated until the service is as far. */
+async function typeUntil(command: string, good: (output: string) => boolean): Promise<string> {
+  const deadline = performance.now() + 120_000
   const once = command.includes('/sandbox/v1/') && command.includes(' -d ')
   for (;;) {
-    const said = await type(command)
-    if (good(said)) return said
+    const output = await type(command)
+    if (good(output)) return output
     if (once || performance.now() > deadline)
-      throw new Error(`README shows something else than this.\n${command}\n${said}`)
+      throw new Error(`The page shows something else than this.\n${command}\n${output}`)
+    // The key's rate limit counts every repetition.
+    await sleep(500)
   }
 }
 
-/** The ids that later commands need. */
-function learn(command: string, said: string): void {
+/** Keeps the ids that later commands need. */
+function learn(command: string, output: string): void {
   const [, noun] = /^npx parley (workspace|user) /.exec(command) ?? []
-  const id = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(said)?.[0]
+  const id = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(output)?.[0]
   if (noun && id) meant.set(`${noun.toUpperCase()}_ID`, id)
-  const [, campaign] = /"campaign":\{"id":"([^"]+)"/.exec(said) ?? []
-  if (campaign) meant.set('CAMPAIGN_ID', campaign)
+  const [, made, made_id] = /"(campaign|webhook)":\{"id":"([^"]+)"/.exec(output) ?? []
+  if (made && made_id) meant.set(`${made.toUpperCase()}_ID`, made_id)
+  const [, secret] = /"secret":"(whsec_[^"]+)"/.exec(output) ?? []
+  if (secret) meant.set('WEBHOOK_SECRET', secret)
 }
 
-/** `NAME=value npm start -- --data-dir DIR`: what README starts besides the first one. */
-const started = /^(\w+)=(\w+) npm start -- --data-dir (\S+)$/
+/** `NAME=value npm start -- --data-dir DIR`, each part but the middle one optional. */
+const npmStart = /^(?:(\w+)=(\S+) )?npm start(?: -- --data-dir (\S+))?$/
+
+/** What a person does in the other terminal. */
+async function typeAtService(command: string): Promise<boolean> {
+  const [start, name, value, data] = npmStart.exec(command) ?? []
+  const env = name && value ? { [name]: value } : {}
+  if (start && data) await startNew(data, env)
+  else if (start) await startAgain(env)
+  else if (command === "pkill -9 -f 'bin/parley.js start'") await stop('SIGKILL')
+  else return false
+  return true
+}
+
+/** What the text above a command asks for, or leaves time for. */
+async function prepare(command: string): Promise<void> {
+  if (command.startsWith('mv .parley/postgres')) await stop('SIGINT')
+  if (command !== 'npx parley dispatch on') return
+  await until('the journals have put back what they know', 60_000, async () => {
+    const response = await fetch(fill('http://127.0.0.1:8080/readyz'))
+    const { checks } = (await response.json()) as { checks: { dispatch: string } }
+    return checks.dispatch === 'off'
+  })
+}
 
 async function typeBlock(block: Block, shown: Block | undefined): Promise<void> {
   const commands = commandsOf(block)
-  const isCurl = (command: string) => command.startsWith('curl')
-  // JSON is what the last request is answered with; anything else is what the last line says.
-  const last = shown?.language === 'json' ? commands.findLastIndex(isCurl) : commands.length - 1
+  const isRequest = (command: string) => command.startsWith('curl') || command === 'sh send.sh'
+  // JSON is the response to the last request; anything else is the output of the last line.
+  const last = shown?.language === 'json' ? commands.findLastIndex(isRequest) : commands.length - 1
   for (const [at, command] of commands.entries()) {
-    const [, name, value, data] = started.exec(command) ?? []
-    if (name && value && data) await start(data, { [name]: value })
-    else if (shown && at === last) learn(command, await typeUntil(command, (said) => says(shown, said)))
-    else if (!isCurl(command)) learn(command, await type(command))
-    else learn(command, await typeUntil(command, (said) => !('error' in JSON.parse(said))))
+    await prepare(command)
+    if (await typeAtService(command)) continue
+    if (command.endsWith(' &')) await typeInBackground(command)
+    else if (shown && at === last) {
+      const filled = { ...shown, text: fill(shown.text) }
+      learn(command, await typeUntil(command, (output) => isOutput(filled, output)))
+    } else if (!isRequest(command)) learn(command, await type(command))
+    else learn(command, await typeUntil(command, (output) => !('error' in JSON.parse(output))))
   }
 }
 
-describe('README', () => {
-  test('shows what the first start says', () => {
-    const [shown] = blocks.filter(({ section, language }) => section === 'A first session' && !language)
-    // Where it is no terminal, the log stands around it.
-    const told = service.stdout().replaceAll(/^\{.*\n/gm, '')
-    expect(told.trim()).toBe(fill(shown?.text ?? '').trim())
+describe('README and guides', () => {
+  test('README has at most 200 lines, and its first session at most 40', () => {
+    expect(readmeText?.split('\n').length).toBeLessThanOrEqual(201)
+    const [, session = ''] = readmeText?.split('\n## A first session\n') ?? []
+    expect(session.split('\n## ')[0]?.split('\n').length).toBeLessThanOrEqual(40)
   })
 
-  // In the order of the page, because later ones use what earlier ones made.
+  test('show what the first start prints', () => {
+    const [shown] = blocks.filter(({ section, language }) => section === 'The first start' && !language)
+    expect(firstWelcome.trim()).toBe(fill(shown?.text ?? '').trim())
+  })
+
+  test('the receivers of the quickstart are saved as it says', async () => {
+    receiverPort = await freePort()
+    meant.set('http://127.0.0.1:3000', `http://127.0.0.1:${receiverPort}`)
+    for (const [language, file] of [
+      ['ts', 'receiver.ts'],
+      ['python', 'receiver.py'],
+    ] as const) {
+      const code = blocks.filter(
+        (block) => block.page.endsWith('quickstart.md') && block.language === language,
+      )
+      expect(code.map(({ text }) => text.includes('3000'))).toEqual([true])
+      await writeFile(join(home, file), code[0]?.text.replaceAll('3000', receiverPort) ?? '')
+    }
+  })
+
   const typed = blocks.flatMap((block, at) => {
-    if (block.language !== 'sh' || elsewhere(block)) return []
+    if (block.language !== 'sh' || isElsewhere(block)) return []
     const next = blocks[at + 1]
-    const shown = next && ['json', ''].includes(next.language) ? next : undefined
-    return [[`${block.section}: ${commandsOf(block)[0]?.slice(0, 60)}`, block, shown] as const]
+    const shown = next?.page === block.page && ['json', ''].includes(next.language) ? next : undefined
+    return [[`${block.page}, ${block.section}: ${commandsOf(block)[0]?.slice(0, 60)}`, block, shown] as const]
   })
   test.each(typed)('%s', (_, block, shown) => typeBlock(block, shown))
 
-  test('has been typed, all of it', () => {
+  test('the receiver in Python verifies the same deliveries', async ({ skip }) => {
+    const python = ['python3', 'python'].find((name) => spawnSync(name, ['--version']).status === 0)
+    if (!python) return skip()
+    for (const { pid } of background) if (pid) endGroup(pid)
+    background.push(shell(`${python} receiver.py`))
+    // The first instance is asked, whichever was started last.
+    const url = await service.ready()
+    await until('it listens', 30_000, receiverListens)
+    await type(`PARLEY_BASE_URL=${url} npx parley webhook test WEBHOOK_ID`)
+  })
+
+  test('have been typed, all of them, here or where this file says', () => {
     const commands = typed.flatMap(([, block]) => commandsOf(block))
-    expect(commands.length).toBeGreaterThan(30)
-    expect(typed.filter(([, , shown]) => shown).length).toBeGreaterThan(10)
-    expect([...meant.keys()]).toEqual(expect.arrayContaining(['WORKSPACE_ID', 'USER_ID', 'CAMPAIGN_ID']))
-    const others = blocks.filter((block) => block.language === 'sh' && elsewhere(block))
-    expect(others.map(({ section }) => section)).toEqual([
-      'Run it',
-      'Run it',
-      'Configuration',
-      ...Array(3).fill('Your own PostgreSQL, several processes'),
-    ])
+    expect(commands.length).toBeGreaterThan(55)
+    expect(typed.filter(([, , shown]) => shown).length).toBeGreaterThan(13)
+    const ids = ['WORKSPACE_ID', 'USER_ID', 'CAMPAIGN_ID', 'WEBHOOK_ID', 'WEBHOOK_SECRET']
+    expect([...meant.keys()]).toEqual(expect.arrayContaining(ids))
+    for (const [page, begins, where] of elsewhere) {
+      const found = blocks.filter((block) => block.page === page && block.text.startsWith(begins))
+      expect([page, begins, found.length, existsSync(join(root, where))]).toEqual([page, begins, 1, true])
+    }
   })
 
   test('npm start is what was started here', async () => {
@@ -220,7 +285,7 @@ describe('README', () => {
     expect(scripts.start).toBe('exec node bin/parley.js start')
   })
 
-  test('Configuration: Node reads a file of variables', async () => {
+  test('docs/configuration.md: Node reads a file of variables', async () => {
     const [block] = blocks.filter(({ text }) => text.includes('node --env-file'))
     expect(block?.text.trim()).toBe('cp .env.example .env\nnode --env-file=.env bin/parley.js start')
     const database = await copyDatabase()

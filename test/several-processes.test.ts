@@ -1,7 +1,6 @@
-/** README's several processes, typed as they stand there, and what a supervisor and a balancer see of one. */
+/** The several processes of docs/scaling.md, typed as they stand there, and what a supervisor and a balancer see of one. */
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,7 +8,8 @@ import { noWorker } from '../src/capabilities/accounts/accounts.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { version } from '../src/lib/version.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
-import { endProcesses, type Parley, runParley, spawnParley, until } from './harness/process.ts'
+import { blocksOf, commandsOf } from './harness/pages.ts'
+import { endProcesses, freePort, type Parley, runParley, spawnParley, until } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
 
 let directory: string
@@ -24,32 +24,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** The commands of a section's blocks, each on one line. */
-async function commandsOf(heading: string): Promise<string[]> {
-  const readme = await readFile(join(import.meta.dirname, '..', 'README.md'), 'utf8')
-  const [, section = ''] = readme.split(`\n## ${heading}\n`)
-  const [own = ''] = section.split('\n## ')
-  const blocks = [...own.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
-  return blocks.flatMap((block) =>
-    block
-      .replaceAll(/\\\n\s*/g, '')
-      .trim()
-      .split('\n'),
-  )
-}
-
 /** As a shell splits it; the command itself is not run. */
 function wordsOf(command: string): string[] {
   const { stdout } = spawnSync('sh', ['-c', `printf '%s\\0' ${command}`], { encoding: 'utf8' })
   return stdout.split('\0').slice(0, -1)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** What a curl line would ask for. */
@@ -61,12 +39,14 @@ function ask([, ...words]: readonly string[]): Promise<Response> {
   return fetch(url, { headers, ...(body !== undefined && { method: 'POST', body }) })
 }
 
-test('README: several processes send after its own lines', async () => {
-  const commands = await commandsOf('Your own PostgreSQL, several processes')
+test('docs/scaling.md: several processes send after its own lines', async () => {
+  const commands = blocksOf('docs/scaling.md')
+    .filter(({ language }) => language === 'sh')
+    .flatMap(commandsOf)
   const env: Record<string, string> = {}
   const own: Readonly<Record<string, string>> = { DATABASE_URL: database.url, PARLEY_SECRET: testSecret }
   const meant = new Map<string, string>()
-  for (const port of ['8080', '8081', '8082', '8090']) meant.set(port, String(await freePort()))
+  for (const port of ['8080', '8081', '8082', '8090']) meant.set(port, await freePort())
   const fill = (text: string) =>
     text.replaceAll(/\b(80[89]\d|[A-Z]+_(?:ID|KEY))\b/g, (word) => meant.get(word) ?? word)
   const flags = (args: readonly string[]) => [
@@ -100,7 +80,7 @@ test('README: several processes send after its own lines', async () => {
     if (words[2] === 'account') expect(stdout).not.toContain(noWorker)
   }
 
-  /** The account is connected within moments, as README says. */
+  /** The account is connected within moments, as the page says. */
   async function accepted(words: readonly string[]): Promise<unknown> {
     const body = await until(`${words.join(' ')} succeeds`, 30_000, async () => {
       const response = await ask(words)

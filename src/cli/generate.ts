@@ -1,10 +1,10 @@
-/** What is made from the code and committed: openapi.json, schema.sql, the browser's types. CI fails on a difference. */
+/** What is made from the code and committed: openapi.json, schema.sql, the browser's types, two pages of docs/. CI fails on a difference. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { makeBrowserTypes } from '../browser-types.ts'
-import { readConfig } from '../config.ts'
+import { readConfig, variableDefaults } from '../config.ts'
 import { dumpSchema } from '../db/dump.ts'
 import { Refusal } from '../lib/errors.ts'
 import { makeOpenApi } from '../openapi.ts'
@@ -14,11 +14,13 @@ import { routes } from '../routes.ts'
 import { makeLogger } from './log.ts'
 import { openApp } from './open.ts'
 import { write } from './output.ts'
+import { makeCliPage, makeConfigurationPage } from './pages.ts'
 import { commandOf } from './verbs.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-export function addGenerateVerb(program: Command): void {
+/** `everyVerb` is the command line with all of its verbs loaded. */
+export const addGenerateVerb = (everyVerb: () => Promise<Command>) => (program: Command) => {
   commandOf(program, 'generate')
     .option('--check', 'refuse if what is committed differs', false)
     .action(async ({ check }: { check: boolean }) => {
@@ -29,6 +31,11 @@ export function addGenerateVerb(program: Command): void {
           ownRoutes,
         }),
         'src/db/schema.sql': await schema(),
+        'docs/cli.md': makeCliPage(await everyVerb()),
+        'docs/configuration.md': makeConfigurationPage(
+          await readFile(join(root, '.env.example'), 'utf8'),
+          variableDefaults(),
+        ),
       }
       for (const [name, text] of Object.entries(files)) {
         const path = join(root, name)

@@ -1,6 +1,6 @@
 /** Every verb of the command line, by the module that has it. A module is loaded when one of its words is used. */
 import { gates } from '../contract.ts'
-import type { VerbModule } from './program.ts'
+import { makeProgram, type VerbModule } from './program.ts'
 
 export const verbs: readonly VerbModule[] = [
   {
@@ -82,9 +82,14 @@ export const verbs: readonly VerbModule[] = [
   },
   {
     words: {
-      generate: 'write openapi.json, src/db/schema.sql and web/src/api-types.ts; --check only compares',
+      generate:
+        'write openapi.json, src/db/schema.sql, web/src/api-types.ts, docs/cli.md and docs/configuration.md; --check only compares',
     },
     hidden: true,
-    load: async () => (await import('./generate.ts')).addGenerateVerb,
+    load: async (parts) => {
+      const { addGenerateVerb } = await import('./generate.ts')
+      const words = verbs.flatMap((module) => Object.keys(module.words))
+      return addGenerateVerb(() => makeProgram(parts, verbs, words))
+    },
   },
 ]

@@ -33,7 +33,7 @@ function aboutLost(data_dir: string | undefined): string[] {
   return [
     '',
     `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`${where};`,
-    '  README, "A key that was lost", has the lines.',
+    '  docs/quickstart.md, "A lost key", has the lines.',
   ]
 }
 

@@ -1,6 +1,7 @@
 /** Real `parley` processes: what an operator starts and a supervisor sees. Each is ended by its own number. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -137,6 +138,15 @@ async function within<T>(msMax: number, work: Promise<T>, problem: () => string)
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** A port of this machine that nothing listens on. */
+export async function freePort(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return String(typeof address === 'object' && address ? address.port : 0)
 }
 
 /** The servers whose command line names this data directory, found as an operator would. */
