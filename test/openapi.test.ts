@@ -22,9 +22,7 @@ interface Schema {
   readonly minProperties?: number
   readonly const?: unknown
   readonly not?: Schema
-  readonly if?: Schema
-  readonly then?: Schema
-  readonly else?: Schema
+  readonly allOf?: readonly Schema[]
 }
 
 interface Response {
@@ -64,7 +62,7 @@ const named = (name: string): Operation =>
 /** Whether the document says that this may be left out, and that may be given: formats and types are not looked at. */
 function fits(schema: Schema | boolean, value: unknown): boolean {
   if (typeof schema === 'boolean') return schema
-  const { required = [], properties = {}, not, if: condition } = schema
+  const { required = [], properties = {}, not, allOf = [], anyOf } = schema
   if (schema.const !== undefined && schema.const !== value) return false
   if (Array.isArray(value)) return value.length <= (schema.maxItems ?? value.length)
   const given = Object(value) as Record<string, unknown>
@@ -73,8 +71,7 @@ function fits(schema: Schema | boolean, value: unknown): boolean {
     if (name in given && !fits(each, given[name])) return false
   }
   if (not && fits(not, value)) return false
-  if (condition === undefined) return true
-  return fits((fits(condition, value) ? schema.then : schema.else) ?? true, value)
+  return allOf.every((each) => fits(each, value)) && (anyOf?.some((each) => fits(each, value)) ?? true)
 }
 
 /** Every schema, and where it is. */

@@ -24,10 +24,17 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: 
   return rest
 }
 
-/** What is required together, as validators read it. Generators of clients skip these words; `oneOf` confuses some. */
-export function when(condition: Json, met: Json, unmet: Json): Json {
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  return { if: condition, then: met, else: unmet }
+/**
+ * Which properties a body must not have together or leave out together, as validators read it: below `not`, which generators
+ * of clients skip. They do not skip `oneOf`, and linters expect beside `required` what it names.
+ */
+export function absent(...names: readonly string[]): Json {
+  return { properties: Object.fromEntries(names.map((name) => [name, false])) }
+}
+
+export function present(...names: readonly string[]): Json {
+  const each = names.map((name) => ({ not: absent(name) }))
+  return each.length === 1 ? { ...each[0] } : { allOf: each }
 }
 
 interface Meta {

@@ -31,7 +31,9 @@ export async function openBrowser(): Promise<Browser | undefined> {
   const executablePath = await carried.executablePath()
   const LD_LIBRARY_PATH = await unpackLibraries()
   const env = { ...(process.env as Record<string, string>), LD_LIBRARY_PATH }
-  return chromium.launch({ executablePath, args: [...carried.args, ...args], env })
+  // In a single process what a page fetches has the cookies of the first context.
+  const isolated = carried.args.filter((each) => each !== '--single-process')
+  return chromium.launch({ executablePath, args: [...isolated, ...args], env })
 }
 
 function findOnMachine(): string | undefined {

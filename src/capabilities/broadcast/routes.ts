@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { when } from '../../lib/json-schema.ts'
+import { present } from '../../lib/json-schema.ts'
 import { accountId, text } from '../../lib/shapes.ts'
 import { count, done, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 import { ok, type Route, route } from '../../route.ts'
@@ -61,11 +61,12 @@ const body = z
   .meta({
     id: 'BroadcastRequest',
     description: 'A message, and whom it is for.',
-    ...when(
-      { properties: { audience_type: { const: 'column' } } },
-      { required: ['column_value'] },
-      { properties: { column_value: false } },
-    ),
+    not: {
+      anyOf: [
+        { properties: { audience_type: { const: 'column' }, column_value: false } },
+        { properties: { audience_type: { const: 'stage' } }, ...present('column_value') },
+      ],
+    },
   })
 
 const totals = {

@@ -1,6 +1,6 @@
 /** The body that creation and preview take, and what fits each field of it but does not fit together. Pure. */
 import { z } from 'zod'
-import { when } from '../../lib/json-schema.ts'
+import { absent, present } from '../../lib/json-schema.ts'
 import { accountId, chatId, chatNumber, readTime, text, timeSchema } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
 import { textMax } from './personalize.ts'
@@ -64,15 +64,18 @@ const contact = z
   .meta({ id: 'CampaignContactRequest', description: 'Somebody to write to, known to an account or not.' })
 
 /** What `faultOf` refuses of these four, for the document. */
-const recipientsOrContacts = when(
-  { required: ['contacts'] },
-  when(
-    { required: ['account_id'] },
-    { properties: { recipients: false, account_pool: false } },
-    { required: ['account_pool'], properties: { recipients: false } },
-  ),
-  { required: ['recipients'], properties: { account_id: false, account_pool: false } },
-)
+const recipientsOrContacts = {
+  not: {
+    anyOf: [
+      absent('recipients', 'contacts'),
+      present('recipients', 'contacts'),
+      present('recipients', 'account_id'),
+      present('recipients', 'account_pool'),
+      present('account_id', 'account_pool'),
+      { ...absent('account_id', 'account_pool'), ...present('contacts') },
+    ],
+  },
+}
 
 export const campaignBody = z
   .strictObject({
