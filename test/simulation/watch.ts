@@ -31,7 +31,11 @@ export class Watch {
   }
 
   readonly witness: WorkerPlace['witness'] = {
-    called: (random_id) => void this.#called.push(random_id),
+    called: (random_id) => {
+      this.#called.push(random_id)
+      // The answer to an earlier attempt, which was refused, says nothing about this one.
+      this.#answered.delete(random_id)
+    },
     answered: (owner, random_id) => this.#hear(owner, random_id),
     concluded: (worker, token) => void this.#concluded.set(token, worker),
   }
