@@ -389,6 +389,9 @@ test('contacts of an account that is lost in a new run stay its own until an ope
   await control(id, 'resume')
   await aWhile()
   expect([await statuses(id), sent()]).toEqual([['queued'], 0])
+  const { account_id } = await place.db.one<{ account_id: string | null }>(sql`
+    select account_id from campaign_recipients where campaign_id = ${id}`)
+  expect(account_id).toBe(lost)
   expect((await readDispatch(place.db)).unconfirmed).toMatchObject([{ account_id: lost }])
   await setAccountEnabled(place.service.app, 'system', { id: lost, enabled: false })
   await untilWritten(id)
