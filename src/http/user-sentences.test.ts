@@ -56,7 +56,7 @@ test('503 outcome_ambiguous, and 409 for a repeat', async () => {
   const repeat = await inDashboard('POST', '/messages', key)
   expect(repeat).toMatchObject({ status: 409, body: { code: 'outcome_ambiguous' } })
   expect(sentenceOf(repeat)).toBe(sentenceOf(first))
-  // A program is told what it can do, and where the operation's id is.
+  // Says what the program can do, and where the operation's id is.
   expect(sentenceOf(await inApi(key))).toMatch(/same Idempotency-Key.*X-Operation-Id/)
 
   const id = String(first.headers.get('x-operation-id'))

@@ -3,7 +3,7 @@ import { LaneQueue } from './lane-queue.ts'
 
 type Lane = 'one' | 'two'
 
-/** A queue and work in it that lasts until it is told to end. */
+/** A queue, and work in it that lasts until the test ends it. */
 function open(atOnceMax: number, waitingMax: number) {
   const refuse = () => new Error('too many')
   const queue = new LaneQueue<Lane>({ lanes: ['one', 'two'], atOnceMax, waitingMax, refuse })

@@ -27,7 +27,7 @@ const queue = new LaneQueue<PasswordTurn['lane']>({
     }),
 })
 
-/** Refuses before anything is counted: whoever tries again as told has then used up none of their attempts. */
+/** Refuses before it counts anything: a client that waits and retries has used none of its attempts. */
 export function requireTurn(turn: PasswordTurn): void {
   queue.requirePlace(turn)
 }

@@ -124,7 +124,7 @@ interface PendingBatch {
   readonly position: number
 }
 
-/** Whoever still waits in these campaigns, as far as the forecast goes: lists of `PlayRow` as JSON. */
+/** Recipients who still wait in these campaigns, as far as the forecast goes: lists of `PlayRow` as JSON. */
 async function listPending(db: Db, campaign_ids: readonly string[]): Promise<string[]> {
   const texts: string[] = []
   let last: Pick<PendingBatch, 'campaign_id' | 'position'> | undefined
