@@ -39,6 +39,8 @@ describe('return_to', () => {
     '/dashboard/..%2f..%2fevil',
     '/dashboard/%252e%252e/',
     '/dashboard/%5cevil.example',
+    '/dashboard%2F',
+    '/dashboard%2Fprofile',
     '/dashboard/%2f%2fevil.example',
     '/dashboard//evil.example',
     '/dashboard/%',

@@ -19,7 +19,7 @@ export function readReturnTo(given: string | undefined): string {
 function isPage(path: string): boolean {
   const decoded = decode(path)
   if (decoded === undefined || /%|\\|\/\/|\/\.{1,2}(\/|$)|\p{Cc}/u.test(decoded)) return false
-  return decoded.startsWith(home) && !/^\/dashboard\/(api|oidc)(\/|$)/i.test(decoded)
+  return path.startsWith(home) && !/^\/dashboard\/(api|oidc)(\/|$)/i.test(decoded)
 }
 
 function decode(path: string): string | undefined {
