@@ -9,6 +9,7 @@ import { findFloodWait } from '../access/ledger/floods.ts'
 import type { Held } from '../access/ledger/leases.ts'
 import { noteProofs, proofsIn } from '../access/ledger/proofs.ts'
 import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { LostCommit } from '../db/errors.ts'
 import { type Database, sql } from '../db/sql.ts'
@@ -67,7 +68,7 @@ async function stage(app: App = rows.app): Promise<Stage> {
   const ways: Ways = {
     boundary: new Boundary(app, { instance: () => instance, behind: () => {} }),
     journal,
-    recorder: new Recorder(app, { count: () => {} }),
+    recorder: new Recorder(app, { count: () => {}, noteTrouble }),
     echoes: new Echoes(app),
   }
   const account = { held, session: connected.value, awaits: () => {}, gapJitter: 0, paceMs: 0 }
@@ -212,7 +213,7 @@ describe('the answer to the crossing is lost, and the worker ends before the dat
     one.ways.recorder.stop()
     await expect(run(app, one)).rejects.toThrow()
     expect(await rows.row(one.id)).toMatchObject({ state: 'submitting' })
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     const loop = replayLoop({ directory: place.directory, worker_id: newId(), recorder })
     await loop.step(rows.app, new AbortController().signal)
     expect(await rows.row(one.id)).toMatchObject({
@@ -231,7 +232,7 @@ describe('no answer comes', () => {
     const operation = await rows.queued(id)
     const at = new Date().toISOString()
     await noteProofs(rows.db, held.account_id, [{ random_id: operation.random_id, message_id: '70', at }])
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     const outcome = { kind: 'unknown', reason: 'timeout' } as const
     await recorder.record({ operation, public_id: id, token, outcome })
     expect(await rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '70' } })
@@ -309,7 +310,7 @@ test('outcomes of several kinds at once lock their rows in the order of the ids'
     await rows.operation(held, { state: 'submitting', token: tokens[1] }),
   ]
   expect(low < high).toBe(true)
-  const recorder = new Recorder(rows.app, { count: () => {} })
+  const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
   const unknown = { kind: 'unknown', reason: 'timeout' } as const
   const accepted = { kind: 'accepted', value: { message_id: '31', at: new Date().toISOString() } } as const
   const [first, second] = [await rows.queued(low), await rows.queued(high)]
@@ -346,7 +347,7 @@ test('messages of two kinds of an account are recorded one kind after the other:
   const payload = { text: 'first', branch: null, variant: 0, found: false }
   const ofCampaign = { ...row, chat_id: '9001', kind: 'campaign_message', payload }
   const message = await rows.operation(held, ofCampaign)
-  const recorder = new Recorder(rows.app, { count: () => {} })
+  const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
   const operations = [await rows.queued(single), await rows.queued(message)] as const
   let recorded: Promise<unknown> | undefined
   // As an update about both does: in the order of the chats.
@@ -430,7 +431,7 @@ describe('a flood wait', () => {
     const token = newId()
     const id = await rows.operation(held, { state: 'submitting', token })
     const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
-    const recorder = new Recorder(app, { count: () => {} })
+    const recorder = new Recorder(app, { count: () => {}, noteTrouble })
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome })
     const strikes = await rows.db.rows(sql`
       select kind, seconds from account_strikes where account_id = ${held.account_id}`)
@@ -446,7 +447,7 @@ describe('a flood wait', () => {
     const id = await rows.operation(held, { state: 'submitting', token })
     const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
     const at = new Date(Date.now() - age * 1000).toISOString()
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
     expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'platform_refused' })
     expect(await floodOf(held)).toBe(flooded)
@@ -458,7 +459,7 @@ describe('a flood wait', () => {
     const id = await rows.operation(held, { state: 'submitting', token })
     const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
     const at = new Date(Date.now() + 86_400_000).toISOString()
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
     expect(await findFloodWait(rows.db, held.account_id)).toBeLessThanOrEqual(60)
   })

@@ -7,7 +7,6 @@ import { type Held, holdsLease } from '../access/ledger/leases.ts'
 import { type QueuedOperation, settleQueued, settleUncrossed } from '../access/ledger/queue.ts'
 import type { Ending } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
-import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Forbidden, Operation, OperationKind, Submit } from '../operation.ts'
 import type { Outcome, Sent, Session } from '../platform/port.ts'
@@ -58,7 +57,8 @@ export async function attempt(
   if (!kind) return settleQueued(app, operation, { to: 'released', reason: 'unknown_kind' })
   if (kind.asks(operation) && !(await mayAsk(app, operation, held))) return // guard: who may not send does not ask
   const prepared = await within(app.sources, prepareMsMax[size], prepare(app, kind, operation, account))
-  if (prepared?.kind !== 'accepted') return settleUnprepared(app, operation, held, prepared)
+  if (prepared?.kind !== 'accepted')
+    return settleUnprepared(app, ways, operation, { held, outcome: prepared })
   // Before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now() // guard: clock starts before the boundary
   // crash point 3a: it is prepared, the boundary is not crossed
@@ -136,15 +136,15 @@ async function prepare(
 /** Nothing has happened yet, so nothing can be unknown. */
 async function settleUnprepared(
   app: App,
+  { recorder }: Ways,
   operation: QueuedOperation,
-  held: Held,
-  outcome: Exclude<Prepared, { kind: 'accepted' }> | undefined,
+  { held, outcome }: { held: Held; outcome: Exclude<Prepared, { kind: 'accepted' }> | undefined },
 ): Promise<void> {
   const released = (detail: string): Ending => ({ to: 'released', reason: 'not_prepared', detail })
   if (outcome?.kind === 'refused') {
     const { reason } = outcome
     if (!isTrouble(reason)) return settleQueued(app, operation, { to: 'refused', refusal: reason })
-    await noteTrouble(app, held.account_id, { status: reason, reason })
+    await recorder.noteTrouble(held.account_id, reason)
     return settleQueued(app, operation, released(reason))
   }
   // A session that was closed because the account is somebody else's by now: it is theirs to do.

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
 import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { makeLogger } from '../cli/log.ts'
 import { LostCommit } from '../db/errors.ts'
 import type { Database } from '../db/sql.ts'
@@ -45,7 +46,7 @@ async function run(change: (db: Database) => Partial<Database>, kind: string) {
   const ways = {
     boundary: new Boundary(changed, { instance: () => instance, behind: () => {} }),
     journal,
-    recorder: new Recorder(changed, { count: () => {} }),
+    recorder: new Recorder(changed, { count: () => {}, noteTrouble }),
     echoes: new Echoes(changed),
   }
   const ledger = new Ledger(changed, ways, {

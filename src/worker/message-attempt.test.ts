@@ -6,6 +6,7 @@ import { makeScratch } from '../../test/harness/scratch.ts'
 import { findFloodWait } from '../access/ledger/floods.ts'
 import { closeByPerson, type Ending, settle } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
 import { identityOf } from '../capabilities/campaigns/message.ts'
 import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
@@ -42,7 +43,7 @@ async function attempt({ held }: Picked, given: Given = {}): Promise<void> {
   const [due] = chooseDue(app, heads)
   if (!due) throw new Error('Nothing is due.')
   const journal = await openJournal(directory, newId())
-  const recorder = new Recorder(app, { count: () => {} })
+  const recorder = new Recorder(app, { count: () => {}, noteTrouble })
   const boundary = { cross: () => Promise.reject(new Error('It has another boundary.')) } as never
   const messages = given.messages ?? (await place.boundary())
   const ways = { messages, boundary, recorder, journal, echoes: new Echoes(app) }

@@ -3,7 +3,6 @@ import { countLookup } from '../access/ledger/account-usage.ts'
 import { releaseNeverSent } from '../access/ledger/crossing.ts'
 import { findAttempt } from '../access/ledger/direct-crossing.ts'
 import type { App } from '../app.ts'
-import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import {
   type Due,
   endRecipient,
@@ -32,7 +31,7 @@ export async function attemptMessage(
   account: Driven,
 ): Promise<'done' | 'avoid'> {
   const { held } = account
-  const found = plan.do === 'look_up' ? await lookUp(app, row, account) : null
+  const found = plan.do === 'look_up' ? await lookUp(app, ways, row, account) : null
   if (found === 'done' || found === 'avoid') return found
   // Before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now() // guard: clock starts before the boundary of a message
@@ -74,6 +73,7 @@ export function gapMsOf(
 /** Who a contact is, within the account's limits. What fails here has cost a look-up and nothing else. */
 async function lookUp(
   app: App,
+  { recorder }: MessageWays,
   row: FactsRow,
   { held, session }: Driven,
 ): Promise<Person | 'done' | 'avoid'> {
@@ -88,7 +88,7 @@ async function lookUp(
   if (found?.kind === 'accepted') return checkFound(app, row, found.value)
   if (found?.kind === 'refused') {
     const { reason } = found
-    if (isTrouble(reason)) await noteTrouble(app, held.account_id, { status: reason, reason })
+    if (isTrouble(reason)) await recorder.noteTrouble(held.account_id, reason)
     else await endRecipient(app, row, { status: 'failed', reason })
     return 'done'
   }

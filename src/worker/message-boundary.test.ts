@@ -10,6 +10,7 @@ import type { Held } from '../access/ledger/leases.ts'
 import { putBack } from '../access/ledger/put-back.ts'
 import { settle } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { chooseDue, listHeads } from '../capabilities/campaigns/campaigns.ts'
 import { identityOf } from '../capabilities/campaigns/message.ts'
 import { addSuppression } from '../capabilities/suppressions/suppressions.ts'
@@ -284,7 +285,7 @@ describe('a message whose crossing gives no answer', () => {
 
   test('is not sent, and its worker says so', async () => {
     const { one, held, messages, due, session } = await begin()
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     const journal = await openJournal(directory, newId())
     const ways = { messages, recorder, journal } as unknown as MessageWays
     expect(
@@ -304,7 +305,7 @@ describe('a message whose crossing gives no answer', () => {
       ...rows.app,
       db: { ...rows.app.db, transaction: () => Promise.reject(new ApiError('store_unavailable')) },
     } as App
-    const stopped = new Recorder(away, { count: () => {} })
+    const stopped = new Recorder(away, { count: () => {}, noteTrouble })
     stopped.stop()
     const journal = await openJournal(directory, newId())
     const ways = { messages, recorder: stopped, journal } as unknown as MessageWays
@@ -314,7 +315,7 @@ describe('a message whose crossing gives no answer', () => {
     await journal.close()
     const { id } = await operation(one)
     expect(await rows.row(id)).toMatchObject({ state: 'submitting' })
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     const loop = replayLoop({ directory, worker_id: newId(), recorder })
     await loop.step(rows.app, new AbortController().signal)
     expect(await rows.row(id)).toMatchObject({ state: 'released', detail: 'lost_commit' })
@@ -344,7 +345,7 @@ describe('a message whose process stands still after it has crossed', () => {
     let sent = 0
     const send = async () => ({ kind: 'unknown', reason: `sent ${++sent} times` })
     const journal = await openJournal(directory, newId())
-    const recorder = new Recorder(app, { count: () => {} })
+    const recorder = new Recorder(app, { count: () => {}, noteTrouble })
     const ways = { messages: { cross }, recorder, journal, echoes: new Echoes(app) } as unknown as MessageWays
     const account = {
       held,

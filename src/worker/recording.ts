@@ -12,7 +12,6 @@ import {
   settle,
 } from '../access/ledger/settle.ts'
 import type { App } from '../app.ts'
-import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import type { AccountKey } from '../contract.ts'
 import { codeOf, isAway } from '../db/errors.ts'
 import { planOnce, type Tx } from '../db/sql.ts'
@@ -50,15 +49,29 @@ export class NotStored extends Error {
 /** Whether it is stored; an error says why not. */
 type Result = { readonly error?: unknown }
 
+export interface RecorderOptions {
+  /** Counts an outcome that was stored. */
+  readonly count: (kind: string, outcome: string) => void
+  /** Marks an account that cannot act until an operator helps. */
+  readonly noteTrouble: NoteTrouble
+}
+
+export type NoteTrouble = (app: App, account_id: string, trouble: Trouble) => Promise<unknown>
+
+interface Trouble {
+  readonly status: 'needs_login' | 'restricted'
+  readonly reason: string
+}
+
 export class Recorder {
   readonly #app: App
-  readonly #count: (kind: string, outcome: string) => void
+  readonly #options: RecorderOptions
   readonly #gatherer: Gatherer<Learnt, Result>
   #stopping = false
 
-  constructor(app: App, { count }: { count: (kind: string, outcome: string) => void }) {
+  constructor(app: App, options: RecorderOptions) {
     this.#app = app
-    this.#count = count
+    this.#options = options
     this.#gatherer = new Gatherer({ most: batchMax, work: (learnt) => this.#recordAll(learnt) })
   }
 
@@ -68,7 +81,7 @@ export class Recorder {
       const { error } = await this.#gatherer.add(learnt)
       if (error !== undefined) throw error
     })
-    this.#count(learnt.operation.kind, learnt.outcome.kind)
+    this.#options.count(learnt.operation.kind, learnt.outcome.kind)
     this.#app.wake.signal(settled)
   }
 
@@ -126,9 +139,12 @@ export class Recorder {
   async #noteTroubles(learnt: readonly Learnt[]): Promise<void> {
     for (const { operation, outcome } of learnt) {
       if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) continue
-      const { reason } = outcome
-      await noteTrouble(this.#app, operation.account_id, { status: reason, reason })
+      await this.noteTrouble(operation.account_id, outcome.reason)
     }
+  }
+
+  async noteTrouble(account_id: string, reason: Trouble['status']): Promise<void> {
+    await this.#options.noteTrouble(this.#app, account_id, { status: reason, reason })
   }
 
   /** Accounts before operations: everybody locks them in this order. */

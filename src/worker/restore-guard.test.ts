@@ -7,6 +7,8 @@ import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.
 import { restartServer } from '../../test/harness/picture.ts'
 import { readInstance, renewGeneration } from '../access/ledger/restore-counter.ts'
 import { listOwing, noteHeartbeat, noteOwing } from '../access/ledger/workers.ts'
+import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -33,12 +35,14 @@ afterEach(async () => {
   await setDispatch(rows.app, 'system', true)
 })
 
+const stopSending = async (app: App) => void (await setDispatch(app, 'system', false))
+
 const open = (
   replay: () => Promise<void> = async () => {},
   worker_id = newId(),
   app: Pick<LedgerRows['app'], 'db'> = rows.app,
   compare: () => Promise<boolean> = async () => false,
-) => RestoreGuard.open({ ...rows.app, ...app }, { worker_id, directory, replay, compare })
+) => RestoreGuard.open({ ...rows.app, ...app }, { worker_id, directory, replay, compare, stopSending })
 
 /** As if a process of this disk had seen the database further than it is, or with another past. */
 async function remember(change: { ahead?: number; generation?: string } = {}): Promise<void> {
@@ -514,7 +518,7 @@ describe('journals of others', () => {
     const journal = await openJournal(directory, worker_id)
     await journal.close()
     if (living) await noteHeartbeat(rows.db, { worker_id, platforms: ['sandbox'] })
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     const loop = replayLoop({ directory, worker_id: newId(), recorder })
     await loop.step(rows.app, new AbortController().signal)
     return (await listJournals(directory)).some((file) => file.worker_id === worker_id && file.done)
@@ -537,7 +541,7 @@ describe('journals of others', () => {
     await journal.conclude({ id, token, outcome: { kind: 'refused', reason: 'chat_unavailable' } })
     await journal.close()
     let failing = true
-    const recorder = new Recorder(rows.app, { count: () => {} })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     const record = recorder.record.bind(recorder)
     recorder.record = (learnt) => (failing ? Promise.reject(new Error('not now')) : record(learnt))
     const loop = replayLoop({ directory, worker_id: newId(), recorder })

@@ -17,7 +17,6 @@ import {
 import { beginRun } from '../access/ledger/runs.ts'
 import { forgiveWorker, listEnded, noteOwing } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
-import { setDispatch } from '../capabilities/gates/gates.ts'
 import { Refusal } from '../lib/errors.ts'
 import { type Debt, dropDebt, keepDebt, listDebts } from './debts.ts'
 import { type Entry, type Intent, listJournals, readJournal } from './journal.ts'
@@ -51,6 +50,8 @@ export interface RestoreGuardOptions {
   readonly replay: () => Promise<void>
   /** Whether the database has forgotten commits that this process saw; its sessions then begin again. */
   readonly compare: () => Promise<boolean>
+  /** Switches sending off for the whole instance until an operator switches it on. */
+  readonly stopSending: (app: App) => Promise<void>
 }
 
 export class RestoreGuard {
@@ -218,7 +219,7 @@ export class RestoreGuard {
     if ((await this.#app.settings.current()).dispatch) {
       this.#app.log.error({ why }, 'sending is switched off until `parley dispatch on`')
     }
-    await setDispatch(this.#app, 'system', false)
+    await this.#options.stopSending(this.#app)
   }
 
   /** Remembers the database. Other processes of this disk do so at the same moment, in the same file. */

@@ -4,6 +4,8 @@ import { accountsChanged } from '../access/ledger/leases.ts'
 import { listBehind } from '../access/ledger/runs.ts'
 import { forgetWorkers, noteDrives, noteHeartbeat, noteStopped } from '../access/ledger/workers.ts'
 import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
+import { setDispatch } from '../capabilities/gates/gates.ts'
 import type { Loop, MakeLoops } from '../loop.ts'
 import { AccountPool, type Platforms } from './account-pool.ts'
 import { Boundary } from './boundary.ts'
@@ -86,7 +88,7 @@ interface Acting {
 
 /** Everything that may reach a platform needs what this disk remembers of the database first. */
 async function act(app: App, { id, directory, platforms, open }: Acting) {
-  const recorder = new Recorder(app, { count: countOperations(app) })
+  const recorder = new Recorder(app, { count: countOperations(app), noteTrouble })
   const replay = () => replayAll(app, { directory, recorder })
   const echoes = new Echoes(app)
   const behind = () => {
@@ -106,6 +108,7 @@ async function act(app: App, { id, directory, platforms, open }: Acting) {
     directory,
     replay,
     compare: () => compareMarks(app, pool),
+    stopSending,
   })
   const journal = await open(directory, id, app.sources)
   showJournal(app, journal)
@@ -131,6 +134,10 @@ async function act(app: App, { id, directory, platforms, open }: Acting) {
       await journal.close()
     },
   }
+}
+
+async function stopSending(app: App): Promise<void> {
+  await setDispatch(app, 'system', false)
 }
 
 /** Whether the database has forgotten what this process saw committed. Its sessions then begin again where it is now. */
