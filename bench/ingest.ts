@@ -3,8 +3,9 @@
  * reported without a goal, where everybody who writes is one of 1,000,000 recipients. They are looked up, and
  * none of them ends, because the ledger has no message to them.
  */
-import { claimAccounts, type Lease } from '../src/access/ledger/leases.ts'
+
 import { sql } from '../src/db/sql.ts'
+import { claimAccounts, type Lease } from '../src/ledger/leases.ts'
 import { newId } from '../src/lib/ids.ts'
 import type { Message, Update } from '../src/platform/port.ts'
 import { ingest } from '../src/worker/ingest.ts'

@@ -1,10 +1,10 @@
 /** Account sessions in one process: what they do when the platform, the database or another worker misbehaves. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { listLiveness } from '../src/access/ledger/liveness.ts'
 import { setAccountEnabled } from '../src/capabilities/accounts/accounts.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { sql } from '../src/db/sql.ts'
+import { listLiveness } from '../src/ledger/liveness.ts'
 import { newId } from '../src/lib/ids.ts'
 import { loops } from '../src/loops.ts'
 import { editMessage } from '../src/platform/sandbox/person-acts.ts'

@@ -3,11 +3,11 @@
  * Whatever came first, the recipient and its operation say the same, and nothing crosses afterwards.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Held } from '../src/access/ledger/leases.ts'
-import { settle } from '../src/access/ledger/settle.ts'
 import { noteReplies } from '../src/capabilities/campaigns/campaigns.ts'
 import { addSuppression } from '../src/capabilities/suppressions/suppressions.ts'
 import { sql } from '../src/db/sql.ts'
+import type { Held } from '../src/ledger/leases.ts'
+import { settle } from '../src/ledger/settle.ts'
 import type { Message } from '../src/platform/port.ts'
 import { judgeCampaigns } from './faults/campaign-oracle.ts'
 import { readCampaignEvidence } from './harness/campaign-evidence.ts'

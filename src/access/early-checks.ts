@@ -5,14 +5,14 @@
 import type { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Caller, Needs } from '../contract.ts'
+import { findOperation } from '../ledger/enqueue.ts'
+import { readIdempotencyKey } from '../ledger/idempotency.ts'
+import { requireReachable } from '../ledger/liveness.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import type { Call, FormFile, Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
-import { readIdempotencyKey } from './idempotency.ts'
-import { findOperation } from './ledger/enqueue.ts'
-import { requireReachable } from './ledger/liveness.ts'
 
 interface Begun {
   readonly params: never

@@ -1,7 +1,8 @@
 /** The loops that remove what access control and the ledger no longer need. */
+
+import { forgetFiles } from '../ledger/files.ts'
+import { forgetOperations } from '../ledger/sweep.ts'
 import type { Loop } from '../loop.ts'
-import { forgetFiles } from './ledger/files.ts'
-import { forgetOperations } from './ledger/sweep.ts'
 import { forgetQuietCallers } from './limits.ts'
 import { forgetSessions } from './sessions.ts'
 

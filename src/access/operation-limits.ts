@@ -1,9 +1,9 @@
 /** What one account or one workspace may ask for, besides the rate limit of a key. */
 import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
+import { isKnownKey } from '../ledger/idempotency.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { AnyCall, Route } from '../route.ts'
-import { isKnownKey } from './idempotency.ts'
 
 /** Limits per account, besides the key's rate limit: platforms restrict accounts that do too much. */
 export async function requireAccountLimits(

@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
+import { requireReachable } from '../ledger/liveness.ts'
 import { type ChatNumber, chatId, chatNumber } from '../lib/shapes.ts'
 import type { AnyCall, Reply, Route } from '../route.ts'
-import { requireReachable } from './ledger/liveness.ts'
 import { type Incoming, inspect } from './perform.ts'
 
 /** The input as it was read, and what it would be done to. */

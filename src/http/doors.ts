@@ -1,10 +1,10 @@
 /** A door: routes under one prefix, and who is let in there. The API's is for keys, the dashboard's two are for users. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Chunk, dropFile, storeChunk } from '../access/ledger/files.ts'
 import { type Channel, perform, type Wanted } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import type { AnyCaller } from '../contract.ts'
+import { type Chunk, dropFile, storeChunk } from '../ledger/files.ts'
 import { ApiError } from '../lib/errors.ts'
 import { Form, type Route } from '../route.ts'
 import { headerValues, pathOf } from './base.ts'

@@ -3,16 +3,16 @@
  * the database when somebody asks, and left out while it does not answer.
  */
 import { Gauge } from 'prom-client'
+import type { App } from '../app.ts'
+import { type AccountCounts, countAccounts, statuses } from '../capabilities/accounts/accounts.ts'
 import {
   ages,
   type FileFigures,
   type LedgerFigures,
   readFileFigures,
   readLedgerFigures,
-} from '../access/ledger/figures.ts'
-import { countWorkers, type WorkerCounts } from '../access/ledger/workers.ts'
-import type { App } from '../app.ts'
-import { type AccountCounts, countAccounts, statuses } from '../capabilities/accounts/accounts.ts'
+} from '../ledger/figures.ts'
+import { countWorkers, type WorkerCounts } from '../ledger/workers.ts'
 import { together } from '../lib/together.ts'
 
 interface Figures {

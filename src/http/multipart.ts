@@ -1,7 +1,7 @@
 /** Reads forms with one file: in order, strictly, and never more of the file in memory than two chunks. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { type Chunk, chunkBytes } from '../access/ledger/files.ts'
+import { type Chunk, chunkBytes } from '../ledger/files.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { quote } from '../lib/text.ts'

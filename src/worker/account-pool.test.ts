@@ -3,13 +3,13 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
-import { leaseSeconds, noteWrites } from '../access/ledger/leases.ts'
-import { noteDrives, noteHeartbeat, noteStopped } from '../access/ledger/workers.ts'
 import { sql } from '../db/sql.ts'
+import { Echoes } from '../ledger/echoes.ts'
+import { leaseSeconds, noteWrites } from '../ledger/leases.ts'
+import { noteDrives, noteHeartbeat, noteStopped } from '../ledger/workers.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { AccountPool } from './account-pool.ts'
-import { Echoes } from './echoes.ts'
 
 let place: Workplace
 beforeAll(async () => {

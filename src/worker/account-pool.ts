@@ -1,5 +1,11 @@
 /** Which accounts this process drives: takes its share, renews, gives back what is more than that. */
-import type { Instance } from '../access/ledger/crossing.ts'
+
+import type { App } from '../app.ts'
+import { messagesDue } from '../capabilities/campaigns/campaigns.ts'
+import { historyWanted, listWanted } from '../capabilities/history/history.ts'
+import type { Driven } from '../ledger/attempt.ts'
+import type { Instance } from '../ledger/crossing.ts'
+import type { Echoes } from '../ledger/echoes.ts'
 import {
   accountsChanged,
   claimAccounts,
@@ -11,16 +17,11 @@ import {
   releaseLease,
   renewLeases,
   type Writes,
-} from '../access/ledger/leases.ts'
-import { confirmAccounts, type Marks } from '../access/ledger/runs.ts'
-import type { App } from '../app.ts'
-import { messagesDue } from '../capabilities/campaigns/campaigns.ts'
-import { historyWanted, listWanted } from '../capabilities/history/history.ts'
+} from '../ledger/leases.ts'
+import { confirmAccounts, type Marks } from '../ledger/runs.ts'
 import type { Loop } from '../loop.ts'
 import type { Platform } from '../platform/port.ts'
 import { type AccountSession, openAccountSession } from './account-session.ts'
-import type { Driven } from './attempt.ts'
-import type { Echoes } from './echoes.ts'
 import { answerQuestions } from './history-answers.ts'
 import { countAccounts, countSync, countUpdates } from './metrics.ts'
 

@@ -3,18 +3,18 @@
  * updates, reconnects. A failure here does not affect other accounts.
  */
 
-import { enqueued } from '../access/ledger/enqueue.ts'
-import { type Held, holdsLease, type Lease, type Writes } from '../access/ledger/leases.ts'
-import { noteNotLive } from '../access/ledger/liveness.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
+import type { Driven } from '../ledger/attempt.ts'
+import type { Echoes } from '../ledger/echoes.ts'
+import { enqueued } from '../ledger/enqueue.ts'
+import { type Held, holdsLease, type Lease, type Writes } from '../ledger/leases.ts'
+import { noteNotLive } from '../ledger/liveness.ts'
+import { within } from '../ledger/within.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
-import type { Driven } from './attempt.ts'
-import type { Echoes } from './echoes.ts'
 import { ingest } from './ingest.ts'
 import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
-import { within } from './within.ts'
 
 const connectMsMax = 20_000
 /** A session that was quiet for this long is asked whether it is still there. */

@@ -1,9 +1,9 @@
 /** Moves a manual clock: from one due time to the next, each done before the time goes on. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listPositions } from '../access/ledger/positions.ts'
 import type { App } from '../app.ts'
 import { moveClock } from '../db/domain-clock.ts'
 import { sql } from '../db/sql.ts'
+import { listPositions } from '../ledger/positions.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Loop } from '../loop.ts'
 import type { PlatformClock, Standing } from '../platform/port.ts'

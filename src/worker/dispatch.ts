@@ -8,11 +8,11 @@ import {
   messagesDue,
 } from '../capabilities/campaigns/campaigns.ts'
 import { planOnce } from '../db/sql.ts'
+import type { Driven } from '../ledger/attempt.ts'
+import type { Driving } from '../ledger/ledger.ts'
+import { within } from '../ledger/within.ts'
 import type { Loop } from '../loop.ts'
-import type { Driven } from './attempt.ts'
-import type { Driving } from './ledger.ts'
 import { attemptMessage, type MessageWays } from './message-attempt.ts'
-import { within } from './within.ts'
 
 const restMs = 1_000
 /** A process that stops waits this long for what it has submitted. */

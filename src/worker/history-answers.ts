@@ -1,5 +1,5 @@
 /** Tells who asks what the platform itself has of a chat. Reading only: nothing is stored but the answer. */
-import { findFloodWait, noteFlood } from '../access/ledger/floods.ts'
+
 import type { App } from '../app.ts'
 import {
   type HistoryQuestion,
@@ -8,9 +8,10 @@ import {
   noteAnswer,
   type ShownMessage,
 } from '../capabilities/history/history.ts'
+import type { Driven } from '../ledger/attempt.ts'
+import { findFloodWait, noteFlood } from '../ledger/floods.ts'
+import { within } from '../ledger/within.ts'
 import { toWellFormed } from '../lib/text.ts'
-import type { Driven } from './attempt.ts'
-import { within } from './within.ts'
 
 const pageMessages = 100
 /** Of one chat: 10,000 messages. A chat that has more is not told by halves. */

@@ -1,7 +1,5 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
-import { type Held, LeaseLost, noteWrites } from '../access/ledger/leases.ts'
-import { advancePositions } from '../access/ledger/positions.ts'
-import { noteProofs, type Proof, proofsIn } from '../access/ledger/proofs.ts'
+
 import type { App } from '../app.ts'
 import { noteReads } from '../capabilities/campaigns/campaigns.ts'
 import {
@@ -25,6 +23,9 @@ import {
 } from '../capabilities/messages/messages.ts'
 import type { Tx } from '../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../events/emit.ts'
+import { type Held, LeaseLost, noteWrites } from '../ledger/leases.ts'
+import { advancePositions } from '../ledger/positions.ts'
+import { noteProofs, type Proof, proofsIn } from '../ledger/proofs.ts'
 import { chatIdOf } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'

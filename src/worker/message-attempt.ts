@@ -1,7 +1,5 @@
 /** One message of a campaign, from the recipient that is due to what was learnt. */
-import { countLookup } from '../access/ledger/account-usage.ts'
-import { releaseNeverSent } from '../access/ledger/crossing.ts'
-import { findAttempt } from '../access/ledger/direct-crossing.ts'
+
 import type { App } from '../app.ts'
 import {
   type Due,
@@ -9,11 +7,14 @@ import {
   type FactsRow,
   waitForRecipient,
 } from '../capabilities/campaigns/campaigns.ts'
+import { countLookup } from '../ledger/account-usage.ts'
+import { concludeProven, type Driven, submitCrossed, tellJournal, type Ways } from '../ledger/attempt.ts'
+import { releaseNeverSent } from '../ledger/crossing.ts'
+import { findAttempt } from '../ledger/direct-crossing.ts'
+import { isTrouble, noteFloodWait } from '../ledger/recording.ts'
+import { within } from '../ledger/within.ts'
 import type { Identifier, Person } from '../platform/port.ts'
-import { concludeProven, type Driven, submitCrossed, tellJournal, type Ways } from './attempt.ts'
 import type { MessageBoundary } from './message-boundary.ts'
-import { isTrouble, noteFloodWait } from './recording.ts'
-import { within } from './within.ts'
 
 export interface MessageWays extends Ways {
   readonly messages: MessageBoundary

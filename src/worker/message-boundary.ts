@@ -2,15 +2,7 @@
  * Crosses messages of campaigns, of many accounts in one transaction. Two flights: locks and facts, in the order that
  * everybody keeps; then, decided on what is locked, the operations, the recipients and the day's use, and COMMIT.
  */
-import type { Instance } from '../access/ledger/crossing.ts'
-import {
-  insertAttempts,
-  type LockedDay,
-  lockAccounts,
-  lockDays,
-  type NewAttempt,
-} from '../access/ledger/direct-crossing.ts'
-import { type Held, noteWrites } from '../access/ledger/leases.ts'
+
 import type { App } from '../app.ts'
 import {
   adoptOutcomes,
@@ -25,10 +17,19 @@ import {
 } from '../capabilities/campaigns/campaigns.ts'
 import { isConnectionLost, LostCommit } from '../db/errors.ts'
 import { planOnce, type Tx } from '../db/sql.ts'
+import type { BoundaryOptions } from '../ledger/boundary.ts'
+import type { Instance } from '../ledger/crossing.ts'
+import {
+  insertAttempts,
+  type LockedDay,
+  lockAccounts,
+  lockDays,
+  type NewAttempt,
+} from '../ledger/direct-crossing.ts'
+import { type Held, noteWrites } from '../ledger/leases.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Operation } from '../operation.ts'
 import type { Sent } from '../platform/port.ts'
-import type { BoundaryOptions } from './boundary.ts'
 
 const batchMax = 100
 /** Another transaction holds the account, the campaign or the recipient for a moment: the next batches ask again. */

@@ -2,9 +2,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
+import type { Journal } from '../ledger/journal.ts'
 import { sharedMetric } from '../lib/metrics.ts'
 import type { AccountSession } from './account-session.ts'
-import type { Journal } from './journal.ts'
 
 type ListSessions = () => Iterable<AccountSession>
 const sessionsOf = new WeakMap<Registry, ListSessions[]>()

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
 import { sql } from '../db/sql.ts'
+import { sweepLoop } from '../ledger/recovery.ts'
 import { newId } from '../lib/ids.ts'
 import type { Message, Platform, Session } from '../platform/port.ts'
-import { sweepLoop } from './recovery.ts'
 import { fetchWanted } from './sync.ts'
 
 let rows: LedgerRows

@@ -2,9 +2,7 @@
  * The past of an account: its chats, contacts and recent history once after it was first connected, and older pages
  * when somebody asks. Runs beside the live updates, which began before it, so that no message is missed between the two.
  */
-import { noteFlood } from '../access/ledger/floods.ts'
-import { type Held, requireLease } from '../access/ledger/leases.ts'
-import { noteProofs, proofsIn } from '../access/ledger/proofs.ts'
+
 import type { App } from '../app.ts'
 import { refreshLastMessages, storeChats } from '../capabilities/chats/chats.ts'
 import { storeContacts } from '../capabilities/contacts/contacts.ts'
@@ -21,11 +19,14 @@ import {
 } from '../capabilities/history/history.ts'
 import { findDeleted, storeMessages } from '../capabilities/messages/messages.ts'
 import { emit, emitted } from '../events/emit.ts'
+import { noteFlood } from '../ledger/floods.ts'
+import { type Held, requireLease } from '../ledger/leases.ts'
+import { noteProofs, proofsIn } from '../ledger/proofs.ts'
+import { within } from '../ledger/within.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Outcome, Platform, Session } from '../platform/port.ts'
 import { hear } from './hearing.ts'
-import { within } from './within.ts'
 
 const chatsPage = 100
 const contactsPage = 500

@@ -1,5 +1,5 @@
 /** One `parley` process of the plant by its role and number: killed, paused and started again under the same name. */
-import { type Entry, listJournals, readJournal } from '../../src/worker/journal.ts'
+import { type Entry, listJournals, readJournal } from '../../src/ledger/journal.ts'
 import { type Exit, type Parley, spawnParley } from '../harness/process.ts'
 import { type Patch, patchEnv, patchedLine } from './patch.ts'
 

@@ -1,8 +1,9 @@
 /** Recipients that were picked and are about to cross, on accounts that nobody works on but the test. */
-import type { Held } from '../../src/access/ledger/leases.ts'
+
 import { chooseDue, listHeads } from '../../src/capabilities/campaigns/campaigns.ts'
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { sql } from '../../src/db/sql.ts'
+import type { Held } from '../../src/ledger/leases.ts'
 import { MessageBoundary } from '../../src/worker/message-boundary.ts'
 import { insertCampaign, type NewCampaign } from './campaigns.ts'
 import { type LedgerRows, openLedgerRows } from './ledger-rows.ts'

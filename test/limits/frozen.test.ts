@@ -1,8 +1,8 @@
 /** A connection that is open and silent is not a live session. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listLiveness, liveSeconds } from '../../src/access/ledger/liveness.ts'
 import { sql } from '../../src/db/sql.ts'
+import { listLiveness, liveSeconds } from '../../src/ledger/liveness.ts'
 import { openWorkplace, type Workplace } from '../harness/worker.ts'
 
 const tickMs = 1_000

@@ -14,21 +14,21 @@ export interface Mutant {
 }
 
 const crossing = {
-  file: 'src/access/ledger/crossing.test.ts',
+  file: 'src/ledger/crossing.test.ts',
   still: 'a queued row of an account that may act crosses',
 }
 
 const clockSetBack = {
-  file: 'src/access/ledger/positions.test.ts',
+  file: 'src/ledger/positions.test.ts',
   still: 'claimAccounts leaves an account whose owner lives, and takes one whose lease has run out',
 }
 const rechecking = {
-  file: 'src/access/ledger/recheck.test.ts',
+  file: 'src/ledger/recheck.test.ts',
   still:
     'somebody on the list is not written to first but others are, and an answer in a chat is no first message',
 }
 
-const ledger = (name: string) => `src/access/ledger/${name}.test.ts`
+const ledger = (name: string) => `src/ledger/${name}.test.ts`
 const webhooks = (name: string) => `src/capabilities/webhooks/${name}.test.ts`
 const stopping = { file: 'test/limits/webhook-stop.test.ts' }
 const worker = (name: string) => `src/worker/${name}.test.ts`

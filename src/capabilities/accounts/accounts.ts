@@ -1,12 +1,12 @@
 /** Messaging accounts: who the workspace acts as. */
 
-import { type AccountUsage, listAccountUsage } from '../../access/ledger/account-usage.ts'
-import { accountsChanged, revokeLease } from '../../access/ledger/leases.ts'
-import { isLive } from '../../access/ledger/liveness.ts'
-import { confirmDisabled } from '../../access/ledger/runs.ts'
-import { hasWorker } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
+import { type AccountUsage, listAccountUsage } from '../../ledger/account-usage.ts'
+import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
+import { isLive } from '../../ledger/liveness.ts'
+import { confirmDisabled } from '../../ledger/runs.ts'
+import { hasWorker } from '../../ledger/workers.ts'
 import { newAccountId } from '../../lib/ids.ts'
 import { notFound, requireName } from '../../lib/names.ts'
 import type { Person } from '../../platform/port.ts'

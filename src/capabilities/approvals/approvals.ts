@@ -1,9 +1,10 @@
 /** Writes of agents: asked for, approved by the key's own user, and run once with the token that they got. */
-import { fingerprintOf } from '../../access/idempotency.ts'
+
 import { type Incoming, inspect, perform } from '../../access/perform.ts'
 import { rehearse } from '../../access/rehearse.ts'
 import type { App } from '../../app.ts'
 import type { Caller, Gate } from '../../contract.ts'
+import { fingerprintOf } from '../../ledger/idempotency.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import type { Reply, Route } from '../../route.ts'

@@ -8,11 +8,11 @@ import {
   routeOf,
   type Told,
 } from '../../../test/harness/agents.ts'
-import { fingerprintOf } from '../../access/idempotency.ts'
-import { putBack } from '../../access/ledger/put-back.ts'
 import { perform } from '../../access/perform.ts'
 import type { Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
+import { fingerprintOf } from '../../ledger/idempotency.ts'
+import { putBack } from '../../ledger/put-back.ts'
 import { chatNumber } from '../../lib/shapes.ts'
 import { setAccountEnabled } from '../accounts/accounts.ts'
 import { revokeKey } from '../keys/keys.ts'

@@ -1,7 +1,8 @@
 /** The recipients' side of the boundary: what is locked and read, what is decided on it, and what is written. */
-import type { LockedDay, NewAttempt } from '../../access/ledger/direct-crossing.ts'
+
 import type { App } from '../../app.ts'
 import { sql, type Tx } from '../../db/sql.ts'
+import type { LockedDay, NewAttempt } from '../../ledger/direct-crossing.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { State } from '../../operation.ts'
 import type { Person } from '../../platform/port.ts'

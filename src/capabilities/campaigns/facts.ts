@@ -1,8 +1,9 @@
 /** What the planner is told, read without locks: for whoever shows or foretells. */
-import { isLive } from '../../access/ledger/liveness.ts'
-import { holdsPools } from '../../access/ledger/runs.ts'
+
 import type { App, Snapshot } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
+import { isLive } from '../../ledger/liveness.ts'
+import { holdsPools } from '../../ledger/runs.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
 import type { CampaignStatus, Hours, PlannedAccount, PlannedCampaign, Step } from './plan.ts'
 import { stepsOf, stepsWith } from './recipient-facts.ts'

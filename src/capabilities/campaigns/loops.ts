@@ -1,8 +1,9 @@
 /** What happens to campaigns by the clock alone: they start, they are late, unknown outcomes become final, they end. */
-import { isConfirmed } from '../../access/ledger/runs.ts'
+
 import type { App, Topic } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { emit, emitted } from '../../events/emit.ts'
+import { isConfirmed } from '../../ledger/runs.ts'
 import type { Loop } from '../../loop.ts'
 import { hasBegun } from './control.ts'
 import { decide, listHeads } from './pick.ts'

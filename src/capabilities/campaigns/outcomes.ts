@@ -2,9 +2,10 @@
  * What becomes of recipients when their message does: told in the transaction of every change of the operation, whoever
  * made it (an answer, the sweep, a proof, a journal, a person), so that the two never disagree.
  */
-import { executable } from '../../access/ledger/columns.ts'
+
 import { sql, type Tx } from '../../db/sql.ts'
 import { emit } from '../../events/emit.ts'
+import { executable } from '../../ledger/columns.ts'
 import type { SettledOperation } from '../../operation.ts'
 import { type CountChange, countOutcomes, countReply } from './counts.ts'
 import { dueAt, type PlannedCampaign, type PlannedRecipient, type Step } from './plan.ts'

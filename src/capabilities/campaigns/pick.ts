@@ -1,7 +1,8 @@
 /** What is to be done next for each account: follow-ups before first messages, one at a time. */
-import { isLiveHost } from '../../access/ledger/liveness.ts'
+
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
+import { isLiveHost } from '../../ledger/liveness.ts'
 import { type Plan, plan } from './plan.ts'
 import {
   aboutCampaigns,

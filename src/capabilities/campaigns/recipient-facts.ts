@@ -1,8 +1,9 @@
 /** Everything that decides about one recipient, as one row: read when picking, and again under locks at the boundary. */
-import { isLive } from '../../access/ledger/liveness.ts'
-import { holdsPools } from '../../access/ledger/runs.ts'
+
 import type { App } from '../../app.ts'
 import { type Sql, sql } from '../../db/sql.ts'
+import { isLive } from '../../ledger/liveness.ts'
+import { holdsPools } from '../../ledger/runs.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { isListed, listedPhone } from '../suppressions/suppressions.ts'

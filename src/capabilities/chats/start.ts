@@ -1,9 +1,9 @@
 /** Opening a private chat: everything about the operation, from who is meant to what is stored. */
 import { z } from 'zod'
-import { countLookup } from '../../access/ledger/account-usage.ts'
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
+import { countLookup } from '../../ledger/account-usage.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { chatIdOf, chatNumberShape } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'

@@ -1,10 +1,10 @@
 /** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
 
-import { type HoldingAccount, listHolding } from '../../access/ledger/runs.ts'
-import { forgiveWorker, listOwing } from '../../access/ledger/workers.ts'
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { type HoldingAccount, listHolding } from '../../ledger/runs.ts'
+import { forgiveWorker, listOwing } from '../../ledger/workers.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { quote } from '../../lib/text.ts'

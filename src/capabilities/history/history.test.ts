@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import type { Tenant } from '../../../test/harness/service.ts'
 import { openWorkplace, type Workplace } from '../../../test/harness/worker.ts'
-import { accountsChanged } from '../../access/ledger/leases.ts'
 import { sql } from '../../db/sql.ts'
+import { accountsChanged } from '../../ledger/leases.ts'
 import { listCompleteness } from './history.ts'
 
 let place: Workplace

@@ -3,11 +3,11 @@
  * session fetches it, and both read the same rows. After `oldest_id` a chat is stored without gaps.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findFloodWait } from '../../access/ledger/floods.ts'
-import { isLive } from '../../access/ledger/liveness.ts'
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
+import { findFloodWait } from '../../ledger/floods.ts'
+import { isLive } from '../../ledger/liveness.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { historyWanted } from './questions.ts'
 

@@ -3,10 +3,10 @@
  * row, the account's session answers it, and nothing of the store stands in for an answer.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findFloodWait } from '../../access/ledger/floods.ts'
-import { listLiveness } from '../../access/ledger/liveness.ts'
 import type { App, Topic } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
+import { findFloodWait } from '../../ledger/floods.ts'
+import { listLiveness } from '../../ledger/liveness.ts'
 import { newId } from '../../lib/ids.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 

@@ -1,10 +1,10 @@
 /** Who a key is, and what it can do right now. */
 import { listEligibleAccounts } from '../../access/accounts.ts'
-import { canSend } from '../../access/ledger/liveness.ts'
 import { isCapable } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import { type Caller, contractVersion, type Scope } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
+import { canSend } from '../../ledger/liveness.ts'
 
 interface Me {
   readonly workspace_id: string

@@ -1,10 +1,10 @@
 /** Sending one message, with at most one file: everything about the operation, from the request to what is counted. */
 import { z } from 'zod'
-import { countSent } from '../../access/ledger/account-usage.ts'
-import { readChunks } from '../../access/ledger/files.ts'
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
 import type { Sql, Tx } from '../../db/sql.ts'
+import { countSent } from '../../ledger/account-usage.ts'
+import { readChunks } from '../../ledger/files.ts'
 import { type ChatId, chatIdOf, chatNumber } from '../../lib/shapes.ts'
 import {
   type Completion,

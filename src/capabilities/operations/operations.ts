@@ -1,9 +1,10 @@
 /** The ledger for callers and operators: what became of operations, and notes on ambiguous ones. */
-import { type AmbiguousRow, findShown, listOperations } from '../../access/ledger/proofs.ts'
-import { closeByPerson } from '../../access/ledger/settle.ts'
+
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
+import { type AmbiguousRow, findShown, listOperations } from '../../ledger/proofs.ts'
+import { closeByPerson } from '../../ledger/settle.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { notFound } from '../../lib/names.ts'

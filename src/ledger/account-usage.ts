@@ -1,0 +1,113 @@
+/** What an account has done today and what the platform held against it: the same for every path that uses it. */
+import type { AccountKey } from '../contract.ts'
+import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
+import type { ChatNumber } from '../lib/shapes.ts'
+
+/** Today's date in the time zone of the account's workspace. */
+const today = (workspace_id: string): Sql =>
+  sql`(domain_now() at time zone (select timezone from workspaces where id = ${workspace_id}))::date`
+
+/** A message that went out, by its operation. */
+interface SentMessage extends AccountKey {
+  readonly id: string
+  readonly chat_id: ChatNumber
+}
+
+/**
+ * Messages went out, on the day on which their operations ended; cold are those to people who have never written to
+ * the account.
+ */
+export function countSent(tx: Tx, sent: readonly SentMessage[]): void {
+  if (sent.length === 0) return
+  // The clock may have passed midnight since the operations ended, in this very transaction.
+  tx.atCommit(sql`
+    insert into account_days as d (account_id, workspace_id, day, sent, cold)
+    select g.account_id, g.workspace_id, (o.finished_at at time zone w.timezone)::date, count(*),
+      count(*) filter (where g.chat_id > 0 and not exists (
+        select from messages m where m.account_id = g.account_id and m.chat_id = g.chat_id and not m.is_sender))
+    from unnest(${sent.map(({ id }) => id)}::uuid[], ${sent.map(({ account_id }) => account_id)}::text[],
+      ${sent.map(({ workspace_id }) => workspace_id)}::uuid[],
+      ${sent.map(({ chat_id }) => chat_id)}::bigint[]) as g (id, account_id, workspace_id, chat_id)
+    join operations o on o.id = g.id
+    join workspaces w on w.id = g.workspace_id
+    group by 1, 2, 3 order by 1, 3
+    on conflict (account_id, day) do update set sent = d.sent + excluded.sent, cold = d.cold + excluded.cold`)
+}
+
+/** One more campaign submission of an account and day, or one less. */
+export interface UseChange extends AccountKey {
+  readonly day: string
+  readonly cold: boolean
+  readonly by: 1 | -1
+}
+
+/** What a campaign submission has used of a day is given back where it came to nothing, and taken where it is put back. */
+export function changeUse(tx: Tx, changes: readonly UseChange[]): void {
+  if (changes.length === 0) return
+  tx.atCommit(sql`
+    with changes as materialized (
+      select account_id, workspace_id, day, sum(n)::int as used, coalesce(sum(n) filter (where cold), 0)::int as used_cold
+      from unnest(${changes.map(({ account_id }) => account_id)}::text[],
+        ${changes.map(({ workspace_id }) => workspace_id)}::uuid[], ${changes.map(({ day }) => day)}::date[],
+        ${changes.map(({ cold }) => cold)}::boolean[], ${changes.map(({ by }) => by)}::int[])
+        as g (account_id, workspace_id, day, cold, n)
+      group by 1, 2, 3 order by 1, 3),
+    missing as (
+      insert into account_days (account_id, workspace_id, day, used, used_cold)
+      select account_id, workspace_id, day, used, used_cold from changes
+      where not exists (
+        select from account_days d where d.account_id = changes.account_id and d.day = changes.day)
+      returning account_id, day)
+    update account_days d set used = d.used + c.used, used_cold = d.used_cold + c.used_cold
+    from changes c where d.account_id = c.account_id and d.day = c.day
+      and not exists (select from missing m where m.account_id = d.account_id and m.day = d.day)`)
+}
+
+/** Somebody was looked up by name or number: platforms count these more strictly than anything else. */
+export async function countLookup(db: Db, { account_id, workspace_id }: AccountKey): Promise<void> {
+  await db.run(sql`
+    insert into account_days as d (account_id, workspace_id, day, lookups)
+    select ${account_id}, ${workspace_id}, ${today(workspace_id)}, 1
+    on conflict (account_id, day) do update set lookups = d.lookups + 1`)
+}
+
+interface Strike {
+  readonly kind: string
+  readonly seconds: number | null
+  readonly operation_id: string | null
+}
+
+export async function noteStrike(
+  db: Db,
+  { account_id, workspace_id }: AccountKey,
+  strike: Strike,
+): Promise<void> {
+  await db.run(sql`
+    insert into account_strikes (account_id, workspace_id, kind, seconds, operation_id)
+    values (${account_id}, ${workspace_id}, ${strike.kind}, ${strike.seconds}, ${strike.operation_id})`)
+}
+
+export interface AccountUsage {
+  readonly account_id: string
+  /** The end of the account's flood wait; null when there is none. */
+  readonly flood_until: Date | null
+  readonly sent_today: number
+  readonly cold_today: number
+  readonly lookups_today: number
+  readonly strikes_30d: number
+  readonly last_strike: string | null
+}
+
+export function listAccountUsage(db: Db, workspace_id: string): Promise<AccountUsage[]> {
+  return db.rows<AccountUsage>(sql`
+    select a.id as account_id, case when h.flood_until > domain_now() then h.flood_until end as flood_until,
+      coalesce(d.sent, 0) as sent_today, coalesce(d.cold, 0) as cold_today, coalesce(d.lookups, 0) as lookups_today,
+      s.count as strikes_30d, s.last as last_strike
+    from accounts a
+    left join account_hosts h on h.account_id = a.id
+    left join account_days d on d.account_id = a.id and d.day = ${today(workspace_id)}
+    cross join lateral (
+      select count(*)::int as count, (array_agg(kind order by at desc))[1] as last from account_strikes
+      where account_id = a.id and at > domain_now() - interval '30 days') s
+    where a.workspace_id = ${workspace_id} order by a.created_at, a.id`)
+}

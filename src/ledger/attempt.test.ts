@@ -1,0 +1,466 @@
+/** One attempt from the boundary to what was learnt, with everything real but the one thing that goes wrong. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LedgerRows } from '../../test/harness/ledger-rows.ts'
+import { until } from '../../test/harness/process.ts'
+import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
+import type { App } from '../app.ts'
+import { noteTrouble } from '../capabilities/accounts/accounts.ts'
+import { setDispatch } from '../capabilities/gates/gates.ts'
+import { LostCommit } from '../db/errors.ts'
+import { type Database, sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import type { Message, Session } from '../platform/port.ts'
+import { attempt, type Driven, type Ways } from './attempt.ts'
+import { Boundary } from './boundary.ts'
+import { Echoes } from './echoes.ts'
+import { findFloodWait } from './floods.ts'
+import { type Journal, openJournal } from './journal.ts'
+import { Lanes } from './lanes.ts'
+import type { Held } from './leases.ts'
+import { Ledger } from './ledger.ts'
+import { noteProofs, proofsIn } from './proofs.ts'
+import { Recorder } from './recording.ts'
+import { replayLoop } from './recovery.ts'
+
+let place: Workplace
+let rows: LedgerRows
+let person: number
+const journals: Journal[] = []
+beforeAll(async () => {
+  place = await openWorkplace()
+  rows = new LedgerRows(place.service, await place.service.tenant())
+  person = place.person()
+})
+afterAll(async () => {
+  await Promise.all(journals.map((journal) => journal.close()))
+  await place.close()
+})
+
+interface Stage {
+  readonly held: Held
+  readonly id: string
+  readonly ways: Ways
+  readonly account: Driven
+  readonly session: Session
+  /** The worker's own journal. */
+  readonly journal_id: string
+}
+
+/** An account with a session, and one message that waits for it. */
+async function stage(app: App = rows.app): Promise<Stage> {
+  const held = await rows.account()
+  const listener = { updates: async () => {}, closed: () => {} }
+  const { account_id } = held
+  const connected = await place.sandbox.platform.connect(
+    { account_id, name: 'Sales', position: null },
+    listener,
+  )
+  if (connected.kind !== 'accepted') throw new Error('The sandbox did not connect.')
+  place.write(account_id, person, 'hello')
+  const id = await rows.operation(held, { chat_id: String(person) })
+  const instance = await rows.instance()
+  const journal_id = newId()
+  const journal = await openJournal(place.directory, journal_id)
+  journals.push(journal)
+  const ways: Ways = {
+    boundary: new Boundary(app, { instance: () => instance, behind: () => {} }),
+    journal,
+    recorder: new Recorder(app, { count: () => {}, noteTrouble }),
+    echoes: new Echoes(app),
+  }
+  const account = { held, session: connected.value, awaits: () => {}, gapJitter: 0, paceMs: 0 }
+  return { held, id, ways, account, session: connected.value, journal_id }
+}
+
+async function run(app: App, { id, ways, account }: Stage): Promise<void> {
+  await attempt(app, ways, await rows.queued(id), account)
+}
+
+/** What the platform accepted of the account. */
+function accepted({ held }: Stage): number {
+  return place.sandbox.world.state.journal.filter(({ account_id }) => account_id === held.account_id).length
+}
+
+/** The database, with one of its ways changed. */
+function changed(change: Partial<Database>): App {
+  const { app } = rows
+  const db = new Proxy(app.db, {
+    get(target, name) {
+      if (name in change) return change[name as keyof Database]
+      const value = target[name as keyof Database]
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return { ...app, db }
+}
+
+test('what is queued is sent once and completed', async () => {
+  const one = await stage()
+  await run(rows.app, one)
+  expect(await rows.row(one.id)).toMatchObject({ state: 'completed', attempt_no: 1 })
+  expect(accepted(one)).toBe(1)
+})
+
+test('a journal that cannot be written: nothing is sent', async () => {
+  const one = await stage()
+  await one.ways.journal.close()
+  await run(rows.app, one)
+  expect(await rows.row(one.id)).toMatchObject({
+    state: 'released',
+    reason: 'never_written',
+    detail: 'journal',
+  })
+  expect(accepted(one)).toBe(0)
+})
+
+test('the journal knows of it before the platform does', async () => {
+  const one = await stage()
+  const send = one.session.send.bind(one.session)
+  let written = ''
+  Object.assign(one.session, {
+    send: async (message: Parameters<Session['send']>[0]) => {
+      written = await readFile(join(place.directory, `${one.journal_id}.0.jsonl`), 'utf8')
+      return send(message)
+    },
+  })
+  await run(rows.app, one)
+  expect(written).toContain(one.id)
+  expect(accepted(one)).toBe(1)
+})
+
+/** A process that is held up for long at the moment when the boundary is asked. */
+function heldUp(): App {
+  const { sources } = rows.app
+  let late = 0
+  const slow = {
+    ...sources,
+    now: () => sources.now() + late,
+    newToken: () => {
+      late = 60_000
+      return sources.newToken()
+    },
+  }
+  return { ...rows.app, sources: slow }
+}
+
+test('a process that was held up since before the boundary sends nothing, and says so', async () => {
+  const app = heldUp()
+  const one = await stage(app)
+  await run(app, one)
+  expect(await rows.row(one.id)).toMatchObject({
+    state: 'released',
+    reason: 'never_written',
+    detail: 'deadline',
+  })
+  expect(accepted(one)).toBe(0)
+})
+
+test('a stored message carries the random id: it is not sent again, and completed', async () => {
+  const one = await stage()
+  await rows.message(one.held, one.id, '900')
+  await run(rows.app, one)
+  const row = await rows.row(one.id)
+  expect(row).toMatchObject({ state: 'completed', reply_body: { message_id: '900', operation_id: one.id } })
+  expect(accepted(one)).toBe(0)
+})
+
+describe('the answer to the crossing is lost', () => {
+  /** The statement is done, and its connection breaks. */
+  function losing(more: Partial<Database> = {}): App {
+    const { db } = rows.app
+    return changed({
+      async rows<T>(statement: Parameters<Database['rows']>[0]) {
+        const found = await db.rows<T>(statement)
+        if (!statement.text.includes('accounts_given')) return found
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      },
+      ...more,
+    })
+  }
+
+  test('nothing is sent, and the row is released', async () => {
+    const app = losing()
+    const one = await stage(app)
+    await run(app, one)
+    expect(accepted(one)).toBe(0)
+    expect(await rows.row(one.id)).toMatchObject({ state: 'released', reason: 'never_written' })
+  })
+
+  test('and the release fails at first: it is said again until it is heard', async () => {
+    let failures = 2
+    const app = losing({ transaction: (work) => (failures-- > 0 ? away() : rows.db.transaction(work)) })
+    const one = await stage(app)
+    await run(app, one)
+    expect(await rows.row(one.id)).toMatchObject({ state: 'released', reason: 'never_written' })
+  })
+})
+
+describe('the answer to the crossing is lost, and the worker ends before the database is back', () => {
+  test('its journal says that nothing was sent', async () => {
+    const { db } = rows.app
+    const app = changed({
+      async rows<T>(statement: Parameters<Database['rows']>[0]) {
+        const found = await db.rows<T>(statement)
+        if (!statement.text.includes('accounts_given')) return found
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+      },
+      transaction: () => away(),
+    })
+    const one = await stage(app)
+    one.ways.recorder.stop()
+    await expect(run(app, one)).rejects.toThrow()
+    expect(await rows.row(one.id)).toMatchObject({ state: 'submitting' })
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+    const loop = replayLoop({ directory: place.directory, worker_id: newId(), recorder })
+    await loop.step(rows.app, new AbortController().signal)
+    expect(await rows.row(one.id)).toMatchObject({
+      state: 'released',
+      reason: 'never_written',
+      detail: 'lost_commit',
+    })
+  })
+})
+
+describe('no answer comes', () => {
+  test('and the platform has shown the random id before: it is known to be sent, and nobody is told otherwise', async () => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token, chat_id: String(person) })
+    const operation = await rows.queued(id)
+    const at = new Date().toISOString()
+    await noteProofs(rows.db, held.account_id, [{ random_id: operation.random_id, message_id: '70', at }])
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+    const outcome = { kind: 'unknown', reason: 'timeout' } as const
+    await recorder.record({ operation, public_id: id, token, outcome })
+    expect(await rows.row(id)).toMatchObject({ state: 'completed', reply_body: { message_id: '70' } })
+  })
+})
+
+test('a late answer is recorded: what was unknown is known', async () => {
+  const { sources } = rows.app
+  let asked = false
+  // Once the platform is asked, the time for its answer is up.
+  const timer: typeof sources.timer = (ms, end) => sources.timer(asked ? 0 : ms, end)
+  const app = { ...rows.app, sources: { ...sources, timer } }
+  const one = await stage(app)
+  const send = one.session.send.bind(one.session)
+  const answer = Promise.withResolvers<void>()
+  Object.assign(one.session, {
+    send: async (message: Parameters<Session['send']>[0]) => {
+      asked = true
+      await answer.promise
+      return send(message)
+    },
+  })
+  await run(app, one)
+  expect(await rows.row(one.id)).toMatchObject({ state: 'ambiguous', reason: 'timeout' })
+  answer.resolve()
+  await until('the late answer is recorded', 30_000, async () => {
+    const { state } = await rows.row(one.id)
+    return state === 'completed'
+  })
+  expect(accepted(one)).toBe(1)
+})
+
+function away(): Promise<never> {
+  return Promise.reject(new ApiError('store_unavailable'))
+}
+
+test('an outcome that the database does not take is told again until it does', async () => {
+  let failures = 2
+  const app = changed({ transaction: (work) => (failures-- > 0 ? away() : rows.db.transaction(work)) })
+  const one = await stage(app)
+  await run(app, one)
+  expect(await rows.row(one.id)).toMatchObject({ state: 'completed' })
+  expect(accepted(one)).toBe(1)
+})
+
+test('a worker that stops waits for what it has submitted', async () => {
+  const one = await stage()
+  const send = one.session.send.bind(one.session)
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  Object.assign(one.session, {
+    send: async (message: Parameters<Session['send']>[0]) => {
+      asked.resolve()
+      await answer.promise
+      return send(message)
+    },
+  })
+  const ledger = new Ledger(rows.app, one.ways, {
+    lanes: new Lanes(),
+    driven: () => new Map([[one.held.account_id, one.account]]),
+  })
+  await ledger.loop.step(rows.app, new AbortController().signal)
+  await asked.promise
+  const stopped = ledger.stop()
+  setTimeout(answer.resolve, 50)
+  await stopped
+  expect(await rows.row(one.id)).toMatchObject({ state: 'completed' })
+})
+
+test('outcomes of several kinds at once lock their rows in the order of the ids', async () => {
+  const held = await rows.account()
+  const tokens = [newId(), newId()] as const
+  const [low, high] = [
+    await rows.operation(held, { state: 'submitting', token: tokens[0] }),
+    await rows.operation(held, { state: 'submitting', token: tokens[1] }),
+  ]
+  expect(low < high).toBe(true)
+  const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+  const unknown = { kind: 'unknown', reason: 'timeout' } as const
+  const accepted = { kind: 'accepted', value: { message_id: '31', at: new Date().toISOString() } } as const
+  const [first, second] = [await rows.queued(low), await rows.queued(high)]
+  let recorded: Promise<unknown> | undefined
+  // As an update that proves both does: the lower first, and then the other.
+  await rows.db.transaction(async (tx) => {
+    await tx.run(sql`select 1 from operations where id = ${low} for update`)
+    recorded = Promise.all([
+      recorder.record({ operation: second, public_id: high, token: tokens[1], outcome: accepted }),
+      recorder.record({ operation: first, public_id: low, token: tokens[0], outcome: unknown }),
+    ])
+    await until('the recorder waits', 30_000, () =>
+      rows.db.maybe(sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+    )
+    // Nobody waits in a circle: what the recorder has not come to is free.
+    await tx.run(sql`select 1 from operations where id = ${high} for update nowait`)
+  })
+  await recorded
+  expect([(await rows.row(low)).state, (await rows.row(high)).state]).toEqual(['ambiguous', 'completed'])
+})
+
+test('messages of two kinds of an account are recorded one kind after the other: an update about both waits in no circle', async () => {
+  const held = await rows.account()
+  const { account_id, workspace_id } = held
+  await rows.db.run(sql`
+    insert into chats (account_id, workspace_id, chat_id, kind)
+    select ${account_id}, ${workspace_id}, chat_id, 'private' from unnest('{9001,9002}'::bigint[]) as chat_id`)
+  const token = newId()
+  const at = new Date().toISOString()
+  const outcome = (message_id: string) => ({ kind: 'accepted', value: { message_id, at } }) as const
+  const row = { state: 'submitting', token } as const
+  const single = await rows.operation(held, { ...row, chat_id: '9002' })
+  const payload = { text: 'first', branch: null, variant: 0, found: false }
+  const ofCampaign = { ...row, chat_id: '9001', kind: 'campaign_message', payload }
+  const message = await rows.operation(held, ofCampaign)
+  const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+  const operations = [await rows.queued(single), await rows.queued(message)] as const
+  let recorded: Promise<unknown> | undefined
+  // As an update about both does: in the order of the chats.
+  await rows.db.transaction(async (tx) => {
+    await tx.run(sql`select 1 from chats where account_id = ${account_id} and chat_id = 9001 for update`)
+    recorded = Promise.all([
+      recorder.record({ operation: operations[0], public_id: single, token, outcome: outcome('41') }),
+      recorder.record({ operation: operations[1], public_id: message, token, outcome: outcome('42') }),
+    ])
+    await until('the recorder waits', 30_000, () =>
+      rows.db.maybe(sql`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+    )
+    await tx.run(sql`
+      select 1 from chats where account_id = ${account_id} and chat_id = 9002 for update nowait`)
+  })
+  await recorded
+  const ended = [await rows.row(single), await rows.row(message)]
+  expect(ended.map(({ state }) => state)).toEqual(['completed', 'completed'])
+})
+
+describe('before its preparation asks the platform', () => {
+  test.each<[string, (held: Held) => Promise<unknown>, string]>([
+    ['sending is off', () => setDispatch(rows.app, 'system', false), 'dispatch_off'],
+    [
+      'a flood wait lasts',
+      (held) => rows.host(held, sql`flood_until = domain_now() + interval '1 hour'`),
+      'flood_wait',
+    ],
+  ])('%s: nobody is looked up, and the row is released', async (_, hold, reason) => {
+    const one = await stage()
+    const payload = { identifier: { kind: 'username', value: 'mara' } }
+    const id = await rows.operation(one.held, { kind: 'start_chat', chat_id: null, payload })
+    let asked = 0
+    Object.assign(one.session, { resolve: async () => ({ kind: 'unknown', reason: `${++asked}` }) })
+    await hold(one.held)
+    await attempt(rows.app, one.ways, await rows.queued(id), one.account)
+    await setDispatch(rows.app, 'system', true)
+    expect(asked).toBe(0)
+    expect(await rows.row(id)).toMatchObject({ state: 'released', reason })
+  })
+})
+
+test.each(['needs_login', 'restricted'] as const)(
+  'an account that is %s releases the message, so that its key may run again, and the account says so',
+  async (reason) => {
+    const one = await stage()
+    Object.assign(one.session, { send: async () => ({ kind: 'refused', reason }) })
+    await run(rows.app, one)
+    const ended = { state: 'released', reason: 'platform_refused', detail: reason }
+    expect(await rows.row(one.id)).toMatchObject(ended)
+    expect(await place.status(one.held.account_id)).toBe(reason.toUpperCase())
+  },
+)
+
+test('a message of another person proves nothing, whatever random id it shows', () => {
+  const message = { id: '5', random_id: '77', timestamp: new Date().toISOString() } as Message
+  expect(proofsIn([{ ...message, is_sender: false }])).toEqual([])
+  expect(proofsIn([{ ...message, is_sender: true }])).toMatchObject([{ random_id: '77', message_id: '5' }])
+})
+
+describe('a flood wait', () => {
+  async function floodOf({ account_id }: Held): Promise<boolean> {
+    const { flooded } = await rows.db.one<{ flooded: boolean }>(sql`
+      select coalesce(flood_until > domain_now(), false) as flooded from account_hosts
+      where account_id = ${account_id}`)
+    return flooded
+  }
+
+  test('whose COMMIT is lost counts once against the account', async () => {
+    let losing = true
+    const app = changed({
+      async transaction(work) {
+        const result = await rows.db.transaction(work)
+        if (!losing) return result
+        losing = false
+        throw new LostCommit('The answer to COMMIT was lost.')
+      },
+    })
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const recorder = new Recorder(app, { count: () => {}, noteTrouble })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome })
+    const strikes = await rows.db.rows(sql`
+      select kind, seconds from account_strikes where account_id = ${held.account_id}`)
+    expect(strikes).toEqual([{ kind: 'flood_wait', seconds: 60 }])
+  })
+
+  test.each([
+    ['that a journal tells of counts from its own time', 100, false],
+    ['of this moment lasts', 0, true],
+  ])('%s', async (_, age, flooded) => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const at = new Date(Date.now() - age * 1000).toISOString()
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
+    expect(await rows.row(id)).toMatchObject({ state: 'released', reason: 'platform_refused' })
+    expect(await floodOf(held)).toBe(flooded)
+  })
+
+  test('that a journal tells of from a clock that was ahead is no longer than the platform said', async () => {
+    const held = await rows.account()
+    const token = newId()
+    const id = await rows.operation(held, { state: 'submitting', token })
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const at = new Date(Date.now() + 86_400_000).toISOString()
+    const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
+    await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
+    expect(await findFloodWait(rows.db, held.account_id)).toBeLessThanOrEqual(60)
+  })
+})

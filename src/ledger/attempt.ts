@@ -1,0 +1,286 @@
+/**
+ * One attempt at one operation, from its preparation to what was learnt. What fails before the boundary has not happened;
+ * what fails after it is never repeated.
+ */
+
+import type { App } from '../app.ts'
+import { toWellFormed } from '../lib/text.ts'
+import type { Forbidden, Operation, OperationKind, Submit } from '../operation.ts'
+import type { Outcome, Sent, Session } from '../platform/port.ts'
+import type { Boundary } from './boundary.ts'
+import { attemptSeconds, releaseNeverSent } from './crossing.ts'
+import type { Echoes, Expectation, Recorded } from './echoes.ts'
+import type { Journal } from './journal.ts'
+import { type Held, holdsLease } from './leases.ts'
+import { type QueuedOperation, settleQueued, settleUncrossed } from './queue.ts'
+import { isTrouble, noteFloodWait, type Recorder } from './recording.ts'
+import type { Ending } from './settle.ts'
+import { within } from './within.ts'
+
+/** From before the boundary to the call: a process that was held up for longer does not submit. */
+const submitMsMax = 10_000 // limit: from boundary to call
+/** How long the platform may take; after that nobody knows, and a late answer is still welcome. */
+const answerMsMax = { text: 20_000, file: 100_000 } as const // limit: answer of the platform
+const prepareMsMax = { text: 15_000, file: 100_000 } as const
+/** For another worker, or for a better moment: asked again at once it would be prepared again and again. */
+const uncrossedMs = 500
+
+/** An account with a session, driven by this process. */
+export interface Driven {
+  readonly held: Held
+  readonly session: Session
+  /** The session stays open for this, at least for a while, when the account goes to another process. */
+  readonly awaits: (work: Promise<unknown>) => void
+  /** Its platform's. */
+  readonly gapJitter: number
+  readonly paceMs: number
+}
+
+/** What an attempt passes through. */
+export interface Ways {
+  readonly boundary: Boundary
+  readonly journal: Journal
+  readonly recorder: Recorder
+  readonly echoes: Echoes
+}
+
+type Prepared = Outcome<Submit> | Forbidden
+
+export async function attempt(
+  app: App,
+  ways: Ways,
+  operation: QueuedOperation,
+  account: Driven,
+): Promise<void> {
+  const { held } = account
+  const size = operation.file_id === null ? 'text' : 'file'
+  const kind = app.operations.get(operation.kind)
+  if (!kind) return settleQueued(app, operation, { to: 'released', reason: 'unknown_kind' })
+  if (kind.asks(operation) && !(await mayAsk(app, operation, held))) return // guard: who may not send does not ask
+  const prepared = await within(app.sources, prepareMsMax[size], prepare(app, kind, operation, account))
+  if (prepared?.kind !== 'accepted')
+    return settleUnprepared(app, ways, operation, { held, outcome: prepared })
+  // Before the boundary, so that a pause anywhere after it counts.
+  const startedAt = app.sources.now() // guard: clock starts before the boundary
+  // crash point 3a: it is prepared, the boundary is not crossed
+  const crossed = await ways.boundary.cross(operation, held, attemptSeconds[size])
+  const { token, status, proof, forbidden } = crossed
+  if (status === 'lost') return takeBack(app, ways, operation, token)
+  if (proof) return concludeProven(app, ways, operation, { token, proof })
+  if (forbidden)
+    return settleQueued(app, operation, { to: 'released', reason: 'forbidden', detail: forbidden })
+  if (status !== 'crossed') return leave(app, operation, held)
+  return submitCrossed(app, ways, operation, { token, startedAt, held, submit: prepared.value })
+}
+
+interface CrossedAttempt {
+  readonly token: string
+  /** From before the boundary, so that a pause anywhere after it counts. */
+  readonly startedAt: number
+  readonly held: Held
+  readonly submit: Submit
+}
+
+/** From the boundary to what was learnt, for operations of callers and for messages of campaigns. */
+export async function submitCrossed(
+  app: App,
+  ways: Ways,
+  operation: Operation,
+  { token, startedAt, held, submit }: CrossedAttempt,
+): Promise<void> {
+  const size = operation.file_id === null ? 'text' : 'file'
+  // crash point 5: the boundary is committed, the journal is not written
+  const intended = await intend(app, ways, operation, token) // guard: journal before call
+  // crash point 12: the journal is written, the deadline is not checked
+  // guard: deadline
+  if (!intended || app.sources.now() - startedAt > submitMsMax) {
+    const reason = intended ? 'deadline' : 'journal'
+    return conclude(app, ways, operation, { token, outcome: { kind: 'not_written', reason } })
+  }
+  const echo = ways.echoes.expect(held.account_id, operation.random_id)
+  // crash point 5a: the journal is written, nothing is submitted
+  const answer = ask(submit)
+  const outcome = await within(app.sources, answerMsMax[size], answer)
+  // crash point 7: the answer is read, nothing is recorded
+  // guard: no answer is unknown
+  const known: Outcome<unknown> = outcome ?? { kind: 'unknown', reason: 'timeout' }
+  echo.answered()
+  await conclude(app, ways, operation, { token, outcome: known, echo })
+  if (!outcome) void concludeLate(app, ways, operation, { token, answer }) // guard: a late answer is recorded
+}
+
+/** Before its preparation asks the platform: the lease must be ours, sending on, and no flood wait, as at the boundary. */
+async function mayAsk(app: App, operation: QueuedOperation, held: Held): Promise<boolean> {
+  if (await settleUncrossed(app, held, operation)) return false
+  if (await holdsLease(app.db, held.worker_id, held)) return true
+  await app.sources.sleep(uncrossedMs)
+  return false
+}
+
+const preparationFailed = 'preparation_failed'
+
+/** What fails here has cost nothing; the caller may try again. */
+async function prepare(
+  { db, log }: App,
+  kind: OperationKind,
+  operation: QueuedOperation,
+  { held, session }: Driven,
+): Promise<Prepared> {
+  try {
+    return await kind.prepare({ db, account: held, session }, operation)
+  } catch (err) {
+    log.error({ err, operation_id: operation.id }, 'an operation could not be prepared')
+    return { kind: 'not_written', reason: preparationFailed }
+  }
+}
+
+/** Nothing has happened yet, so nothing can be unknown. */
+async function settleUnprepared(
+  app: App,
+  { recorder }: Ways,
+  operation: QueuedOperation,
+  { held, outcome }: { held: Held; outcome: Exclude<Prepared, { kind: 'accepted' }> | undefined },
+): Promise<void> {
+  const released = (detail: string): Ending => ({ to: 'released', reason: 'not_prepared', detail })
+  if (outcome?.kind === 'refused') {
+    const { reason } = outcome
+    if (!isTrouble(reason)) return settleQueued(app, operation, { to: 'refused', refusal: reason })
+    await recorder.noteTrouble(held.account_id, reason)
+    return settleQueued(app, operation, released(reason))
+  }
+  // A session that was closed because the account is somebody else's by now: it is theirs to do.
+  const lost = outcome === undefined || outcome.kind === 'not_written' || outcome.kind === 'unknown'
+  if (lost && !(await holdsLease(app.db, held.worker_id, held))) return
+  if (outcome?.kind === 'flood_wait') {
+    const { retry_after_seconds: seconds } = outcome
+    await app.db.transaction((tx) => noteFloodWait(tx, operation, seconds))
+    const { id: operation_id, account_id } = operation
+    app.log.warn({ account_id, operation_id, seconds }, 'the platform asks to slow down')
+  }
+  await settleQueued(app, operation, released(detailOf(outcome)))
+}
+
+function detailOf(outcome: Exclude<Prepared, { kind: 'accepted' | 'refused' }> | undefined): string {
+  if (!outcome) return 'timeout'
+  if (outcome.kind === 'forbidden') return outcome.detail
+  return outcome.kind === 'not_written' && outcome.reason === preparationFailed
+    ? preparationFailed
+    : outcome.kind
+}
+
+async function leave(app: App, operation: QueuedOperation, held: Held): Promise<void> {
+  if (!(await settleUncrossed(app, held, operation))) await app.sources.sleep(uncrossedMs)
+}
+
+/** The answer to COMMIT is lost, so the row may be `submitting`. Nothing is sent, and that is said until it is heard. */
+async function takeBack(
+  app: App,
+  { journal, recorder }: Ways,
+  { id }: QueuedOperation,
+  token: string,
+): Promise<void> {
+  app.log.warn({ code: 'lost_commit', operation_id: id }, 'the boundary gave no answer; nothing is sent')
+  // crash point 4: the answer to COMMIT is lost, its worker has not said that nothing is sent
+  // A process that is ended while the database is away leaves word, so that it does not count as unknown.
+  await tellJournal(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit is in the journal
+  await recorder.retryUntilStored(id, () => releaseNeverSent(app, { id, token })) // guard: lost commit is released
+}
+
+async function intend(app: App, { journal }: Ways, operation: Operation, token: string): Promise<boolean> {
+  const { id, workspace_id, kind, account_id, chat_id, random_id, idempotency_key: key } = operation
+  const { campaign_id, recipient_id, step_no, quota_day, cold } = operation
+  const fingerprint = operation.fingerprint.toString('hex')
+  const place = recipient_id === null ? {} : { campaign_id, recipient_id, step_no, quota_day, cold }
+  try {
+    await journal.intend({
+      ...{ id, token, workspace_id, kind, account_id, chat_id, random_id, key, fingerprint },
+      ...place,
+    })
+    return true
+  } catch (err) {
+    app.log.error({ err, operation_id: id }, 'the journal cannot be written; nothing is sent')
+    return false // guard: unwritable journal
+  }
+}
+
+interface Conclusion {
+  readonly token: string
+  readonly outcome: Outcome<unknown>
+  readonly echo?: Expectation
+}
+
+/** Into the journal, which a restored database may need, and into the ledger. */
+async function conclude(
+  app: App,
+  { journal, recorder }: Ways,
+  operation: Operation,
+  { token, outcome, echo }: Conclusion,
+): Promise<void> {
+  const { id } = operation
+  const sound = toWellFormed(outcome)
+  // crash point 10: the outcome is read, the journal does not know it
+  await tellJournal(app, journal, { id, token, outcome: sound })
+  // crash point 8: the outcome is in the journal, the row does not know it
+  try {
+    await recorder.record({ operation, public_id: id, token, outcome: sound })
+    echo?.resolve(recordedOf(app, operation, sound))
+  } catch (error) {
+    echo?.resolve(undefined)
+    throw error
+  }
+}
+
+export async function tellJournal(
+  { log }: App,
+  journal: Journal,
+  known: Parameters<Journal['conclude']>[0],
+): Promise<void> {
+  await journal.conclude(known).catch((err) => {
+    log.warn({ err, operation_id: known.id }, 'an outcome could not be written to the journal')
+  })
+}
+
+/** A late answer still counts: it turns what nobody knew into what is known. */
+async function concludeLate(
+  app: App,
+  ways: Ways,
+  operation: Operation,
+  { token, answer }: { token: string; answer: Promise<Outcome<unknown>> },
+): Promise<void> {
+  await answer
+    .then((late) => conclude(app, ways, operation, { token, outcome: late }))
+    .catch((err) => app.log.error({ err, operation_id: operation.id }, 'a late answer was lost'))
+}
+
+/** A stored message carries our random id: it was accepted before, and is not submitted again. */
+export async function concludeProven(
+  app: App,
+  ways: Ways,
+  operation: Operation,
+  { token, proof }: { token: string; proof: Sent },
+): Promise<void> {
+  app.log.warn(
+    { operation_id: operation.id },
+    'the platform has shown this message before; it is not sent again',
+  )
+  const outcome = { kind: 'accepted', value: proof } as const
+  // A database that goes back once more forgets this row as well.
+  await intend(app, ways, operation, token) // guard: a proven message is in the journal
+  await tellJournal(app, ways.journal, { id: operation.id, token, outcome })
+  await ways.recorder.record({ operation, public_id: operation.id, token, outcome, reconciled: true })
+}
+
+/** A call that throws instead of answering leaves everything open. */
+async function ask(call: Submit): Promise<Outcome<unknown>> {
+  try {
+    return await call()
+  } catch (error) {
+    return { kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function recordedOf(app: App, operation: Operation, outcome: Outcome<unknown>): Recorded | undefined {
+  if (outcome.kind !== 'accepted' || operation.chat_id === null) return undefined
+  const message = app.operations.get(operation.kind)?.message(operation, outcome.value)
+  return message && { ...message, chat_id: operation.chat_id }
+}

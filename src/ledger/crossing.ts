@@ -1,0 +1,196 @@
+/**
+ * The boundary (T2): the re-check immediately before every submission, for many operations of many accounts in one
+ * statement. From its commit on a submission may have happened. Nothing leads from here back to the queue.
+ */
+import type { App } from '../app.ts'
+import { type Db, type Sql, sql } from '../db/sql.ts'
+import type { OperationKinds } from '../operation.ts'
+import { settled } from './enqueue.ts'
+import type { Held } from './leases.ts'
+import { isLive } from './liveness.ts'
+import { settle } from './settle.ts'
+
+/** How long an attempt may stay without a word from its worker. Expiry means `ambiguous`, never `queued`. */
+export const attemptSeconds = { text: 60, file: 150 } as const
+
+export interface Crossing {
+  readonly id: string
+  /** The new attempt's. */
+  readonly token: string
+  /** What the row had when it was read: another value means that somebody else has touched it since. */
+  readonly seen_token: string | null
+  readonly held: Held
+  readonly seconds: number
+}
+
+/**
+ * `proven`: the boundary is crossed, and a stored message of the account carries the random id, so it was accepted
+ * before and must not be submitted. `busy`: another transaction holds the account, ask again. `behind`: the database
+ * has forgotten what this process saw committed. `forbidden`: the re-check of its kind says no.
+ */
+export type Crossed = 'crossed' | 'proven' | 'busy' | 'behind' | 'forbidden' | 'no'
+
+export interface CrossingAnswer {
+  readonly id: string
+  readonly status: Crossed
+  /** The account's count of writes as of this commit; null where nothing of it crossed. */
+  readonly writes: string | null
+  /** The message that proves it. */
+  readonly message_id: string | null
+  readonly sent_at: Date | null
+  /** Why the re-check of its kind says no. */
+  readonly forbidden: string | null
+}
+
+/** What every crossing of this process requires of the database besides. */
+export interface Instance {
+  readonly worker_id: string
+  readonly restore_counter: string
+  readonly generation: string
+  /** The run of the database server in which this process put its journals back and compared its marks. */
+  readonly server_run: string
+}
+
+export function cross(
+  { db, operations }: { readonly db: Db; readonly operations: OperationKinds },
+  instance: Instance,
+  crossings: readonly Crossing[],
+): Promise<CrossingAnswer[]> {
+  return db.rows<CrossingAnswer>(crossStatement(operations, instance, crossings))
+}
+
+export function crossStatement(
+  kinds: OperationKinds,
+  instance: Instance,
+  crossings: readonly Crossing[],
+): Sql {
+  const ordered = crossings.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  const { worker_id } = instance
+  return sql`
+    with given as materialized (
+      select * from unnest(${ordered.map(({ id }) => id)}::uuid[], ${ordered.map(({ token }) => token)}::uuid[],
+        ${ordered.map(({ seen_token }) => seen_token)}::uuid[], ${ordered.map(({ held }) => held.account_id)}::text[],
+        ${ordered.map(({ held }) => held.epoch)}::bigint[], ${ordered.map(({ held }) => held.writes.seen)}::bigint[],
+        ${ordered.map(({ seconds }) => seconds)}::int[])
+        as g (id, token, seen_token, account_id, epoch, writes, seconds)),
+    ${accountsHeld(instance)},
+    taken as materialized (
+      select g.id, g.token, g.seconds, g.account_id, o.workspace_id, o.kind, o.chat_id, m.id as message_id, m.sent_at
+      from given g join held on held.account_id = g.account_id
+        and held.epoch = g.epoch -- guard: each by its own epoch
+      cross join lateral (
+        select o.random_id, o.workspace_id, o.kind, o.chat_id from operations o where o.id = g.id
+          and o.state = 'queued' -- guard: queued
+          and o.expires_at > (select real_now()) -- guard: expires_at
+          and o.attempt_token is not distinct from g.seen_token -- guard: seen token
+        for update skip locked) o
+      left join lateral (
+        select m.id, m.sent_at from messages m where m.account_id = g.account_id and m.random_id = o.random_id
+        limit 1) m on true),
+    -- What was sent before is not asked again whether it may be.
+    rechecked as materialized (
+      select o.*, case when o.message_id is null then ${recheckOf(kinds)} end as forbidden from taken o),
+    crossed as (
+      update operations o set state = 'submitting', attempt_no = attempt_no + 1, attempt_token = t.token,
+        owner = ${worker_id}, crossed_at = (select domain_now()),
+        lease_until = (select real_now()) + make_interval(secs => t.seconds),
+        proof_message_id = coalesce(o.proof_message_id, t.message_id), proof_at = coalesce(o.proof_at, t.sent_at)
+      from rechecked t where o.id = t.id
+        and t.forbidden is null -- guard: recheck
+      returning o.id, t.account_id, o.proof_message_id, o.proof_at),
+    raised as (
+      update account_hosts h set writes = h.writes + 1
+      where h.account_id in (select account_id from crossed)
+      returning h.account_id, h.writes)
+    select g.id, raised.writes::text, crossed.proof_message_id::text as message_id, crossed.proof_at as sent_at,
+      r.forbidden, case
+        when crossed.proof_message_id is not null then 'proven' -- guard: proven is not sent
+        when crossed.id is not null then 'crossed'
+        when not fit.current then 'behind'
+        when fit.account_id is not null and held.account_id is null or r.forbidden = 'busy' then 'busy'
+        when r.forbidden is not null then 'forbidden'
+        else 'no' end as status
+    from given g left join crossed on crossed.id = g.id left join fit on fit.account_id = g.account_id
+      left join held on held.account_id = g.account_id left join raised on raised.account_id = g.account_id
+      left join rechecked r on r.id = g.id`
+}
+
+/** The re-checks that kinds bring, over the row `o`. */
+function recheckOf(kinds: OperationKinds): Sql {
+  let whole = sql`null`
+  for (const { kind, recheck } of kinds.values()) {
+    if (recheck) whole = sql`case when o.kind = ${kind} then ${recheck} else ${whole} end`
+  }
+  return whole
+}
+
+/**
+ * Of the accounts in `given`: `fit` are those that may act, `held` those that this transaction holds. First the switch,
+ * then the accounts, which everybody locks in this order.
+ */
+export function accountsHeld({ worker_id, restore_counter, generation, server_run }: Instance): Sql {
+  return sql`
+    dispatch as materialized (
+      select 1 from settings where name = 'dispatch'
+        and value = 'true'::jsonb -- guard: dispatch
+      for share),
+    instance_ok as materialized (
+      select 1 from instance where true
+        and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
+        and generation = ${generation}::uuid -- guard: generation
+        and server_run() = ${server_run} -- guard: server run
+        and not exists (select from workers where owes) -- guard: owes
+      ),
+    accounts_given as materialized (
+      select account_id, max(epoch) as epoch, max(writes) as writes from given group by account_id),
+    fit as materialized (
+      select h.account_id, h.writes >= g.writes as current from accounts_given g
+      cross join lateral (${accountFits(worker_id)}) h, dispatch, instance_ok),
+    held as materialized (
+      select h.account_id, g.epoch from accounts_given g join fit on fit.account_id = g.account_id
+      cross join lateral (${accountFits(worker_id)}
+        and h.writes >= g.writes -- guard: writes
+        for no key update of h skip locked) h)`
+}
+
+/** The account may act: it is ours, READY and live, and the platform does not ask to wait. */
+function accountFits(worker_id: string): Sql {
+  return sql`
+    select h.account_id, h.writes from account_hosts h join accounts a on a.id = h.account_id
+    where h.account_id = g.account_id
+      and h.lease_owner = ${worker_id} -- guard: lease_owner
+      and h.lease_epoch = g.epoch -- guard: lease_epoch
+      and h.lease_until > (select real_now()) -- guard: lease_until
+      and a.status = 'READY' -- guard: account status
+      and ${isLive} -- guard: live
+      and (h.flood_until is null or h.flood_until <= (select domain_now())) -- guard: flood_until
+    `
+}
+
+/**
+ * The answer to a crossing was lost, so nothing is sent. The row is locked first: whatever the crossing came to is
+ * decided by then. Where it crossed, only this process knows that nothing was written. Where it has not, it may still
+ * be on its way to the database, and must find another token than it expects.
+ */
+export async function releaseNeverSent(
+  app: App,
+  { id, token }: Pick<Crossing, 'id' | 'token'>,
+): Promise<void> {
+  await app.db.transaction(async (tx) => {
+    const row = await tx.maybe<{ state: string; attempt_token: string | null }>(sql`
+      select state, attempt_token from operations where id = ${id}
+      for update -- guard: the release waits for the row
+      `)
+    const ours = row?.attempt_token === token // guard: token of a release
+    // Withdrawn or expired meanwhile: its caller may queue it again before the crossing arrives.
+    if (row?.state === 'queued' || (row?.state === 'released' && !ours)) {
+      const fresh = app.sources.newToken()
+      // guard: a late crossing finds another token
+      await tx.run(sql`update operations set attempt_token = ${fresh} where id = ${id}`)
+    } else if (ours) {
+      const ending = { to: 'released', reason: 'never_written', detail: 'lost_commit' } as const
+      await settle(tx, app.operations, [{ id, token, ending }])
+    }
+  })
+  app.wake.signal(settled)
+}

@@ -1,0 +1,173 @@
+/**
+ * The boundary for messages that were never queued: the recipients of a campaign are their queue. The transaction has two
+ * flights. The first locks and reads: accounts, then what the slice itself locks, then days. Whoever runs it decides on what
+ * is locked; the second flight inserts the attempts, `submitting` from their commit on.
+ */
+import { type Sql, sql, type Tx } from '../db/sql.ts'
+import type { ChatNumber } from '../lib/shapes.ts'
+import type { CampaignPlace, State } from '../operation.ts'
+import type { Sent } from '../platform/port.ts'
+import { accountsHeld, attemptSeconds, type Instance } from './crossing.ts'
+import type { Held } from './leases.ts'
+
+export interface LockedAccount {
+  readonly account_id: string
+  /** As a crossing answers: only what is held may act. */
+  readonly status: 'held' | 'busy' | 'behind' | 'no'
+}
+
+/** The switch and the accounts. Rows that another transaction holds are left to it, but the switch is waited for. */
+export function lockAccounts(
+  tx: Tx,
+  instance: Instance,
+  accounts: readonly Held[],
+): Promise<LockedAccount[]> {
+  return tx.rows<LockedAccount>(sql`
+    with given as materialized (
+      select * from unnest(${accounts.map(({ account_id }) => account_id)}::text[],
+        ${accounts.map(({ epoch }) => epoch)}::bigint[], ${accounts.map(({ writes }) => writes.seen)}::bigint[])
+        as g (account_id, epoch, writes)),
+    ${accountsHeld(instance)}
+    select g.account_id, case
+        when held.account_id is not null and exists (
+          select from operations o
+          where o.account_id = g.account_id and o.campaign_id is not null and o.state = 'submitting' -- guard: one in flight
+          ) then 'no'
+        when held.account_id is not null then 'held'
+        when not fit.current then 'behind'
+        when fit.account_id is not null then 'busy'
+        else 'no' end as status
+    from given g left join fit on fit.account_id = g.account_id left join held on held.account_id = g.account_id`)
+}
+
+/** What an account has used of today, and when its next campaign message may go out. */
+export interface LockedDay {
+  readonly account_id: string
+  /** Domain time; every decision of the transaction goes by it. */
+  readonly now: Date
+  readonly day: string
+  readonly used: number
+  readonly used_cold: number
+  readonly lookups: number
+  readonly next_campaign_at: Date | null
+  /** Another transaction holds the day. */
+  readonly busy: boolean
+}
+
+export function lockDays(tx: Tx, account_ids: readonly string[]): Promise<LockedDay[]> {
+  return tx.rows<LockedDay>(sql`
+    select h.account_id, t.now, t.day::text, coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold,
+      coalesce(d.lookups, 0) as lookups, h.next_campaign_at, d.account_id is null and exists (
+        select from account_days other where other.account_id = h.account_id and other.day = t.day) as busy
+    from account_hosts h join workspaces w on w.id = h.workspace_id
+    cross join lateral (
+      select (select domain_now()) as now, ((select domain_now()) at time zone w.timezone)::date as day) t
+    left join lateral (
+      select * from account_days d where d.account_id = h.account_id and d.day = t.day
+      for update skip locked -- guard: days wait for nobody
+      ) d on true
+    where h.account_id = any(${account_ids})`)
+}
+
+/** An operation that is about to be made, or taken up again where an earlier attempt was released. */
+export interface NewAttempt extends CampaignPlace {
+  readonly id: string
+  readonly token: string
+  readonly kind: string
+  readonly workspace_id: string
+  readonly user_id: string
+  /** Whose message it is: the acting account, or the one whose stored message proves it. */
+  readonly account_id: string
+  /** The account under whose lease it crosses. */
+  readonly acting_account_id: string
+  readonly chat_id: ChatNumber
+  readonly payload: unknown
+  readonly fingerprint: Buffer
+  readonly random_id: string
+  /** The earliest moment of the account's next campaign message. */
+  readonly next_campaign_at: Date
+  /** A stored message carries the random id: it was accepted before. */
+  readonly proof: Sent | null
+}
+
+export interface InsertedAttempt {
+  /** Another than the given one where an earlier attempt of the same message was released. */
+  readonly id: string
+  readonly recipient_id: string
+  /** The account's count of writes as of this commit. */
+  readonly writes: string
+}
+
+export async function insertAttempts(
+  tx: Tx,
+  worker_id: string,
+  attempts: readonly NewAttempt[],
+): Promise<InsertedAttempt[]> {
+  if (attempts.length === 0) return []
+  return tx.rows<InsertedAttempt>(attemptsStatement(worker_id, attempts))
+}
+
+function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): Sql {
+  const ordered = attempts.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  const all = <T>(pick: (one: NewAttempt) => T): T[] => ordered.map(pick)
+  return sql`
+    with given as materialized (
+      select * from unnest(${all(({ id }) => id)}::uuid[], ${all(({ token }) => token)}::uuid[],
+        ${all(({ kind }) => kind)}::text[], ${all(({ workspace_id }) => workspace_id)}::uuid[],
+        ${all(({ user_id }) => user_id)}::uuid[], ${all(({ account_id }) => account_id)}::text[],
+        ${all(({ chat_id }) => chat_id)}::bigint[], ${all(({ payload }) => JSON.stringify(payload))}::jsonb[],
+        ${all(({ fingerprint }) => fingerprint.toString('hex'))}::text[],
+        ${all(({ random_id }) => random_id)}::bigint[], ${all(({ campaign_id }) => campaign_id)}::uuid[],
+        ${all(({ recipient_id }) => recipient_id)}::uuid[], ${all(({ step_no }) => step_no)}::int[],
+        ${all(({ quota_day }) => quota_day)}::date[], ${all(({ cold }) => cold)}::boolean[],
+        ${all(({ next_campaign_at }) => next_campaign_at.toISOString())}::timestamptz[],
+        ${all(({ proof }) => proof?.message_id ?? null)}::bigint[],
+        ${all(({ proof }) => proof?.at ?? null)}::timestamptz[],
+        ${all(({ acting_account_id }) => acting_account_id)}::text[])
+        as g (id, token, kind, workspace_id, user_id, account_id, chat_id, payload, fingerprint, random_id,
+          campaign_id, recipient_id, step_no, quota_day, cold, next_campaign_at, proof_message_id, proof_at,
+          acting_account_id)),
+    crossed as (
+      insert into operations as o (id, attempt_token, kind, effect, workspace_id, user_id, account_id, chat_id, payload,
+        fingerprint, random_id, campaign_id, recipient_id, step_no, quota_day, cold, state, attempt_no, owner,
+        crossed_at, lease_until, proof_message_id, proof_at)
+      select id, token, kind, 'platform', workspace_id, user_id, account_id, chat_id, payload, decode(fingerprint, 'hex'),
+        random_id, campaign_id, recipient_id, step_no, quota_day, cold, 'submitting', 1, ${worker_id}::uuid,
+        (select domain_now()), (select real_now()) + make_interval(secs => ${attemptSeconds.text}), proof_message_id, proof_at
+      from given
+      on conflict (recipient_id, step_no) do update set state = 'submitting', attempt_no = o.attempt_no + 1,
+        attempt_token = excluded.attempt_token, account_id = excluded.account_id, chat_id = excluded.chat_id,
+        payload = excluded.payload, quota_day = excluded.quota_day,
+        cold = excluded.cold, owner = excluded.owner,
+        crossed_at = excluded.crossed_at, lease_until = excluded.lease_until, reason = null, detail = null,
+        finished_at = null, reply_status = null, reply_body = null,
+        proof_message_id = excluded.proof_message_id, proof_at = excluded.proof_at
+      where o.state = 'released' -- guard: only what was released is taken up again
+      returning o.id, o.recipient_id),
+    raised as (
+      update account_hosts h set next_campaign_at = g.next_campaign_at,
+        writes = h.writes + 1 -- guard: messages raise writes
+      from given g join crossed on crossed.recipient_id = g.recipient_id where h.account_id = g.acting_account_id
+      returning h.account_id, h.writes),
+    used as (
+      insert into account_days as d (account_id, workspace_id, day, used, used_cold)
+      select g.account_id, g.workspace_id, g.quota_day, 1, g.cold::int
+      from given g join crossed on crossed.recipient_id = g.recipient_id where g.quota_day is not null
+      order by g.account_id
+      on conflict (account_id, day) do update set
+        used = d.used + 1, -- guard: quota is used with the crossing
+        used_cold = d.used_cold + excluded.used_cold -- guard: cold messages add up
+      )
+    select crossed.id, crossed.recipient_id, raised.writes::text
+    from crossed join given g on g.recipient_id = crossed.recipient_id
+      join raised on raised.account_id = g.acting_account_id`
+}
+
+/** What became of a message whose crossing gave no answer; undefined where it never crossed. */
+export function findAttempt(
+  tx: Tx,
+  { recipient_id, step_no }: { recipient_id: string; step_no: number },
+): Promise<{ id: string; attempt_token: string | null; state: State } | undefined> {
+  return tx.maybe(sql`
+    select id, attempt_token, state from operations where recipient_id = ${recipient_id} and step_no = ${step_no}`)
+}

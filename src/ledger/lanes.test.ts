@@ -1,0 +1,55 @@
+/** What may run now is fair for each account and each chat. */
+import { expect, test } from 'vitest'
+import type { ChatNumber } from '../lib/shapes.ts'
+import { Lanes } from './lanes.ts'
+import type { QueuedOperation } from './queue.ts'
+
+let count = 0
+function operation(account_id: string, chat_id: ChatNumber | null, file = false): QueuedOperation {
+  const id = `operation-${count++}`
+  const row = {
+    id,
+    workspace_id: 'w',
+    kind: 'send_message',
+    idempotency_key: null,
+    random_id: '1',
+    payload: {},
+  }
+  const rest = { fingerprint: Buffer.alloc(32), queued_no: 1, attempt_token: null }
+  const place = { campaign_id: null, recipient_id: null, step_no: null, quota_day: null, cold: false }
+  return { ...row, ...rest, ...place, account_id, chat_id, file_id: file ? `file of ${id}` : null }
+}
+
+test('one at a time in each chat, four at a time of each account', () => {
+  const lanes = new Lanes()
+  const first = lanes.take(operation('a', '1'))
+  expect(first).toBeDefined()
+  expect(lanes.take(operation('a', '1'))).toBeUndefined()
+  for (const chat of ['2', '3', '4'] as const) expect(lanes.take(operation('a', chat))).toBeDefined()
+  expect(lanes.take(operation('a', '5'))).toBeUndefined()
+  expect(lanes.free(['a', 'b'])).toEqual(['b'])
+  first?.()
+  expect(lanes.free(['a', 'b'])).toEqual(['a', 'b'])
+  expect(lanes.take(operation('a', '5'))).toBeDefined()
+})
+
+test('the same operation does not run twice, also where it has no chat', () => {
+  const lanes = new Lanes()
+  const one = operation('a', null)
+  const release = lanes.take(one)
+  expect(lanes.take(one)).toBeUndefined()
+  expect(lanes.take(operation('a', null))).toBeDefined()
+  release?.()
+  expect(lanes.take(one)).toBeDefined()
+})
+
+test('files of one account that hang leave room for those of another, and for its own texts', () => {
+  const lanes = new Lanes()
+  const hanging = lanes.take(operation('a', '1', true))
+  expect(hanging).toBeDefined()
+  expect(lanes.take(operation('a', '2', true))).toBeUndefined()
+  expect(lanes.take(operation('b', '1', true))).toBeDefined()
+  expect(lanes.take(operation('a', '2'))).toBeDefined()
+  hanging?.()
+  expect(lanes.take(operation('a', '3', true))).toBeDefined()
+})

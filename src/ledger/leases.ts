@@ -1,0 +1,165 @@
+/**
+ * Which worker drives which account. A worker takes a lease with a new epoch and renews it while it lives; the lease is
+ * free again when it runs out or its worker has signed off. Leases go by real time.
+ */
+import type { Topic } from '../app.ts'
+import { type Db, sql, type Tx } from '../db/sql.ts'
+
+/** There may be an account to take, or one to let go. */
+export const accountsChanged: Topic = { topic: 'accounts' }
+
+export const leaseSeconds = 15
+/** A worker without a heartbeat for this long is not counted when accounts are shared out. */
+const silentSeconds = 7
+
+/** A lease as whoever holds it acts under it. */
+export interface Held {
+  readonly worker_id: string
+  readonly account_id: string
+  readonly workspace_id: string
+  readonly epoch: string
+  readonly writes: Writes
+}
+
+/** The highest count of writes to the account that this process has seen committed. */
+export interface Writes {
+  seen: string
+}
+
+/** Answers may come in another order than their commits: what was seen never becomes less. */
+export function noteWrites({ writes }: Pick<Held, 'writes'>, committed: string): void {
+  if (BigInt(committed) > BigInt(writes.seen)) writes.seen = committed // guard: what was seen stays seen
+}
+
+export interface Lease {
+  readonly account_id: string
+  readonly workspace_id: string
+  readonly platform: string
+  readonly name: string
+  readonly epoch: string
+  readonly position: string | null
+  readonly writes: string
+}
+
+/** Takes up to `limit` accounts that nobody drives. */
+export async function claimAccounts(
+  db: Db,
+  { worker_id, platforms, limit }: { worker_id: string; platforms: readonly string[]; limit: number },
+): Promise<Lease[]> {
+  if (limit <= 0) return []
+  await db.run(sql`
+    insert into account_hosts (account_id, workspace_id)
+    select id, workspace_id from accounts a
+    where not exists (select from account_hosts h where h.account_id = a.id)
+    on conflict do nothing`)
+  return db.rows<Lease>(sql`
+    update account_hosts h set lease_owner = ${worker_id}, lease_epoch = lease_epoch + 1,
+      lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
+      observed_at = null -- guard: not live until caught up
+    from accounts a
+    where a.id = h.account_id and h.account_id in (
+      select f.account_id from account_hosts f join accounts b on b.id = f.account_id
+      where b.platform = any(${platforms})
+        and b.status in ('CONNECTING', 'READY') -- guard: only accounts that may act are claimed
+        and (f.lease_until is null or f.lease_until < real_now()
+          or f.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}) -- guard: account lease too far ahead
+          or exists (select from workers w where w.id = f.lease_owner and w.stopped_at is not null))
+      order by f.lease_until nulls first, f.account_id limit ${limit} for update of f skip locked)
+    returning h.account_id, h.workspace_id, a.platform, a.name, h.lease_epoch as epoch, h.position,
+      h.writes::text`)
+}
+
+interface Renewal {
+  readonly account_id: string
+  readonly epoch: string
+  /** When the platform was last heard of, in milliseconds before now; null: never. */
+  readonly silent_ms: number | null
+}
+
+/** Renews in one statement, and passes on when each platform was last heard of: never in the future of a clock set back. */
+export async function renewLeases(db: Db, worker_id: string, renewals: readonly Renewal[]): Promise<void> {
+  await db.run(sql`
+    update account_hosts h set lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
+      observed_at = case
+        when h.observed_at is not null -- guard: renewing makes nothing live
+        then greatest(
+          least(h.observed_at, real_now()), -- guard: heard of in the future
+          real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
+    from unnest(${renewals.map(({ account_id }) => account_id)}::text[],
+      ${renewals.map(({ epoch }) => epoch)}::bigint[],
+      ${renewals.map(({ silent_ms }) => silent_ms)}::float8[]) as r (account_id, epoch, silent_ms)
+    where h.account_id = r.account_id and h.lease_owner = ${worker_id} and h.lease_epoch = r.epoch`)
+}
+
+/** The epochs of the leases this worker holds, without those of accounts that were disabled. */
+export async function listLeases(db: Db, worker_id: string): Promise<Map<string, string>> {
+  const rows = await db.rows<{ account_id: string; epoch: string }>(sql`
+    select h.account_id, h.lease_epoch as epoch from account_hosts h join accounts a on a.id = h.account_id
+    where h.lease_owner = ${worker_id} and a.status in ('CONNECTING', 'READY')`)
+  return new Map(rows.map(({ account_id, epoch }) => [account_id, epoch]))
+}
+
+/** Gives a lease back, so that nobody waits for it to run out. */
+export async function releaseLease(
+  db: Db,
+  worker_id: string,
+  { account_id, epoch }: { account_id: string; epoch: string },
+): Promise<void> {
+  await db.run(sql`
+    update account_hosts set lease_until = null, lease_owner = null
+    where account_id = ${account_id} and lease_owner = ${worker_id}
+      and lease_epoch = ${epoch} -- guard: a lease is given back by its epoch
+    `)
+}
+
+/** Ends whatever lease there is: from this commit on its holder stores nothing more. */
+export async function revokeLease(tx: Tx, account_id: string): Promise<void> {
+  await tx.run(sql`
+    update account_hosts set lease_epoch = lease_epoch + 1, lease_until = null, lease_owner = null
+    where account_id = ${account_id}`)
+}
+
+/** This worker has lost the account's lease, so another one may be driving the account already. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost'
+}
+
+/** Throws unless this worker holds the lease; the row stays locked until the commit, as in `advancePosition`. */
+export async function requireLease(
+  tx: Tx,
+  { worker_id, account_id, epoch }: { worker_id: string; account_id: string; epoch: string },
+): Promise<void> {
+  const held = await tx.maybe(sql`
+    select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${worker_id}
+      and lease_epoch = ${epoch} for no key update`)
+  if (!held) throw new LeaseLost('The lease of the account is lost.')
+}
+
+export async function holdsLease(
+  db: Db,
+  worker_id: string,
+  { account_id, epoch }: { account_id: string; epoch: string },
+): Promise<boolean> {
+  const row = await db.maybe(sql`
+    select 1 from account_hosts where account_id = ${account_id} and lease_owner = ${worker_id}
+      and lease_until > real_now() -- guard: a lease that has run out is not held
+      and lease_epoch = ${epoch}`)
+  return row !== undefined
+}
+
+interface Share {
+  /** How many accounts there are to drive, and how many workers to do it. */
+  readonly accounts: number
+  readonly workers: number
+}
+
+export function readShare(db: Db, platforms: readonly string[]): Promise<Share> {
+  return db.one<Share>(sql`
+    select
+      (select count(*)::int from accounts
+       where platform = any(${platforms}) and status in ('CONNECTING', 'READY')) as accounts,
+      (select count(*)::int from workers where stopped_at is null and drives
+        and beat_at > real_now() - make_interval(secs => ${silentSeconds})
+        and beat_at < real_now() + make_interval(secs => ${silentSeconds}) -- guard: heartbeat from the future
+      ) as workers`)
+}

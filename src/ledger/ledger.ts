@@ -1,0 +1,100 @@
+/** Executes what is queued for the accounts of this process, each operation once. */
+
+import type { App } from '../app.ts'
+import { codeOf, isAway } from '../db/errors.ts'
+import type { Loop } from '../loop.ts'
+import { attempt, type Driven, type Ways } from './attempt.ts'
+import { enqueued } from './enqueue.ts'
+import type { Lanes } from './lanes.ts'
+import { listQueued, type QueuedOperation } from './queue.ts'
+import { NotStored } from './recording.ts'
+import { within } from './within.ts'
+
+/** A process that stops waits this long for what it has submitted. */
+const drainMsMax = 10_000
+
+export interface Driving {
+  readonly lanes: Lanes
+  readonly driven: () => ReadonlyMap<string, Driven>
+}
+
+export class Ledger {
+  readonly loop: Loop = {
+    name: 'ledger',
+    restMs: 1_000,
+    wakeOn: enqueued,
+    step: async () => {
+      await this.#begin()
+      return false
+    },
+  }
+  readonly #app: App
+  readonly #ways: Ways
+  readonly #driven: () => ReadonlyMap<string, Driven>
+  readonly #lanes: Lanes
+  readonly #running = new Set<Promise<void>>()
+  #stopping = false
+  #beginning = false
+  #again = false
+
+  constructor(app: App, ways: Ways, { lanes, driven }: Driving) {
+    this.#app = app
+    this.#ways = ways
+    this.#lanes = lanes
+    this.#driven = driven
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    await within(this.#app.sources, drainMsMax, Promise.all(this.#running)) // guard: drain before the end
+    this.#ways.recorder.stop()
+  }
+
+  /** Takes what can be taken now. Called when something is queued and when a lane is free again. */
+  async #begin(): Promise<void> {
+    if (this.#beginning) {
+      this.#again = true
+      return
+    }
+    this.#beginning = true
+    try {
+      do {
+        this.#again = false
+        const accounts = this.#stopping ? new Map<string, Driven>() : this.#driven()
+        const free = this.#lanes.free(accounts.keys())
+        for (const operation of free.length > 0 ? await listQueued(this.#app.db, free) : []) {
+          const account = accounts.get(operation.account_id)
+          if (account && !this.#stopping) this.#start(operation, account)
+        }
+      } while (this.#again)
+    } finally {
+      this.#beginning = false
+    }
+  }
+
+  #start(operation: QueuedOperation, account: Driven): void {
+    const release = this.#lanes.take(operation)
+    if (!release) return
+    const { log } = this.#app
+    const work = attempt(this.#app, this.#ways, operation, account)
+      .catch((err) => this.#tellFailed(operation, err))
+      .finally(() => {
+        release()
+        this.#running.delete(work)
+        void this.#begin().catch((err) => log.error({ err }, 'waiting operations could not be read'))
+      })
+    this.#running.add(work)
+    account.awaits(work)
+  }
+
+  #tellFailed({ id: operation_id, account_id }: QueuedOperation, err: unknown): void {
+    const cause = err instanceof NotStored ? err.cause : err
+    const line = { err, code: codeOf(cause), operation_id, account_id }
+    const { log } = this.#app
+    if (err instanceof NotStored) log.error(line, 'what became of an operation could not be stored')
+    // Everything that asks the database otherwise comes before the boundary, or says that it was not crossed.
+    else if (isAway(err))
+      log.warn(line, 'the database did not answer; the operation was not sent, and its row is read again')
+    else log.error(line, 'an operation failed')
+  }
+}

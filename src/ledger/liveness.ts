@@ -1,0 +1,57 @@
+/** Whether an account's session is live, and so whether what needs the platform can be asked of it at all. */
+import type { App } from '../app.ts'
+import { type Db, type Sql, sql } from '../db/sql.ts'
+import { ApiError } from '../lib/errors.ts'
+import type { Held } from './leases.ts'
+import { countWorkers } from './workers.ts'
+
+/** A session that answered or delivered something this recently is live. */
+export const liveSeconds = 90 // limit: live session
+
+/** Whether the session of the account of a row of `account_hosts` is live. False where nothing was heard yet. */
+export const isLiveHost = (host: Sql): Sql =>
+  sql`coalesce(${host}.observed_at > (select real_now()) - make_interval(secs => ${liveSeconds}), false)`
+
+/** The same of row `h`. */
+export const isLive: Sql = isLiveHost(sql`h`)
+
+/** Which accounts have a session that is live. The others are known from the store only. */
+export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
+  const rows = await db.rows<{ account_id: string; live: boolean }>(sql`
+    select account_id,
+      ${isLive} as live
+    from account_hosts h where account_id = any(${account_ids})`)
+  return new Map(rows.map(({ account_id, live }) => [account_id, live]))
+}
+
+/** Refuses at once what needs the platform while the account's session is not live or must wait for a flood to end. */
+export async function requireReachable(app: App, account_id: string, flood: 429 | 503): Promise<void> {
+  const { dispatch } = await app.settings.current()
+  if (!dispatch) {
+    throw new ApiError('provider_unavailable', { detail: 'Sending is switched off on this instance.' })
+  }
+  const session = await app.db.maybe<{ live: boolean; wait: number | null }>(sql`
+    select ${isLive} as live,
+      case when flood_until > domain_now() then ceil(extract(epoch from flood_until - domain_now()))::int end as wait
+    from account_hosts h where account_id = ${account_id}`)
+  if (!session?.live) throw new ApiError('session_unavailable')
+  if (session.wait !== null) throw new ApiError('flood_wait', { status: flood, retry_after: session.wait })
+}
+
+/**
+ * Whether anything can reach a platform at all: sending is not switched off, no worker owes a restored database anything, and
+ * not every worker is without its journal. An instance whose workers are starting counts as one that can.
+ */
+export async function canSend({ db, settings }: App): Promise<boolean> {
+  const { dispatch } = await settings.current()
+  if (!dispatch) return false
+  const workers = await countWorkers(db).catch(() => undefined)
+  return workers?.owing === 0 && (workers.driving > 0 || workers.without_journal === 0)
+}
+
+/** The session of the account is over or not yet caught up: what needs the platform is refused at once. */
+export async function noteNotLive(db: Db, held: Held): Promise<void> {
+  await db.run(sql`
+    update account_hosts set observed_at = null
+    where account_id = ${held.account_id} and lease_owner = ${held.worker_id} and lease_epoch = ${held.epoch}`)
+}

@@ -1,0 +1,180 @@
+/** The fence of updates, and of whoever takes an account: one worker at a time stores, and none is live too early. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type LedgerRows, openLedgerRows } from '../../test/harness/ledger-rows.ts'
+import { type Sql, sql } from '../db/sql.ts'
+import { newId } from '../lib/ids.ts'
+import {
+  claimAccounts,
+  type Held,
+  holdsLease,
+  leaseSeconds,
+  readShare,
+  releaseLease,
+  renewLeases,
+} from './leases.ts'
+import { advancePositions } from './positions.ts'
+
+let rows: LedgerRows
+beforeAll(async () => {
+  rows = await openLedgerRows()
+})
+afterAll(() => rows.close())
+
+function host({ account_id }: Held) {
+  return rows.db.one<{
+    position: string | null
+    writes: string
+    live: boolean
+    owner: string | null
+    epoch: string
+  }>(sql`
+    select position, writes::text, observed_at is not null as live, lease_owner as owner, lease_epoch::text as epoch
+    from account_hosts where account_id = ${account_id}`)
+}
+
+const advance = (held: Held, caught_up = true) =>
+  advancePositions(rows.db, [{ held, position: '9', caught_up }])
+
+describe('advancePositions', () => {
+  test('moves the position of an account that is ours, and counts the write', async () => {
+    const held = await rows.account()
+    expect(await advance(held)).toEqual([{ account_id: held.account_id, writes: '1' }])
+    expect(await host(held)).toMatchObject({ position: '9', writes: '1', live: true })
+  })
+
+  test.each<[string, Sql, Partial<Held>]>([
+    ['another worker holds the lease', sql`lease_owner = ${newId()}`, {}],
+    ['the lease has a later epoch', sql`lease_epoch = lease_epoch + 1`, {}],
+    ['the database knows fewer writes', sql`writes = 3`, { writes: { seen: '4' } }],
+  ])('moves nothing where %s', async (_, set, more) => {
+    const held = { ...(await rows.account()), ...more }
+    await rows.host(held, set)
+    expect(await advance(held)).toEqual([])
+    expect(await host(held)).toMatchObject({ position: null })
+  })
+
+  test('is live from the first batch on that was read to the end, and not before', async () => {
+    const held = await rows.account()
+    await rows.host(held, sql`observed_at = null`)
+    await advance(held, false)
+    expect(await host(held)).toMatchObject({ position: '9', live: false })
+    await advance(held, true)
+    expect(await host(held)).toMatchObject({ live: true })
+    await advance(held, false)
+    expect(await host(held)).toMatchObject({ live: true })
+  })
+
+  test('of many accounts moves those that are ours', async () => {
+    const accounts = await Promise.all(Array.from({ length: 9 }, () => rows.account()))
+    const lost = accounts.filter((_, n) => n % 3 === 1)
+    for (const held of lost) await rows.host(held, sql`lease_epoch = 8`)
+    const moved = await advancePositions(
+      rows.db,
+      accounts.map((held) => ({ held, position: '5', caught_up: true })),
+    )
+    const expected = accounts.filter((held) => !lost.includes(held)).map(({ account_id }) => account_id)
+    expect(moved.map(({ account_id }) => account_id).toSorted()).toEqual(expected.toSorted())
+  })
+})
+
+describe('claimAccounts', () => {
+  const claim = async (worker_id = newId()) => {
+    const claimed = await claimAccounts(rows.db, { worker_id, platforms: ['sandbox'], limit: 1_000 })
+    return new Map(claimed.map((lease) => [lease.account_id, lease]))
+  }
+
+  test('leaves an account whose owner lives, and takes one whose lease has run out', async () => {
+    const [kept, over] = [await rows.account(), await rows.account()]
+    await rows.host(kept, sql`lease_until = real_now() + make_interval(secs => ${leaseSeconds - 1})`)
+    await rows.host(over, sql`lease_until = real_now() - interval '1 ms'`)
+    const claimed = await claim()
+    expect([claimed.has(kept.account_id), claimed.has(over.account_id)]).toEqual([false, true])
+    expect(claimed.get(over.account_id)?.epoch).toBe('4')
+  })
+
+  test('takes one whose lease is further ahead than any can be: the clock was set back', async () => {
+    const held = await rows.account()
+    await rows.host(held, sql`lease_until = real_now() + interval '1 hour'`)
+    expect((await claim()).has(held.account_id)).toBe(true)
+  })
+
+  test.each(['DISABLED', 'NEEDS_LOGIN'])('leaves one that is %s, whoever drove it before', async (status) => {
+    const held = await rows.account()
+    await rows.host(held, sql`lease_until = null`)
+    await rows.db.run(sql`update accounts set status = ${status} where id = ${held.account_id}`)
+    expect((await claim()).has(held.account_id)).toBe(false)
+  })
+
+  test('takes one at once whose owner has stopped', async () => {
+    const held = await rows.account()
+    const owner = newId()
+    await rows.db.run(sql`insert into workers (id, stopped_at) values (${owner}, real_now())`)
+    await rows.host(held, sql`lease_owner = ${owner}, lease_until = real_now() + interval '10 s'`)
+    expect((await claim()).has(held.account_id)).toBe(true)
+  })
+
+  test('makes it not live, and renewing the lease does not make it so', async () => {
+    const held = await rows.account()
+    await rows.host(held, sql`lease_until = real_now() - interval '1 ms'`)
+    const worker_id = newId()
+    const lease = (await claim(worker_id)).get(held.account_id)
+    expect(await host(held)).toMatchObject({ live: false, owner: worker_id })
+    const renewal = { account_id: held.account_id, epoch: lease?.epoch ?? '', silent_ms: 5 }
+    await renewLeases(rows.db, worker_id, [renewal])
+    expect(await host(held)).toMatchObject({ live: false })
+  })
+
+  test('two at once: nobody gets the same account', async () => {
+    const accounts = await Promise.all(Array.from({ length: 10 }, () => rows.account()))
+    for (const held of accounts) await rows.host(held, sql`lease_until = null`)
+    const [one, other] = await Promise.all([claim(), claim()])
+    expect([...one.keys()].filter((id) => other.has(id))).toEqual([])
+    expect(accounts.every(({ account_id }) => one.has(account_id) || other.has(account_id))).toBe(true)
+  })
+})
+
+describe('releaseLease', () => {
+  test('ends the lease of this epoch only: its worker may have taken the account again', async () => {
+    const held = await rows.account()
+    await rows.host(held, sql`lease_epoch = lease_epoch + 1`)
+    await releaseLease(rows.db, held.worker_id, held)
+    expect(await host(held)).toMatchObject({ owner: held.worker_id, epoch: '4' })
+    await releaseLease(rows.db, held.worker_id, { ...held, epoch: '4' })
+    expect(await host(held)).toMatchObject({ owner: null })
+  })
+})
+
+describe('holdsLease', () => {
+  test.each<[string, Sql, boolean]>([
+    ['the lease is ours', sql`lease_epoch = lease_epoch`, true],
+    ['it has run out', sql`lease_until = real_now() - interval '1 ms'`, false],
+    ['it has a later epoch', sql`lease_epoch = lease_epoch + 1`, false],
+    ['another worker holds it', sql`lease_owner = ${newId()}`, false],
+  ])('where %s', async (_, set, holds) => {
+    const held = await rows.account()
+    await rows.host(held, set)
+    expect(await holdsLease(rows.db, held.worker_id, held)).toBe(holds)
+  })
+})
+
+describe('a clock that was set back', () => {
+  test('a worker whose heartbeat is in the future is not counted on for a share of the accounts', async () => {
+    const workers = async () => (await readShare(rows.db, ['sandbox'])).workers
+    const before = await workers()
+    const id = newId()
+    await rows.db.run(sql`insert into workers (id, beat_at) values (${id}, real_now())`)
+    expect(await workers()).toBe(before + 1)
+    await rows.db.run(sql`update workers set beat_at = real_now() + interval '1 hour' where id = ${id}`)
+    expect(await workers()).toBe(before)
+  })
+
+  test('renewing a lease forgets that its session was heard of in the future', async () => {
+    const held = await rows.account()
+    await rows.host(held, sql`observed_at = real_now() + interval '1 hour'`)
+    const { account_id, epoch, worker_id } = held
+    await renewLeases(rows.db, worker_id, [{ account_id, epoch, silent_ms: 80_000 }])
+    const { ahead } = await rows.db.one<{ ahead: boolean }>(sql`
+      select observed_at > real_now() as ahead from account_hosts where account_id = ${account_id}`)
+    expect(ahead).toBe(false)
+  })
+})

@@ -1,0 +1,50 @@
+/** How far the updates of an account have been stored, fenced by the account's lease. */
+import { type Db, sql, type Tx } from '../db/sql.ts'
+import type { Held } from './leases.ts'
+
+export interface Advance {
+  readonly held: Held
+  readonly position: string
+  /** The stream had been read to its end when this was handed over: from its commit on the account is live. */
+  readonly caught_up: boolean
+}
+
+export interface Advanced {
+  readonly account_id: string
+  readonly writes: string
+}
+
+/**
+ * The fence of every batch of updates: answers only accounts whose lease is the given one, and whose count of writes is
+ * no lower than what was seen committed. The rows stay locked until the commit, so that a new holder cannot begin in
+ * between. Several accounts are locked in the order of their ids.
+ */
+export function advancePositions(tx: Db | Tx, advances: readonly Advance[]): Promise<Advanced[]> {
+  const ordered = advances.toSorted((one, other) => (one.held.account_id < other.held.account_id ? -1 : 1))
+  const held = ordered.map((advance) => advance.held)
+  return tx.rows<Advanced>(sql`
+    with given as materialized (
+      select * from unnest(${held.map(({ account_id }) => account_id)}::text[],
+        ${held.map(({ worker_id }) => worker_id)}::uuid[], ${held.map(({ epoch }) => epoch)}::bigint[],
+        ${held.map(({ writes }) => writes.seen)}::bigint[], ${ordered.map(({ position }) => position)}::text[],
+        ${ordered.map(({ caught_up }) => caught_up)}::boolean[])
+        as g (account_id, worker_id, epoch, writes, position, caught_up)),
+    taken as materialized (
+      select g.* from given g cross join lateral (
+        select 1 from account_hosts h where h.account_id = g.account_id
+          and h.lease_owner = g.worker_id -- guard: updates lease_owner
+          and h.lease_epoch = g.epoch -- guard: updates lease_epoch
+          and h.writes >= g.writes -- guard: updates writes
+        for no key update) h)
+    update account_hosts h set position = t.position, writes = h.writes + 1,
+      observed_at = case when t.caught_up or h.observed_at is not null then (select real_now()) end -- guard: live once caught up
+    from taken t where h.account_id = t.account_id
+    returning h.account_id, h.writes::text`)
+}
+
+/** How far the updates of the accounts that are driven now have been stored. */
+export function listPositions(db: Db): Promise<{ account_id: string; position: string | null }[]> {
+  return db.rows(sql`
+    select h.account_id, h.position from account_hosts h join accounts a on a.id = h.account_id
+    where a.status = 'READY' and h.lease_until > real_now()`)
+}

@@ -1,0 +1,144 @@
+/** What journals tell a database that has forgotten it. */
+import { type Db, sql, type Tx } from '../db/sql.ts'
+import type { ChatNumber } from '../lib/shapes.ts'
+import type { CampaignPlace, Operation, OperationKinds, SettledOperation } from '../operation.ts'
+import { changeUse, type UseChange } from './account-usage.ts'
+import { executable } from './columns.ts'
+
+/** What a journal remembers of an operation. Lines of earlier versions know of no campaigns. */
+export interface Remembered extends Partial<CampaignPlace> {
+  readonly id: string
+  readonly token: string
+  readonly workspace_id: string
+  readonly kind: string
+  readonly account_id: string
+  readonly chat_id: ChatNumber | null
+  readonly random_id: string
+  readonly key: string | null
+  readonly fingerprint: string
+}
+
+const knownBatch = 1_000
+
+/** Those that the database may have forgotten. Most it knows by their tokens: after an ordinary restart all of them. */
+export async function listUnknown<T extends Remembered>(
+  { db, operations }: { readonly db: Db; readonly operations: OperationKinds },
+  entries: readonly T[],
+): Promise<T[]> {
+  const unknown: T[] = []
+  for (let at = 0; at < entries.length; at += knownBatch) {
+    const batch = entries.slice(at, at + knownBatch)
+    const known = await db.rows<{ token: string }>(sql`
+      select g.token from unnest(${batch.map(({ id }) => id)}::uuid[], ${batch.map(({ token }) => token)}::uuid[],
+        ${batch.map(({ kind }) => operations.get(kind)?.forgettable ?? false)}::boolean[]) as g (id, token, forgettable)
+      left join operations o on o.id = g.id
+      where o.attempt_token = g.token or o.state in ('completed', 'refused')
+        or (o.id is null and g.forgettable and g.id <= (select removed_id from instance)) -- guard: what was removed is not forgotten
+      `)
+    const tokens = new Set(known.map(({ token }) => token))
+    unknown.push(...batch.filter(({ token }) => !tokens.has(token)))
+  }
+  return unknown
+}
+
+/**
+ * A row that the database has forgotten, or remembers as not yet submitted or as an earlier attempt, is one that nobody
+ * can know about: it is put back as `ambiguous` with its key and its token, so that what the journal says next still
+ * holds for it. A repeat may have made another row for the same key meanwhile. False: the database knew.
+ */
+export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered): Promise<boolean> {
+  const kind = kinds.get(entry.kind)
+  let known = await findKnown(tx, entry)
+  const inserted = known ? undefined : await insertForgotten(tx, entry, kind?.forgettable ?? false)
+  // A repeat may have queued its own row between the two statements: then that one must not run.
+  if (!known && !inserted) known = await findKnown(tx, entry) // guard: a repeat of this moment is put back
+  const row = known ? await reopen(tx, entry, known) : inserted
+  if (!row) return false
+  changeUse(tx, useOf(entry, known))
+  await kind?.settled(tx, [row]) // guard: a recipient is put back with its operation
+  return true
+}
+
+interface Known {
+  readonly id: string
+  readonly account_id: string
+  readonly state: string
+  readonly attempt_token: string | null
+  readonly quota_day: string | null
+  readonly cold: boolean
+}
+
+/** What nobody knows about uses the quota of its day, unless the database has counted it already. */
+function useOf(entry: Remembered, known: Known | undefined): UseChange[] {
+  const { workspace_id } = entry
+  const counted = known?.state === 'submitting' || known?.state === 'ambiguous' ? known : undefined
+  const use = (by: 1 | -1, row: Remembered | Known | undefined): UseChange[] =>
+    row?.quota_day
+      ? [{ account_id: row.account_id, workspace_id, day: row.quota_day, cold: row.cold ?? false, by }]
+      : []
+  return [...use(-1, counted), ...use(1, entry)] // guard: use is put back
+}
+
+function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
+  return tx.maybe<Known>(sql`
+    select id, account_id, state, attempt_token, quota_day::text, cold from operations where id = ${entry.id}
+      or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
+      or (recipient_id = ${entry.recipient_id ?? null} and step_no = ${entry.step_no ?? null})
+    order by id for update`)
+}
+
+async function reopen(
+  tx: Tx,
+  entry: Remembered,
+  { id, state, attempt_token }: Known,
+): Promise<SettledOperation | undefined> {
+  if (state === 'completed' || state === 'refused') return undefined
+  // Whatever the row says of this very attempt, it was said after it. Released or queued again: it came to nothing.
+  // guard: a known attempt is not put back
+  if (attempt_token === entry.token) return undefined
+  // The guard knows no shorter way.
+  await tx.run(sql`
+    update operations set state = 'submitting' where id = ${id} and state in ('queued', 'released')`)
+  return tx.maybe<SettledOperation>(sql`
+    update operations o set state = 'ambiguous', reason = 'restored', detail = null, finished_at = domain_now(),
+      lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token},
+      public_id = case when id <> ${entry.id} then ${entry.id}::uuid end,
+      -- A message of a campaign may have gone out through another account of its pool.
+      account_id = case when recipient_id is null then account_id else ${entry.account_id} end, -- guard: the account is put back
+      chat_id = case when recipient_id is null then chat_id else ${entry.chat_id}::bigint end,
+      quota_day = ${entry.quota_day ?? null}::date, cold = ${entry.cold ?? false} -- guard: the day is put back
+    where id = ${id} and state in ('submitting', 'ambiguous')
+    returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
+}
+
+function insertForgotten(
+  tx: Tx,
+  entry: Remembered,
+  forgettable: boolean,
+): Promise<SettledOperation | undefined> {
+  return tx.maybe<SettledOperation>(sql`
+    insert into operations as o (id, workspace_id, kind, effect, idempotency_key, fingerprint, state, reason, account_id,
+      chat_id, random_id, attempt_no, attempt_token, finished_at, forgettable, campaign_id, recipient_id, step_no,
+      quota_day, cold)
+    select ${entry.id}::uuid, ${entry.workspace_id}::uuid, ${entry.kind}, 'platform', ${entry.key},
+      decode(${entry.fingerprint}, 'hex'), 'ambiguous', 'restored', ${entry.account_id}, ${entry.chat_id}::bigint,
+      ${entry.random_id}::bigint, 1, ${entry.token}::uuid, domain_now(), ${forgettable},
+      ${entry.campaign_id ?? null}::uuid, ${entry.recipient_id ?? null}::uuid, ${entry.step_no ?? null}::int,
+      ${entry.quota_day ?? null}::date, ${entry.cold ?? false}
+    where exists (select from accounts where id = ${entry.account_id} and workspace_id = ${entry.workspace_id})
+    on conflict do nothing
+    returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
+}
+
+export interface OpenAttempt extends Operation {
+  readonly attempt_token: string
+  /** What the operation is called in answers. */
+  readonly public_id: string
+}
+
+/** Attempts nobody knows the end of, by their tokens: a row that was put back may have another id. */
+export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt[]> {
+  return db.rows<OpenAttempt>(sql`
+    select ${executable}, o.attempt_token, coalesce(o.public_id, o.id) as public_id from operations o
+    where o.attempt_token = any(${tokens}::uuid[]) and o.state in ('submitting', 'ambiguous')`)
+}

@@ -1,0 +1,73 @@
+/** What waits for the accounts of a worker, and what becomes of it where it cannot cross. */
+import type { App } from '../app.ts'
+import { type Db, sql } from '../db/sql.ts'
+import type { Operation } from '../operation.ts'
+import { executable } from './columns.ts'
+import { settled } from './enqueue.ts'
+import type { Held } from './leases.ts'
+import { isLive } from './liveness.ts'
+import { type Ending, settle } from './settle.ts'
+
+export interface QueuedOperation extends Operation {
+  readonly queued_no: number
+  /** As it was read. `releaseNeverSent` changes it, so that a crossing whose answer was lost finds another if it comes late. */
+  readonly attempt_token: string | null
+}
+
+/** How many operations without a chat of their own are looked at, and how many chats. */
+const lanesMax = 32
+
+/** The oldest of each chat: only one at a time is sent there, and a chat with many waiting hides no other. */
+export function listQueued(db: Db, account_ids: readonly string[]): Promise<QueuedOperation[]> {
+  return db.rows<QueuedOperation>(sql`
+    select q.* from unnest(${account_ids}::text[]) as a (id) cross join lateral (
+      select * from (
+        select * from (
+          select distinct on (o.chat_id) -- guard: a chat hides no other
+            ${executable}, o.queued_no, o.attempt_token, o.created_at
+          from operations o where o.account_id = a.id and o.state = 'queued' and o.chat_id is not null
+          order by o.chat_id, o.created_at, o.id) chats
+        union all
+        select * from (
+          select ${executable}, o.queued_no, o.attempt_token, o.created_at
+          from operations o where o.account_id = a.id and o.state = 'queued' and o.chat_id is null
+          order by o.created_at, o.id limit ${lanesMax}) others) each_lane
+      order by created_at, id limit ${lanesMax}) q`)
+}
+
+/** Before the boundary nothing has happened: the operation ends here. */
+export async function settleQueued(
+  app: App,
+  { id, queued_no }: QueuedOperation,
+  ending: Ending,
+): Promise<void> {
+  await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))
+  app.wake.signal(settled)
+}
+
+/** Why an operation did not cross: it settles at once instead of waiting, unless it is for another worker to take. */
+export async function settleUncrossed(
+  app: App,
+  held: Held,
+  { id, queued_no }: QueuedOperation,
+): Promise<boolean> {
+  const over = await app.db.transaction(async (tx) => {
+    const why = await tx.maybe<{ reason: string | null }>(sql`
+      select case
+          when not exists (select from settings where name = 'dispatch' and value = 'true'::jsonb) then 'dispatch_off'
+          when h.flood_until > domain_now() then 'flood_wait'
+          when not ${isLive} then 'not_live'
+          when o.expires_at <= real_now() then 'expired'
+        end as reason
+      from account_hosts h, operations o
+      where h.account_id = ${held.account_id}
+        and h.lease_owner = ${held.worker_id} and h.lease_epoch = ${held.epoch} -- guard: uncrossed under our lease
+        and o.id = ${id} and o.state = 'queued'`)
+    if (!why?.reason) return false
+    const ending: Ending = { to: 'released', reason: why.reason }
+    const rows = await settle(tx, app.operations, [{ id, token: null, queued_no, ending }])
+    return rows.length > 0
+  })
+  if (over) app.wake.signal(settled)
+  return over
+}

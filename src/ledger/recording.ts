@@ -1,0 +1,248 @@
+/** T3: what was learnt of attempts, many of them in one transaction, until the database has taken it. */
+
+import type { App } from '../app.ts'
+import type { AccountKey } from '../contract.ts'
+import { codeOf, isAway } from '../db/errors.ts'
+import { planOnce, type Tx } from '../db/sql.ts'
+import { Gatherer } from '../lib/gatherer.ts'
+import type { Operation } from '../operation.ts'
+import type { Outcome } from '../platform/port.ts'
+import { noteStrike } from './account-usage.ts'
+import { settled } from './enqueue.ts'
+import { noteFlood } from './floods.ts'
+import { completeShown } from './proofs.ts'
+import { type Accepted, complete, type Ending, lockOperations, type Settlement, settle } from './settle.ts'
+
+const batchMax = 100
+const retryMs = { first: 100, most: 3_000 } as const
+/** A statement that is wrong does not become right: then the sweep says that nobody knows. */
+const triesMax = 5
+
+/** An attempt, and what it came to. */
+export interface Learnt {
+  readonly operation: Operation
+  /** The id that callers know it by. */
+  readonly public_id: string
+  readonly token: string
+  readonly outcome: Outcome<unknown>
+  /** It was not the answer that told, but a message that carries our random id. */
+  readonly reconciled?: boolean
+  /** When it was learnt, where a journal tells of it: a flood wait counts from then. */
+  readonly at?: string | undefined
+}
+
+/** What became of an attempt is known here and could not be stored. A journal may tell it, or the sweep calls it unknown. */
+export class NotStored extends Error {
+  override readonly name = 'NotStored'
+
+  constructor(cause: unknown) {
+    super('What became of an operation could not be stored.', { cause })
+  }
+}
+
+/** Whether it is stored; an error says why not. */
+type Result = { readonly error?: unknown }
+
+export interface RecorderOptions {
+  /** Counts an outcome that was stored. */
+  readonly count: (kind: string, outcome: string) => void
+  /** Marks an account that cannot act until an operator helps. */
+  readonly noteTrouble: NoteTrouble
+}
+
+export type NoteTrouble = (app: App, account_id: string, trouble: Trouble) => Promise<unknown>
+
+interface Trouble {
+  readonly status: 'needs_login' | 'restricted'
+  readonly reason: string
+}
+
+export class Recorder {
+  readonly #app: App
+  readonly #options: RecorderOptions
+  readonly #gatherer: Gatherer<Learnt, Result>
+  #stopping = false
+
+  constructor(app: App, options: RecorderOptions) {
+    this.#app = app
+    this.#options = options
+    this.#gatherer = new Gatherer({ most: batchMax, work: (learnt) => this.#recordAll(learnt) })
+  }
+
+  /** Resolves when it is committed. */
+  async record(learnt: Learnt): Promise<void> {
+    await this.retryUntilStored(learnt.operation.id, async () => {
+      const { error } = await this.#gatherer.add(learnt)
+      if (error !== undefined) throw error
+    })
+    this.#options.count(learnt.operation.kind, learnt.outcome.kind)
+    this.#app.wake.signal(settled)
+  }
+
+  /** What is known must not be lost because the database is away. The journal keeps it if the process ends first. */
+  async retryUntilStored<T>(operation_id: string, work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work()
+      } catch (err) {
+        if (this.#stopping || (!isAway(err) && tries >= triesMax)) throw new NotStored(err) // guard: tried until stored
+        const away = isAway(err)
+        const line = { err, code: codeOf(err), operation_id, tries }
+        this.#app.log[away ? 'warn' : 'error'](line, 'the ledger could not be written; it is tried again')
+        await this.#app.sources.sleep(Math.min(retryMs.first * 2 ** tries, retryMs.most))
+      }
+    }
+  }
+
+  /** What cannot be stored now is left to the journal. */
+  stop(): void {
+    this.#stopping = true
+  }
+
+  async #recordAll(learnt: readonly Learnt[]): Promise<readonly Result[]> {
+    await this.#noteTroubles(learnt)
+    const results = new Map<Learnt, Result>()
+    // guard: one kind of an account at a time
+    for (const together of roundsOf(learnt)) {
+      const told = await this.#recordTogether(together)
+      for (const [at, one] of together.entries()) results.set(one, told[at] ?? {})
+    }
+    return learnt.map((one) => results.get(one) ?? {})
+  }
+
+  /** A batch that the database refuses is repeated row by row, so that one row does not hold up the others. */
+  async #recordTogether(learnt: readonly Learnt[]): Promise<readonly Result[]> {
+    const whole = await this.#tryToStore(learnt)
+    if (whole.error === undefined || learnt.length === 1 || isAway(whole.error))
+      return learnt.map(() => whole)
+    this.#app.log.warn({ err: whole.error, rows: learnt.length }, 'a batch of outcomes is stored row by row')
+    const results: Result[] = []
+    for (const one of learnt) results.push(await this.#tryToStore([one]))
+    return results
+  }
+
+  #tryToStore(learnt: readonly Learnt[]): Promise<Result> {
+    return this.#app.db
+      .transaction((tx) => this.#store(tx, learnt))
+      .then(
+        () => ({}),
+        (error) => ({ error }),
+      )
+  }
+
+  async #noteTroubles(learnt: readonly Learnt[]): Promise<void> {
+    for (const { operation, outcome } of learnt) {
+      if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) continue
+      await this.noteTrouble(operation.account_id, outcome.reason)
+    }
+  }
+
+  async noteTrouble(account_id: string, reason: Trouble['status']): Promise<void> {
+    await this.#options.noteTrouble(this.#app, account_id, { status: reason, reason })
+  }
+
+  /** Accounts before operations: everybody locks them in this order. */
+  async #store(tx: Tx, learnt: readonly Learnt[]): Promise<void> {
+    const { operations, log, sources } = this.#app
+    tx.run(planOnce).catch(() => {}) // If it fails, so does what follows.
+    for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
+      if (outcome.kind !== 'flood_wait') continue
+      await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at, sources.date()))
+    }
+    const accepted = learnt.flatMap((one): Accepted[] =>
+      one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
+    )
+    const others = learnt.flatMap((one): Settlement[] => {
+      const ending = endingOf(one.outcome)
+      return ending ? [{ id: one.operation.id, token: one.token, ending }] : []
+    })
+    const ids = [...others.map(({ id }) => id), ...accepted.map(({ operation }) => operation.id)]
+    if (others.length < ids.length && others.length > 0) await lockOperations(tx, ids) // guard: recorded in the order of ids
+    await complete(tx, operations, accepted)
+    const rows = await settle(tx, operations, others)
+    // The platform may have shown it before its answer was given up: then nobody is told that it is unknown.
+    const shown = await completeShown(tx, operations, rows)
+    const seconds = new Map(learnt.map(({ operation, outcome }) => [operation.id, secondsOf(outcome)]))
+    // Of the rows that changed only: what is told a second time counts once.
+    for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
+      if (detail !== null && strikes.has(detail)) {
+        const strike = { kind: detail, seconds: seconds.get(id) ?? null, operation_id: id }
+        await noteStrike(tx, { account_id, workspace_id }, strike)
+      }
+      if (state === 'ambiguous' && !shown.has(id))
+        log.warn({ operation_id: id, account_id, reason, detail }, 'an outcome is unknown')
+    }
+  }
+}
+
+/**
+ * One kind of each account at a time. Every kind stores its messages and chats in statements of its own: with two of them in
+ * one transaction, an update about both, which takes the chats in their order, would wait in a circle with it.
+ */
+function roundsOf(learnt: readonly Learnt[]): Learnt[][] {
+  const kinds = new Map<string, string[]>()
+  const rounds: Learnt[][] = []
+  for (const one of learnt) {
+    const { account_id, kind } = one.operation
+    const own = kinds.get(account_id) ?? []
+    kinds.set(account_id, own)
+    if (!own.includes(kind)) own.push(kind)
+    const at = own.indexOf(kind)
+    const round = rounds[at] ?? []
+    rounds[at] = round
+    round.push(one)
+  }
+  return rounds
+}
+
+/** What the platform holds against an account. */
+const strikes: ReadonlySet<string> = new Set(['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'])
+
+function secondsOf(outcome: Outcome<unknown>): number | null {
+  return outcome.kind === 'flood_wait' ? outcome.retry_after_seconds : null
+}
+
+/** What is left of a wait that a journal tells of. */
+function secondsLeft(seconds: number, at: string | undefined, now: Date): number {
+  if (at === undefined) return seconds
+  // A clock that was ahead when the line was written makes it no longer than the platform said.
+  const passed = Math.max(0, now.getTime() - Date.parse(at)) / 1000
+  return Math.max(0, Math.ceil(seconds - passed)) // guard: flood wait from its own time
+}
+
+function byAccount({ operation: one }: Learnt, { operation: other }: Learnt): number {
+  return one.account_id < other.account_id ? -1 : 1
+}
+
+export function isTrouble(reason: string): reason is 'needs_login' | 'restricted' {
+  return reason === 'needs_login' || reason === 'restricted'
+}
+
+export async function noteFloodWait(
+  tx: Tx,
+  { id, account_id, workspace_id }: AccountKey & { readonly id: string | null },
+  seconds: number,
+): Promise<void> {
+  await noteFlood(tx, account_id, seconds)
+  await noteStrike(tx, { account_id, workspace_id }, { kind: 'flood_wait', seconds, operation_id: id })
+}
+
+/** Undefined where it was accepted: then `complete` stores more than an ending. */
+function endingOf(outcome: Outcome<unknown>): Ending | undefined {
+  switch (outcome.kind) {
+    case 'accepted':
+      return undefined
+    case 'refused':
+      // guard: trouble of the account releases
+      if (!isTrouble(outcome.reason)) return { to: 'refused', refusal: outcome.reason }
+      return { to: 'released', reason: 'platform_refused', detail: outcome.reason }
+    case 'flood_wait':
+      return { to: 'released', reason: 'platform_refused', detail: 'flood_wait' }
+    case 'not_written':
+      return { to: 'released', reason: 'never_written', detail: outcome.reason }
+    case 'unknown': {
+      const reason = outcome.reason === 'timeout' ? 'timeout' : 'unknown'
+      return { to: 'ambiguous', reason, detail: outcome.reason }
+    }
+  }
+}

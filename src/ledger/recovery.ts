@@ -1,0 +1,189 @@
+/** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
+
+import type { App } from '../app.ts'
+import { toWellFormed } from '../lib/text.ts'
+import type { Loop } from '../loop.ts'
+import type { Driven } from './attempt.ts'
+import { settled } from './enqueue.ts'
+import { noteFlood } from './floods.ts'
+import { type JournalFile, listJournals, markReplayed, readJournal } from './journal.ts'
+import {
+  completeProven,
+  listUnproven,
+  noteLookedFor,
+  noteProofs,
+  takeProven,
+  type Unproven,
+} from './proofs.ts'
+import { listOpen } from './put-back.ts'
+import type { Recorder } from './recording.ts'
+import { sweep } from './sweep.ts'
+import { within } from './within.ts'
+import { listEnded } from './workers.ts'
+
+const sweepMs = 1_000
+const replayMs = 10_000
+const lookMs = 5_000
+const historyPage = 50
+const historyMsMax = 20_000
+
+/** Any process, any number of them: each statement says what it expects to find. */
+export function sweepLoop(): Loop {
+  return {
+    name: 'sweep',
+    restMs: sweepMs,
+    async step(app) {
+      const swept = await sweep(app)
+      const proven = await settleProven(app)
+      if (swept + proven > 0) app.wake.signal(settled)
+      return proven > 0
+    },
+  }
+}
+
+const provenMax = 100
+
+/** The platform has shown our random id: it was sent, once. One that cannot be stored does not hold up the others. */
+async function settleProven(app: App): Promise<number> {
+  const count = await takeAndComplete(app, provenMax).catch((err) => {
+    app.log.error({ err }, 'outcomes that are known are stored one by one')
+    return undefined
+  })
+  if (count !== undefined) return count
+  let alone = 0
+  for (let at = 0; at < provenMax; at++) {
+    const one = await takeAndComplete(app, 1, at).catch((err) => {
+      app.log.error({ err }, 'an outcome that is known could not be stored')
+      return 0
+    })
+    alone += one
+  }
+  return alone
+}
+
+function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
+  return app.db.transaction(async (tx) => {
+    const rows = await takeProven(tx, { limit, offset })
+    const completed = await completeProven(tx, app.operations, rows)
+    for (const { id: operation_id, account_id } of completed) {
+      app.log.info({ operation_id, account_id }, 'an unknown outcome is known: it was sent')
+    }
+    return completed.length
+  })
+}
+
+/** Looks in the platform's history for what nobody knows of. Reading only, never sending. */
+export function observeLoop({ operations }: App, driven: () => ReadonlyMap<string, Driven>): Loop {
+  const findable = [...operations.values()].filter((one) => one.found_in_history).map(({ kind }) => kind)
+  return {
+    name: 'observe',
+    restMs: lookMs,
+    async step(app) {
+      const accounts = driven()
+      if (accounts.size === 0) return false
+      const rows = await listUnproven(app.db, { account_ids: [...accounts.keys()], kinds: findable })
+      // One account that does not answer holds up its own look-ups only.
+      const looks = [...Map.groupBy(rows, ({ account_id }) => account_id)].map(async ([account_id, own]) => {
+        const account = accounts.get(account_id)
+        if (account) for (const row of own) await lookFor(app, account, row)
+      })
+      await Promise.all(looks)
+      return false
+    },
+  }
+}
+
+async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<void> {
+  const page = session.history({ chat_id: row.chat_id, before: null, limit: historyPage })
+  const outcome = await within(app.sources, historyMsMax, page)
+  if (outcome?.kind === 'flood_wait') await noteFlood(app.db, row.account_id, outcome.retry_after_seconds)
+  if (outcome?.kind !== 'accepted') return noteLookedFor(app.db, row.id, null)
+  const own = toWellFormed(outcome.value).filter(({ is_sender }) => is_sender)
+  const proven = own.filter(({ random_id }) => random_id === row.random_id)
+  await noteProofs(
+    app.db,
+    row.account_id,
+    proven.map(({ id, timestamp }) => ({ random_id: row.random_id, message_id: id, at: timestamp })),
+  )
+  const alike = own.find(
+    ({ random_id, text, timestamp }) =>
+      random_id === null && text === row.text && Date.parse(timestamp) >= row.created_at.getTime() - 1_000,
+  )
+  await noteLookedFor(app.db, row.id, alike?.id ?? null)
+}
+
+/** Replaying is harmless: every line is fenced by its token. A file is done once its process has ended. */
+export function replayLoop({ directory, worker_id, recorder }: Replay): Loop {
+  /** How much of each file has been told; the journal of a process that lives is read again when it has grown. */
+  const told = new Map<string, number>()
+  return {
+    name: 'journals',
+    restMs: replayMs,
+    async step(app) {
+      const files = (await listJournals(directory)).filter(
+        (file) => !file.done && file.worker_id !== worker_id,
+      )
+      if (files.length === 0) return false
+      const ended = await listEnded(
+        app.db,
+        files.map((file) => file.worker_id),
+      )
+      for (const file of files) {
+        const { name, size } = file
+        if (told.get(name) !== size && (await replay(app, { directory, recorder }, file)))
+          told.set(name, size)
+        // guard: a living journal is not set aside
+        if (told.get(name) === size && ended.has(file.worker_id)) await markReplayed(directory, file)
+      }
+      return false
+    },
+  }
+}
+
+interface Replay {
+  readonly directory: string
+  readonly worker_id: string
+  readonly recorder: Recorder
+}
+
+/** After the database went back in time every journal tells again, this process's own as well. */
+export async function replayAll(app: App, parts: Pick<Replay, 'directory' | 'recorder'>): Promise<void> {
+  for (const file of await listJournals(parts.directory)) {
+    // guard: a failed replay is no put back
+    if (!(await replay(app, parts, file))) throw new Error(`The journal ${file.name} could not be replayed.`)
+  }
+}
+
+const replayBatch = 1_000
+
+/** False: something could not be written. One line that fails must not silence those behind it. */
+async function replay(
+  app: App,
+  { directory, recorder }: Pick<Replay, 'directory' | 'recorder'>,
+  file: JournalFile,
+): Promise<boolean> {
+  let told = true
+  const { entries, damaged } = await readJournal(directory, file)
+  if (damaged > 0)
+    app.log.error({ file: file.name, damaged }, 'lines of a journal are damaged and were skipped')
+  const outcomes = entries.filter((entry) => entry.entry === 'outcome')
+  for (let at = 0; at < outcomes.length; at += replayBatch) {
+    const batch = new Map(outcomes.slice(at, at + replayBatch).map((entry) => [entry.token, entry]))
+    for (const operation of await listOpen(app.db, [...batch.keys()])) {
+      const { id, attempt_token: token, public_id } = operation
+      const entry = batch.get(token)
+      if (!entry) continue
+      try {
+        await recorder.record({ operation, public_id, token, outcome: entry.outcome, at: entry.at })
+        app.log.info(
+          { operation_id: id, outcome: entry.outcome.kind },
+          'a journal told how an operation ended',
+        )
+      } catch (err) {
+        told = false // guard: a journal that failed is not done
+        app.log.error({ err, operation_id: id, file: file.name }, 'a line of a journal could not be replayed')
+      }
+    }
+  }
+  return told
+}

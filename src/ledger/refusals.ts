@@ -1,0 +1,25 @@
+/** A refusal of the platform as the caller sees it. */
+import { type ErrorCode, errors } from '../lib/errors.ts'
+import type { PlatformRefusal } from '../platform/port.ts'
+
+/** The answer, now and on every repeat. */
+export function refusalReply(reason: PlatformRefusal): { status: number; body: unknown } {
+  const code: ErrorCode = refusalCodes[reason]
+  const [status, error] = errors[code]
+  return { status, body: { error, code } }
+}
+
+const refusalCodes: Record<PlatformRefusal, ErrorCode> = {
+  username_not_found: 'username_not_found',
+  identity_ineligible: 'identity_ineligible',
+  chat_unavailable: 'chat_unavailable',
+  blocked_by_person: 'blocked_by_person',
+  message_invalid: 'message_refused',
+  needs_login: 'account_unavailable',
+  restricted: 'account_unavailable',
+}
+
+/** The code of a refusal by its name, where it is one. */
+export function findRefusal(name: string): ErrorCode | undefined {
+  return Object.hasOwn(refusalCodes, name) ? refusalCodes[name as PlatformRefusal] : undefined
+}

@@ -1,0 +1,46 @@
+/** Which database this is, and whether it went back in time: its restore counter only ever rises. */
+import { type Db, type Sql, sql } from '../db/sql.ts'
+
+export interface InstanceState {
+  readonly id: string
+  readonly restore_counter: string
+  readonly generation: string
+  /** The database server's present run: another one after every start of the server. */
+  readonly server_run: string
+}
+
+const stateColumns: Sql = sql`id, restore_counter::text, generation, server_run() as server_run`
+
+export function raiseRestoreCounter(db: Db): Promise<InstanceState> {
+  return db.one<InstanceState>(sql`
+    update instance set restore_counter = restore_counter + 1, restore_counter_at = real_now()
+    returning ${stateColumns}`)
+}
+
+/** From now on it is another past that is remembered. */
+export function renewGeneration(db: Db): Promise<InstanceState> {
+  return db.one<InstanceState>(sql`
+    update instance set generation = gen_random_uuid() returning ${stateColumns}`)
+}
+
+export interface Instance extends InstanceState {
+  /** Somebody works on it at the moment, or nobody ever has. */
+  readonly fresh: boolean
+}
+
+export function readInstance(db: Db): Promise<Instance> {
+  return db.one<Instance>(sql`
+    select ${stateColumns},
+      restore_counter = 0 or restore_counter_at > real_now() - interval '1 minute'
+        and restore_counter_at < real_now() + interval '1 minute' -- guard: raised in the future
+      as fresh
+    from instance`)
+}
+
+/** What the promises stand on: a commit that was answered survives a crash of the machine. */
+export async function listUnsafeSettings(db: Db): Promise<string[]> {
+  const rows = await db.rows<{ name: string }>(sql`
+    select name from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off'
+    order by name`)
+  return rows.map(({ name }) => name)
+}

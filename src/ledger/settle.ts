@@ -1,0 +1,189 @@
+/**
+ * The one way out of `queued`, `submitting` and `ambiguous`. Whatever is learnt of operations, by whoever, ends here:
+ * many rows in one statement, each fenced, and each kind told of its own in the same transaction.
+ */
+import { type Sql, sql, type Tx } from '../db/sql.ts'
+import type { Completion, Operation, OperationKinds, SettledOperation } from '../operation.ts'
+import type { PlatformRefusal } from '../platform/port.ts'
+import { changeUse, type UseChange } from './account-usage.ts'
+import { executable } from './columns.ts'
+import { refusalReply } from './refusals.ts'
+
+/** What an operation can have come to. */
+export type Ending =
+  | { readonly to: 'completed'; readonly reply: unknown; readonly reconciled?: boolean }
+  /** The platform said no for good; the same answer for every repeat. */
+  | { readonly to: 'refused'; readonly refusal: PlatformRefusal }
+  /** Provably nothing happened, so the key may run again. Past the boundary only two reasons prove that. */
+  | { readonly to: 'released'; readonly reason: string; readonly detail?: string | null }
+  | { readonly to: 'ambiguous'; readonly reason: string; readonly detail?: string | null }
+
+export interface Settlement {
+  readonly id: string
+  /**
+   * The attempt that speaks: a later one has another token. Null: the operation is still queued, and `queued_no` says
+   * for which time, where that matters.
+   */
+  readonly token: string | null
+  readonly queued_no?: number
+  readonly ending: Ending
+}
+
+/** Answers the rows that changed. A row that is no longer as its fence expects is left alone. */
+export async function settle(
+  tx: Tx,
+  kinds: OperationKinds,
+  settlements: readonly Settlement[],
+): Promise<SettledOperation[]> {
+  if (settlements.length === 0) return []
+  const rows = await tx.rows<SettledOperation>(settleStatement(settlements))
+  changeUse(tx, rows.flatMap(refundOf))
+  // crash point 11: operations are ended, their recipients do not know, nothing is committed
+  // guard: the kind is told in the same transaction
+  for (const [kind, own] of Map.groupBy(rows, (row) => row.kind)) await kinds.get(kind)?.settled(tx, own)
+  return rows
+}
+
+/** What came to nothing has used nothing of its day. */
+function refundOf(row: SettledOperation): UseChange[] {
+  const { account_id, workspace_id, quota_day: day, cold, state } = row
+  const nothing = state === 'released' || state === 'refused'
+  return day !== null && nothing ? [{ account_id, workspace_id, day, cold, by: -1 }] : [] // guard: refund
+}
+
+/** Whoever ends operations with several statements locks them all first, in the order that everybody keeps. */
+export async function lockOperations(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx.run(sql`select 1 from operations where id = any(${ids}::uuid[]) order by id for update`)
+}
+
+/** Whoever writes several operations locks them in the order of their ids, so that nobody waits in a circle. */
+export function settleStatement(settlements: readonly Settlement[]): Sql {
+  const ordered = settlements.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  const endings = ordered.map(({ ending }) => columnsOf(ending))
+  return sql`
+    with given as materialized (
+      select * from unnest(${ordered.map(({ id }) => id)}::uuid[], ${ordered.map(({ token }) => token)}::uuid[],
+        ${ordered.map(({ queued_no }) => queued_no ?? null)}::int[], ${endings.map(({ state }) => state)}::text[],
+        ${endings.map(({ reason }) => reason)}::text[], ${endings.map(({ detail }) => detail)}::text[],
+        ${endings.map(({ status }) => status)}::int[], ${endings.map(({ body }) => body)}::text[],
+        ${endings.map(({ reconciled }) => reconciled)}::boolean[])
+        as g (id, token, queued_no, state, reason, detail, reply_status, reply_body, reconciled)),
+    taken as materialized (
+      select g.*, o.from_state from given g cross join lateral (
+        select o.state as from_state from operations o
+        where o.id = g.id and o.effect = 'platform' and (
+          (g.token is null
+            and o.state = 'queued' -- guard: settle queued rows only
+            and (g.queued_no is null or o.queued_no = g.queued_no) -- guard: settle queued_no
+          )
+          or (true
+            and o.attempt_token = g.token -- guard: settle token
+            and o.state in ('submitting', 'ambiguous') -- guard: settle crossed rows only
+            and (g.state <> 'ambiguous' or o.state = 'submitting') -- guard: settle unknown once
+          ))
+        for update) o)
+    update operations o set
+      state = case when t.from_state = 'ambiguous' and t.state = 'refused' then 'released' else t.state end,
+      reason = t.reason, detail = t.detail, finished_at = (select domain_now()), lease_until = null,
+      reply_status = t.reply_status, reply_body = t.reply_body::json, reconciled = o.reconciled or t.reconciled
+    from taken t where o.id = t.id
+    returning ${executable}, t.from_state, o.state, o.reason, o.detail, o.closed_as`
+}
+
+interface Columns {
+  readonly state: string
+  readonly reason: string | null
+  readonly detail: string | null
+  readonly status: number | null
+  readonly body: string | null
+  readonly reconciled: boolean
+}
+
+/**
+ * A refusal of a row that was given up meanwhile releases it: the platform will say the same to the next attempt, and
+ * the guard lets nothing lead from `ambiguous` to `refused`.
+ */
+function columnsOf(ending: Ending): Columns {
+  const none = { reason: null, detail: null, status: null, body: null, reconciled: false }
+  switch (ending.to) {
+    case 'completed': {
+      const { reply, reconciled = false } = ending
+      return { ...none, state: 'completed', status: 200, body: JSON.stringify(reply), reconciled }
+    }
+    case 'refused': {
+      const { status, body } = refusalReply(ending.refusal)
+      const detail = ending.refusal
+      return {
+        ...none,
+        state: 'refused',
+        reason: 'platform_refused',
+        detail,
+        status,
+        body: JSON.stringify(body),
+      }
+    }
+    default:
+      return { ...none, state: ending.to, reason: ending.reason, detail: ending.detail ?? null }
+  }
+}
+
+/** What the platform accepted: the attempt, and what its kind needs to know of it. */
+export interface Accepted {
+  readonly operation: Operation
+  /** The id that callers know the operation by, where a restore gave the row another one. */
+  readonly public_id: string
+  readonly token: string
+  readonly value: unknown
+  readonly reconciled?: boolean
+}
+
+/**
+ * Completes, stores and counts. `store` runs for every row, also for one that was completed before, because storing
+ * twice changes nothing. `count` runs only for the rows that changed.
+ */
+export async function complete(
+  tx: Tx,
+  kinds: OperationKinds,
+  accepted: readonly Accepted[],
+): Promise<SettledOperation[]> {
+  const settlements: Settlement[] = []
+  const byKind = [...Map.groupBy(accepted, ({ operation }) => operation.kind)].flatMap(([name, own]) => {
+    const kind = kinds.get(name)
+    return kind ? [{ kind, own }] : []
+  })
+  for (const { kind, own } of byKind) {
+    const replies = await kind.reply(tx, own.map(publicly))
+    for (const [at, { operation, token, reconciled }] of own.entries()) {
+      const ending: Ending = { to: 'completed', reply: replies[at], reconciled: reconciled ?? false }
+      settlements.push({ id: operation.id, token, ending })
+    }
+  }
+  const [rows] = await Promise.all([
+    settle(tx, kinds, settlements),
+    ...byKind.map(({ kind, own }) => kind.store(tx, own)),
+  ])
+  const changed = new Set(rows.map(({ id }) => id))
+  for (const { kind, own } of byKind) {
+    const fresh = own.filter(({ operation }) => changed.has(operation.id)) // guard: counted once
+    kind.count(tx, fresh)
+  }
+  return rows
+}
+
+function publicly({ operation, public_id, value }: Accepted): Completion {
+  return { operation: { ...operation, id: public_id }, value }
+}
+
+/** A person's note on what nobody knows. The state stays, and the key answers 409 for ever; the kind is told. */
+export async function closeByPerson(
+  tx: Tx,
+  kinds: OperationKinds,
+  { id, closed_as }: { id: string; closed_as: 'sent' | 'not_sent' },
+): Promise<SettledOperation | undefined> {
+  const row = await tx.maybe<SettledOperation>(sql`
+    update operations o set closed_as = ${closed_as}, closed_at = domain_now()
+    where id = ${id} and state = 'ambiguous'
+    returning ${executable}, o.state as from_state, o.state, o.reason, o.detail, o.closed_as`)
+  if (row) await kinds.get(row.kind)?.settled(tx, [row])
+  return row
+}

@@ -1,0 +1,49 @@
+/** Ends what nobody works on any more: attempts whose worker is gone or silent, and operations that nobody took in time. */
+import type { App } from '../app.ts'
+import { type Db, sql } from '../db/sql.ts'
+import { attemptSeconds } from './crossing.ts'
+import { type Settlement, settle } from './settle.ts'
+
+const sweptMax = 500
+/** A lease that ends later than any can: the clock was set back since, and it counts as over. */
+const leaseSecondsMax = attemptSeconds.file + 30
+
+/** Any process, any number of them: rows that another one is at are left to it. */
+export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
+  return app.db.transaction(async (tx) => {
+    const lost = await tx.rows<{ id: string; token: string }>(sql`
+      select o.id, o.attempt_token as token from operations o
+      where o.effect = 'platform' and o.state = 'submitting' and (o.lease_until < real_now()
+        or o.lease_until > real_now() + make_interval(secs => ${leaseSecondsMax}) -- guard: lease too far ahead
+        or exists (select from workers w where w.id = o.owner and w.stopped_at is not null) -- guard: swept with its worker
+        )
+      order by o.id limit ${sweptMax}
+      for update of o skip locked -- guard: sweep waits for nobody
+      `)
+    const expired = await tx.rows<{ id: string; queued_no: number }>(sql`
+      select o.id, o.queued_no from operations o
+      where o.state = 'queued' and o.effect = 'platform' and o.expires_at < real_now()
+      order by o.id limit ${sweptMax} for update skip locked`)
+    const rows = await settle(tx, app.operations, [
+      ...lost.map(({ id, token }): Settlement => {
+        return { id, token, ending: { to: 'ambiguous', reason: 'lease' } } // guard: swept is ambiguous
+      }),
+      ...expired.map(({ id, queued_no }): Settlement => {
+        return { id, token: null, queued_no, ending: { to: 'released', reason: 'expired' } }
+      }),
+    ])
+    return rows.length
+  })
+}
+
+/** Rows of kinds that say so are kept for 30 days after their end. The guard lets no others go. */
+export function forgetOperations(db: Db): Promise<number> {
+  return db.run(sql`
+    with removed as (
+      delete from operations where id in (
+        select id from operations where forgettable and state in ('completed', 'refused', 'released')
+          and finished_at < domain_now() - interval '30 days' limit 1000)
+      returning id)
+    update instance i set removed_id = newest.id from (select id from removed order by id desc limit 1) newest
+    where i.removed_id is null or i.removed_id < newest.id`)
+}

@@ -1,0 +1,60 @@
+/** Callers that wait for the same row: a key that ran again while its first caller had not heard yet. */
+import { expect, test } from 'vitest'
+import type { Settled, Wake } from '../app.ts'
+import type { Db } from '../db/sql.ts'
+import { watchOperations } from './waiting.ts'
+
+test('two callers of one row are both told at once', async () => {
+  const rows: Partial<Settled>[] = []
+  let wake = () => {}
+  const waiting = watchOperations(
+    { rows: async () => rows } as unknown as Db,
+    {
+      on: (_: string, listener: () => void) => {
+        wake = listener
+        return () => {}
+      },
+    } as unknown as Wake,
+  )
+  const told = Promise.all([
+    waiting.settled({ id: 'a', queued_no: 1 }, 5_000),
+    waiting.settled({ id: 'a', queued_no: 1 }, 5_000),
+  ])
+  rows.push({ id: 'a', queued_no: 1, state: 'completed' })
+  wake()
+  expect(await told).toEqual([rows[0], rows[0]])
+  waiting.close()
+}, 2_000)
+
+/** A database that answers these rows, and a wake-up that never comes unless the test gives it. */
+function watch(rows: Partial<Settled>[]) {
+  let wake = () => {}
+  const waiting = watchOperations(
+    { rows: async () => rows } as unknown as Db,
+    {
+      on: (_: unknown, listener: () => void) => {
+        wake = listener
+        return () => {}
+      },
+    } as unknown as Wake,
+  )
+  return { waiting, wake: () => wake() }
+}
+
+test('who has queued a key again is not told what the attempt before came to', async () => {
+  const rows: Partial<Settled>[] = [{ id: 'a', queued_no: 1, state: 'released' }]
+  const { waiting, wake } = watch(rows)
+  const told = waiting.settled({ id: 'a', queued_no: 2 }, 5_000)
+  wake()
+  await new Promise((resolve) => setImmediate(resolve))
+  rows.splice(0, 1, { id: 'a', queued_no: 2, state: 'completed' })
+  wake()
+  expect(await told).toMatchObject({ queued_no: 2, state: 'completed' })
+  waiting.close()
+}, 5_000)
+
+test('an outcome whose wake-up was lost is found by the poll', async () => {
+  const { waiting } = watch([{ id: 'a', queued_no: 1, state: 'completed' }])
+  expect(await waiting.settled({ id: 'a', queued_no: 1 }, 10_000)).toMatchObject({ state: 'completed' })
+  waiting.close()
+}, 15_000)

@@ -1,0 +1,85 @@
+/** The processes that work on this database: which live, which may drive accounts, and which owe it something. */
+import { type Db, type Sql, sql } from '../db/sql.ts'
+
+/** A worker that has not been heard of for this long has ended: its journal will not grow any more. */
+const silentSeconds = 30
+
+/** Says that this process lives. A process that was declared dead by mistake comes back with it. */
+export async function noteHeartbeat(
+  db: Db,
+  { worker_id, platforms }: { worker_id: string; platforms: readonly string[] },
+): Promise<void> {
+  await db.run(sql`
+    insert into workers (id, platforms) values (${worker_id}, ${platforms})
+    on conflict (id) do update set beat_at = real_now(), stopped_at = null, platforms = excluded.platforms`)
+}
+
+/** Whether the worker of row `w` was heard of lately. A heartbeat from the future is of a clock that was set back since. */
+const wasHeard: Sql = sql`w.beat_at between real_now() - make_interval(secs => ${silentSeconds})
+  and real_now() + make_interval(secs => ${silentSeconds})`
+const isAlive: Sql = sql`w.stopped_at is null and ${wasHeard}`
+
+/**
+ * Whether some worker could drive the account of row `a` of `accounts`: it writes its journal and reaches the platform. One
+ * that signed off a moment ago counts too, because it is most likely being restarted.
+ */
+export const hasWorker: Sql = sql`exists (
+  select from workers w where w.drives and a.platform = any(w.platforms) and ${wasHeard})`
+
+export interface WorkerCounts {
+  /** Alive and able to drive accounts. */
+  readonly driving: number
+  /** Alive, and its journal cannot be written. */
+  readonly without_journal: number
+  /** Owing what its journals know to a restored database. Nothing is sent meanwhile. */
+  readonly owing: number
+}
+
+export function countWorkers(db: Db): Promise<WorkerCounts> {
+  return db.one<WorkerCounts>(sql`
+    select (count(*) filter (where w.drives and ${isAlive}))::int as driving,
+      (count(*) filter (where not w.drives and ${isAlive}))::int as without_journal,
+      (count(*) filter (where w.owes))::int as owing
+    from workers w`)
+}
+
+export async function noteStopped(db: Db, worker_id: string): Promise<void> {
+  await db.run(sql`update workers set stopped_at = real_now() where id = ${worker_id}`)
+}
+
+/** A worker that cannot write its journal is not counted on for a share of the accounts. True: that is news. */
+export async function noteDrives(db: Db, worker_id: string, drives: boolean): Promise<boolean> {
+  const changed = await db.run(sql`
+    update workers set drives = ${drives} where id = ${worker_id} and drives <> ${drives}`)
+  return changed > 0
+}
+
+/** While a worker owes, nobody crosses anything: its journals may know what the database has forgotten. */
+export async function noteOwing(db: Db, worker_id: string, owes: boolean): Promise<void> {
+  await db.run(sql`
+    insert into workers (id, owes) values (${worker_id}, ${owes})
+    on conflict (id) do update set owes = excluded.owes`)
+}
+
+/** Its debt is another's by now, or a person has said that it is not waited for. False: it owes nothing. */
+export async function forgiveWorker(db: Db, worker_id: string): Promise<boolean> {
+  return (await db.run(sql`update workers set owes = false where id = ${worker_id} and owes`)) === 1
+}
+
+export function listOwing(db: Db): Promise<{ id: string; beat_at: Date }[]> {
+  return db.rows(sql`select id, beat_at from workers where owes order by id`)
+}
+
+/** Those of the given workers that have ended. Workers that are not known any more have ended long ago. */
+export async function listEnded(db: Db, ids: readonly string[]): Promise<Set<string>> {
+  const alive = await db.rows<{ id: string }>(sql`
+    select w.id from workers w where w.id = any(${ids}::uuid[]) and ${isAlive}`)
+  return new Set(ids.filter((id) => !alive.some((worker) => worker.id === id)))
+}
+
+export function forgetWorkers(db: Db): Promise<number> {
+  return db.run(sql`
+    delete from workers where beat_at < real_now() - interval '7 days'
+      and not owes -- guard: an owing worker is not forgotten
+    `)
+}
