@@ -14,7 +14,7 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Message, Session } from '../platform/port.ts'
 import { attempt, type Driven, type Ways } from './attempt.ts'
-import { Boundary } from './boundary.ts'
+import { operationBoundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { findFloodWait } from './floods.ts'
 import { type Journal, openJournal } from './journal.ts'
@@ -66,7 +66,7 @@ async function stage(app: App = rows.app): Promise<Stage> {
   const journal = await openJournal(place.directory, journal_id)
   journals.push(journal)
   const ways: Ways = {
-    boundary: new Boundary(app, { instance: () => instance, behind: () => {} }),
+    boundary: operationBoundary(app, { instance: () => instance, behind: () => {} }),
     journal,
     recorder: new Recorder(app, { count: () => {}, noteTrouble }),
     echoes: new Echoes(app),

@@ -7,7 +7,7 @@ import type { App } from '../app.ts'
 import { toWellFormed } from '../lib/text.ts'
 import type { Forbidden, Operation, OperationKind, Submit } from '../operation.ts'
 import type { Outcome, Sent, Session } from '../platform/port.ts'
-import type { Boundary } from './boundary.ts'
+import type { OperationBoundary } from './boundary.ts'
 import { attemptSeconds, releaseNeverSent } from './crossing.ts'
 import type { Echoes, Expectation, Recorded } from './echoes.ts'
 import type { Journal } from './journal.ts'
@@ -38,7 +38,7 @@ export interface Driven {
 
 /** What an attempt passes through. */
 export interface Ways {
-  readonly boundary: Boundary
+  readonly boundary: OperationBoundary
   readonly journal: Journal
   readonly recorder: Recorder
   readonly echoes: Echoes
@@ -63,12 +63,19 @@ export async function attempt(
   // Before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now() // guard: clock starts before the boundary
   // crash point 3a: it is prepared, the boundary is not crossed
-  const crossed = await ways.boundary.cross(operation, held, attemptSeconds[size])
-  const { token, status, proof, forbidden } = crossed
-  if (status === 'lost') return takeBack(app, ways, operation, token)
-  if (proof) return concludeProven(app, ways, operation, { token, proof })
-  if (forbidden)
-    return settleQueued(app, operation, { to: 'released', reason: 'forbidden', detail: forbidden })
+  const { id, attempt_token: seen_token } = operation
+  const wanted = { seen_token, seconds: attemptSeconds[size] }
+  const answer = await ways.boundary.cross({ id, held, wanted })
+  const { token, status } = answer
+  if (status === 'lost') return takeBack(app, ways, answer, () => releaseNeverSent(app, { id, token }))
+  if ('proof' in answer && answer.proof)
+    return concludeProven(app, ways, operation, { token, proof: answer.proof })
+  if (status === 'forbidden')
+    return settleQueued(app, operation, {
+      to: 'released',
+      reason: status,
+      detail: answer.forbidden ?? status,
+    })
   if (status !== 'crossed') return leave(app, operation, held)
   return submitCrossed(app, ways, operation, { token, startedAt, held, submit: prepared.value })
 }
@@ -172,18 +179,19 @@ async function leave(app: App, operation: QueuedOperation, held: Held): Promise<
   if (!(await settleUncrossed(app, held, operation))) await app.sources.sleep(uncrossedMs)
 }
 
-/** The answer to COMMIT is lost, so the row may be `submitting`. Nothing is sent, and that is said until it is heard. */
-async function takeBack(
+/** The answer to COMMIT is lost, so the row may be `submitting`. Nothing is sent, and `release` is retried until it is stored. */
+export async function takeBack(
   app: App,
   { journal, recorder }: Ways,
-  { id }: QueuedOperation,
-  token: string,
+  { id, token }: { readonly id: string; readonly token: string },
+  release: () => Promise<void>,
 ): Promise<void> {
   app.log.warn({ code: 'lost_commit', operation_id: id }, 'the boundary gave no answer; nothing is sent')
   // crash point 4: the answer to COMMIT is lost, its worker has not said that nothing is sent
-  // A process that is ended while the database is away leaves word, so that it does not count as unknown.
+  // If this process ends while the database is away, the journal proves that nothing was sent. Its reader finds the
+  // operation by the token.
   await tellJournal(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit is in the journal
-  await recorder.retryUntilStored(id, () => releaseNeverSent(app, { id, token })) // guard: lost commit is released
+  await recorder.retryUntilStored(id, release) // guard: lost commit is released
 }
 
 async function intend(app: App, { journal }: Ways, operation: Operation, token: string): Promise<boolean> {

@@ -1,26 +1,45 @@
-/** Crosses what waits to cross, many operations of many accounts in one statement. */
-
+/**
+ * The boundary: crossings gather, and those of many accounts cross in one transaction. One mechanism serves two kinds of
+ * statement: `crossQueued` below, for operations that callers queued, and the campaigns' own, for messages that a campaign
+ * plans only once it has locked their recipients.
+ */
 import type { App } from '../app.ts'
-import { isConnectionLost } from '../db/errors.ts'
+import { isConnectionLost, LostCommit } from '../db/errors.ts'
 import { Gatherer } from '../lib/gatherer.ts'
 import type { Sent } from '../platform/port.ts'
-import { type Crossed, type Crossing, type CrossingAnswer, cross, type Instance } from './crossing.ts'
+import { type Crossed, cross, type Instance } from './crossing.ts'
 import { type Held, noteWrites } from './leases.ts'
-import type { QueuedOperation } from './queue.ts'
 
 const batchMax = 100
-/** Another transaction holds the account for a moment: the next batches ask again, up to this long. */
+/** Another transaction holds a row for a moment: the next batches ask again, up to this long. */
 const busy = { restMs: 2, msMax: 2_000 }
 
-/** `lost`: the answer never came, so it may have crossed. */
-export interface Answer {
+/** What wants to cross, and the lease under which. */
+export interface Crossing<Wanted> {
+  readonly id: string
+  /** The new attempt's. */
   readonly token: string
-  readonly status: Crossed | 'lost'
-  /** It was accepted before; this is the message. */
-  readonly proof?: Sent
-  /** Why the re-check of its kind says no. */
-  readonly forbidden?: string
+  readonly held: Held
+  readonly wanted: Wanted
 }
+
+/** What a statement answers about one crossing. */
+export interface StatementAnswer {
+  readonly status: string
+  /** The account's count of writes as of this commit; null where nothing of it crossed. */
+  readonly writes: string | null
+}
+
+/** Crosses all of them in one transaction, or none. Its answers are in the order of the crossings. */
+export type CrossingStatement<Wanted, Answer extends StatementAnswer> = (
+  instance: Instance,
+  crossings: readonly Crossing<Wanted>[],
+) => Promise<readonly Answer[]>
+
+/** `lost`: the answer to COMMIT never came, so it may have crossed. `failed`: the database refused this row. */
+type Uncrossed = StatementAnswer & { readonly status: 'lost' | 'failed' | 'no' }
+
+export type BoundaryAnswer<Answer> = (Answer | Uncrossed) & { readonly id: string; readonly token: string }
 
 export interface BoundaryOptions {
   /** What this process knows of the database; undefined while it must not cross anything. */
@@ -29,67 +48,119 @@ export interface BoundaryOptions {
   readonly behind: () => void
 }
 
-export class Boundary {
+export class Boundary<Wanted, Answer extends StatementAnswer> {
   readonly #app: App
   readonly #options: BoundaryOptions
-  readonly #gatherer: Gatherer<Crossing, Answer>
+  readonly #statement: CrossingStatement<Wanted, Answer>
+  readonly #gatherer: Gatherer<Crossing<Wanted>, BoundaryAnswer<Answer>>
 
-  constructor(app: App, options: BoundaryOptions) {
+  constructor(app: App, options: BoundaryOptions, statement: CrossingStatement<Wanted, Answer>) {
     this.#app = app
     this.#options = options
+    this.#statement = statement
     this.#gatherer = new Gatherer({ most: batchMax, work: (crossings) => this.#crossAll(crossings) })
   }
 
-  async cross(
-    { id, attempt_token: seen_token }: QueuedOperation,
-    held: Held,
-    seconds: number,
-  ): Promise<Answer> {
-    const startedAt = this.#app.sources.now()
+  async cross(wanting: Omit<Crossing<Wanted>, 'token'>): Promise<BoundaryAnswer<Answer>> {
+    const { newToken, now, sleep } = this.#app.sources
+    const startedAt = now()
     for (;;) {
-      const token = this.#app.sources.newToken()
-      const answer = await this.#gatherer.add({ id, token, seen_token, held, seconds })
+      const answer = await this.#gatherer.add({ ...wanting, token: newToken() })
       if (answer.status === 'behind') this.#options.behind()
-      if (answer.status !== 'busy' || this.#app.sources.now() - startedAt > busy.msMax) return answer
-      await this.#app.sources.sleep(busy.restMs)
+      if (answer.status !== 'busy' || now() - startedAt > busy.msMax) return answer
+      await sleep(busy.restMs)
     }
   }
 
-  async #crossAll(crossings: readonly Crossing[]): Promise<Answer[]> {
+  async #crossAll(crossings: readonly Crossing<Wanted>[]): Promise<BoundaryAnswer<Answer>[]> {
     const instance = this.#options.instance()
-    if (!instance) return crossings.map(({ token }) => ({ token, status: 'no' }))
+    if (!instance) return crossings.map((one) => uncrossed(one, 'no'))
     try {
-      const answers = await cross(this.#app, instance, crossings)
-      const byId = new Map(answers.map((answer) => [answer.id, answer]))
-      return crossings.map((crossing) => answerOf(crossing, byId.get(crossing.id)))
+      return await this.#crossTogether(instance, crossings)
     } catch (err) {
       this.#app.log.warn({ err, rows: crossings.length }, 'a batch did not cross the boundary')
-      if (isConnectionLost(err)) return crossings.map(({ token }) => ({ token, status: 'lost' })) // guard: lost commit is not sent
+      if (isLost(err)) return crossings.map((one) => uncrossed(one, 'lost')) // guard: lost commit is not sent
       return this.#crossEach(instance, crossings)
     }
   }
 
-  /** An error that the database told: nothing of the batch has crossed, and each is tried alone with a new token. */
-  async #crossEach(instance: Instance, crossings: readonly Crossing[]): Promise<Answer[]> {
-    const answers: Answer[] = []
+  /** The database answered with an error, so nothing of the batch has crossed: each is tried alone with a new token. */
+  async #crossEach(
+    instance: Instance,
+    crossings: readonly Crossing<Wanted>[],
+  ): Promise<BoundaryAnswer<Answer>[]> {
+    const answers: BoundaryAnswer<Answer>[] = []
     for (const crossing of crossings) {
       const alone = { ...crossing, token: this.#app.sources.newToken() }
       answers.push(
-        await cross(this.#app, instance, [alone]).then(
-          ([answer]) => answerOf(alone, answer),
-          (err): Answer => ({ token: alone.token, status: isConnectionLost(err) ? 'lost' : 'no' }),
+        await this.#crossTogether(instance, [alone]).then(
+          ([answer]) => answer ?? uncrossed(alone, 'no'),
+          (err) => uncrossed(alone, isLost(err) ? 'lost' : 'failed'),
         ),
       )
     }
     return answers
   }
+
+  async #crossTogether(
+    instance: Instance,
+    crossings: readonly Crossing<Wanted>[],
+  ): Promise<BoundaryAnswer<Answer>[]> {
+    const answers = await this.#statement(instance, crossings)
+    return crossings.map((crossing, at) => {
+      const { id, token, held } = crossing
+      const answer = answers[at]
+      if (!answer) return uncrossed(crossing, 'no')
+      if (answer.writes !== null) noteWrites(held, answer.writes) // guard: writes are remembered
+      return { ...answer, id, token }
+    })
+  }
 }
 
-function answerOf({ token, held }: Crossing, answer: CrossingAnswer | undefined): Answer {
-  if (!answer) return { token, status: 'no' }
-  const { status, writes, message_id, sent_at, forbidden } = answer
-  if (writes !== null) noteWrites(held, writes)
-  if (status === 'forbidden') return { token, status, forbidden: forbidden ?? status }
-  if (status !== 'proven' || message_id === null) return { token, status }
-  return { token, status, proof: { message_id, at: (sent_at ?? new Date(0)).toISOString() } }
+function uncrossed(
+  { id, token }: Crossing<unknown>,
+  status: Uncrossed['status'],
+): Uncrossed & { readonly id: string; readonly token: string } {
+  return { id, token, status, writes: null }
+}
+
+function isLost(error: unknown): boolean {
+  return error instanceof LostCommit || isConnectionLost(error)
+}
+
+/** A queued operation, as its row was read. */
+interface WantedOperation {
+  readonly seen_token: string | null
+  readonly seconds: number
+}
+
+interface OperationAnswer extends StatementAnswer {
+  readonly status: Crossed
+  /** It was accepted before; this is the message. */
+  readonly proof?: Sent
+  /** Why the re-check of its kind says no. */
+  readonly forbidden?: string
+}
+
+export type OperationBoundary = Boundary<WantedOperation, OperationAnswer>
+
+export function operationBoundary(app: App, options: BoundaryOptions): OperationBoundary {
+  return new Boundary(app, options, (instance, crossings) => crossQueued(app, instance, crossings))
+}
+
+async function crossQueued(
+  app: App,
+  instance: Instance,
+  crossings: readonly Crossing<WantedOperation>[],
+): Promise<OperationAnswer[]> {
+  const given = crossings.map(({ wanted, ...crossing }) => ({ ...crossing, ...wanted }))
+  const rows = new Map((await cross(app, instance, given)).map((row) => [row.id, row]))
+  return crossings.map(({ id }) => {
+    const row = rows.get(id)
+    if (!row) return { status: 'no', writes: null }
+    const { status, writes, message_id, sent_at, forbidden } = row
+    if (status === 'forbidden') return { status, writes, forbidden: forbidden ?? status }
+    if (status !== 'proven' || message_id === null) return { status, writes }
+    return { status, writes, proof: { message_id, at: (sent_at ?? new Date(0)).toISOString() } }
+  })
 }

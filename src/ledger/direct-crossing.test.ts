@@ -108,7 +108,9 @@ describe('a message that crosses', () => {
       expect(rows).toHaveLength(2)
       const answers = await Promise.all(
         rows.flatMap((row) =>
-          row ? [messages.cross({ wanted: { row, found: null, gapMs: 15_000 }, held: one.held })] : [],
+          row
+            ? [messages.cross({ id: newId(), wanted: { row, found: null, gapMs: 15_000 }, held: one.held })]
+            : [],
         ),
       )
       expect(answers.map(({ status }) => status).toSorted()).toEqual(['crossed', 'no'])
@@ -156,7 +158,7 @@ describe('what another transaction holds is left alone', () => {
     const found: Person = { id: '9001', name: 'Ines', username: null, phone: null, kind: 'person' }
     const wanted = { row: due.row, found, gapMs: 0 }
     const messages = await place.boundary()
-    const cross = async () => (await messages.cross({ wanted, held })).status
+    const cross = async () => (await messages.cross({ id: newId(), wanted, held })).status
     await db.transaction(async (tx) => {
       expect([...(await lockFound(tx, [{ ...wanted, id: newId(), token: newId() }]))]).toEqual([])
       expect(await answerOrWait(cross())).toBe('busy')

@@ -10,7 +10,7 @@ import type { Database } from '../db/sql.ts'
 import { newId } from '../lib/ids.ts'
 import type { Session } from '../platform/port.ts'
 import type { Driven } from './attempt.ts'
-import { Boundary } from './boundary.ts'
+import { operationBoundary } from './boundary.ts'
 import { Echoes } from './echoes.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { Lanes } from './lanes.ts'
@@ -44,7 +44,7 @@ async function run(change: (db: Database) => Partial<Database>, kind: string) {
   const driven: Driven = { held, session: {} as Session, awaits: () => {}, gapJitter: 0, paceMs: 0 }
   const instance = await rows.instance()
   const ways = {
-    boundary: new Boundary(changed, { instance: () => instance, behind: () => {} }),
+    boundary: operationBoundary(changed, { instance: () => instance, behind: () => {} }),
     journal,
     recorder: new Recorder(changed, { count: () => {}, noteTrouble }),
     echoes: new Echoes(changed),

@@ -17,7 +17,7 @@ import { closeByPerson, type Ending, settle } from '../ledger/settle.ts'
 import { newId } from '../lib/ids.ts'
 import type { Outcome, Person, Sent, Session } from '../platform/port.ts'
 import { attemptMessage } from './message-attempt.ts'
-import { MessageBoundary } from './message-boundary.ts'
+import { type MessageBoundary, messageBoundary } from './message-boundary.ts'
 
 let place: PickedRows
 let directory: string
@@ -183,7 +183,7 @@ describe('a contact who is found by name, and whose phone is on the list at the 
     const person = { id: String(person_id), name: 'Ines', username: null, phone, kind: 'person' } as const
     const crossed: string[] = []
     const instance = await place.rows.instance()
-    const messages = new MessageBoundary(place.rows.app, { instance: () => instance, behind: () => {} })
+    const messages = messageBoundary(place.rows.app, { instance: () => instance, behind: () => {} })
     const cross = messages.cross.bind(messages)
     messages.cross = (message) => {
       crossed.push(message.wanted.row.recipient_id)

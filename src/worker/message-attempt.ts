@@ -8,7 +8,7 @@ import {
   waitForRecipient,
 } from '../capabilities/campaigns/campaigns.ts'
 import { countLookup } from '../ledger/account-usage.ts'
-import { concludeProven, type Driven, submitCrossed, tellJournal, type Ways } from '../ledger/attempt.ts'
+import { concludeProven, type Driven, submitCrossed, takeBack, type Ways } from '../ledger/attempt.ts'
 import { releaseNeverSent } from '../ledger/crossing.ts'
 import { findAttempt } from '../ledger/direct-crossing.ts'
 import { isTrouble, noteFloodWait } from '../ledger/recording.ts'
@@ -36,10 +36,11 @@ export async function attemptMessage(
   if (found === 'done' || found === 'avoid') return found
   // Before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now() // guard: clock starts before the boundary of a message
-  const crossed = await ways.messages.cross({ wanted: { row, found, gapMs: gapMsOf(app, account) }, held })
-  const { token, status } = crossed
+  const wanted = { row, found, gapMs: gapMsOf(app, account) }
+  const answer = await ways.messages.cross({ id: app.sources.newId(), held, wanted })
+  const { token, status } = answer
   if (status === 'lost') {
-    await takeBack(app, ways, row, crossed)
+    await takeBack(app, ways, answer, () => releaseIfCrossed(app, row, token))
     return 'done'
   }
   if (status === 'failed') return 'avoid'
@@ -47,7 +48,7 @@ export async function attemptMessage(
     if (status !== 'ended') await app.sources.sleep(uncrossedMs)
     return 'done'
   }
-  const { operation, proof } = crossed
+  const { operation, proof } = answer
   // guard: a proven message calls nobody
   if (proof) await concludeProven(app, ways, operation, { token, proof })
   else {
@@ -125,20 +126,9 @@ function identifierOf({ contact }: FactsRow): Identifier {
   return { kind: 'id', value }
 }
 
-/** The answer to COMMIT is lost. Once nobody holds the recipient any more, it is known whether the message crossed. */
-async function takeBack(
-  app: App,
-  { journal, recorder }: MessageWays,
-  { recipient_id, step }: FactsRow,
-  { id, token }: { id: string; token: string },
-): Promise<void> {
-  app.log.warn({ recipient_id }, 'the boundary gave no answer for a message; nothing is sent')
-  // A process that is ended while the database is away leaves word, so that it does not count as unknown. Whoever reads it
-  // finds the operation by its token.
-  await tellJournal(app, journal, { id, token, outcome: { kind: 'not_written', reason: 'lost_commit' } }) // guard: lost commit of a message is in the journal
-  await recorder.retryUntilStored(recipient_id, async () => {
-    await waitForRecipient(app, recipient_id)
-    const row = await app.db.transaction((tx) => findAttempt(tx, { recipient_id, step_no: step }))
-    if (row?.attempt_token === token) await releaseNeverSent(app, { id: row.id, token })
-  })
+/** Once no transaction holds the recipient any more, it is known whether the message crossed. */
+async function releaseIfCrossed(app: App, { recipient_id, step }: FactsRow, token: string): Promise<void> {
+  await waitForRecipient(app, recipient_id)
+  const row = await app.db.transaction((tx) => findAttempt(tx, { recipient_id, step_no: step }))
+  if (row?.attempt_token === token) await releaseNeverSent(app, { id: row.id, token })
 }

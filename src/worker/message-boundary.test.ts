@@ -24,7 +24,7 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Session } from '../platform/port.ts'
 import { attemptMessage, gapMsOf, type MessageWays } from './message-attempt.ts'
-import { MessageBoundary } from './message-boundary.ts'
+import { type MessageBoundary, messageBoundary } from './message-boundary.ts'
 
 let place: PickedRows
 let rows: LedgerRows
@@ -248,7 +248,11 @@ describe('the gap to the next message of the account', () => {
     const heads = await listHeads(rows.app, rows.db, { account_ids: [held.account_id], avoid: [], due: true })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
-    await (await boundary()).cross({ wanted: { row: due.row, found: null, gapMs: 18_000 }, held })
+    await (await boundary()).cross({
+      id: newId(),
+      wanted: { row: due.row, found: null, gapMs: 18_000 },
+      held,
+    })
     const { seconds } = await rows.db.one<{ seconds: number }>(sql`
       select extract(epoch from h.next_campaign_at - o.crossed_at)::float8 as seconds from account_hosts h
       join operations o on o.account_id = h.account_id where h.account_id = ${held.account_id}`)
@@ -276,7 +280,7 @@ describe('a message whose crossing gives no answer', () => {
       due: true,
     })
     const instance = await rows.instance()
-    const messages = new MessageBoundary(losing(), { instance: () => instance, behind: () => {} })
+    const messages = messageBoundary(losing(), { instance: () => instance, behind: () => {} })
     const [due] = chooseDue(rows.app, heads)
     if (!due) throw new Error('Nothing is due.')
     const session = { send: () => Promise.reject(new Error('It was sent.')) } as unknown as Session
@@ -374,7 +378,11 @@ describe('a message that the platform has shown before', () => {
       insert into messages (account_id, chat_id, id, workspace_id, text, is_sender, sent_at, random_id)
       values (${held.account_id}, ${person_id}, 7, ${held.workspace_id}, 'sent before', true, now(),
         ${identityOf(rows.app, due.row).random_id}::bigint)`)
-    const answer = await (await boundary()).cross({ wanted: { row: due.row, found: null, gapMs: 0 }, held })
+    const answer = await (await boundary()).cross({
+      id: newId(),
+      wanted: { row: due.row, found: null, gapMs: 0 },
+      held,
+    })
     expect(answer).toMatchObject({ status: 'crossed', proof: { message_id: '7' } })
   })
 })
@@ -492,7 +500,11 @@ describe('a batch of a hundred', () => {
     const held = new Map(all.map((one) => [one.held.account_id, one.held]))
     const answers = await Promise.all(
       chooseDue(rows.app, heads).map(({ row }) =>
-        messages.cross({ wanted: { row, found: null, gapMs: 0 }, held: held.get(row.account_id) as Held }),
+        messages.cross({
+          id: newId(),
+          wanted: { row, found: null, gapMs: 0 },
+          held: held.get(row.account_id) as Held,
+        }),
       ),
     )
     await rows.db.run(sql`drop trigger poison on operations`)

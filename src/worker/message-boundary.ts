@@ -1,8 +1,8 @@
 /**
- * Crosses messages of campaigns, of many accounts in one transaction. Two flights: locks and facts, in the order that
- * everybody keeps; then, decided on what is locked, the operations, the recipients and the day's use, and COMMIT.
+ * The campaigns' statement at the boundary: it crosses messages of many accounts in one transaction, in two round trips. The
+ * first locks and reads, in the order that every transaction keeps. The second writes what was decided on the locked rows:
+ * operations, recipients and the use of the day.
  */
-
 import type { App } from '../app.ts'
 import {
   adoptOutcomes,
@@ -15,9 +15,8 @@ import {
   markSubmitting,
   type Wanted,
 } from '../capabilities/campaigns/campaigns.ts'
-import { isConnectionLost, LostCommit } from '../db/errors.ts'
 import { planOnce, type Tx } from '../db/sql.ts'
-import type { BoundaryOptions } from '../ledger/boundary.ts'
+import { Boundary, type BoundaryOptions, type Crossing, type StatementAnswer } from '../ledger/boundary.ts'
 import type { Instance } from '../ledger/crossing.ts'
 import {
   insertAttempts,
@@ -26,120 +25,51 @@ import {
   lockDays,
   type NewAttempt,
 } from '../ledger/direct-crossing.ts'
-import { type Held, noteWrites } from '../ledger/leases.ts'
-import { Gatherer } from '../lib/gatherer.ts'
+import type { Held } from '../ledger/leases.ts'
 import type { Operation } from '../operation.ts'
 import type { Sent } from '../platform/port.ts'
 
-const batchMax = 100
-/** Another transaction holds the account, the campaign or the recipient for a moment: the next batches ask again. */
-const busy = { restMs: 2, msMax: 2_000 }
+/** A message that wants to cross. */
+export type WantedMessage = Omit<Wanted, 'id' | 'token'>
 
-/** A message that wants to cross, and the lease under which. */
-export interface Message {
-  readonly wanted: Omit<Wanted, 'id' | 'token'>
-  readonly held: Held
-}
-
-interface Crossing {
-  readonly wanted: Wanted
-  readonly held: Held
-}
-
-/**
- * `ended`: nothing is sent, and the recipient knows why. `failed`: the database refused this row. `lost`: the answer never
- * came, so it may have crossed.
- */
+/** `ended`: nothing is sent, and the recipient knows why. */
 export type MessageAnswer =
-  | {
+  | (StatementAnswer & {
       readonly status: 'crossed'
-      readonly token: string
       readonly operation: Operation
       readonly proof: Sent | null
-    }
-  /** `id`: the operation's, if it is a new one. */
-  | { readonly status: 'lost'; readonly token: string; readonly id: string }
-  | { readonly status: 'ended' | 'busy' | 'behind' | 'no' | 'failed'; readonly token: string }
-
-export class MessageBoundary {
-  readonly #app: App
-  readonly #options: BoundaryOptions
-  readonly #gatherer: Gatherer<Crossing, MessageAnswer>
-
-  constructor(app: App, options: BoundaryOptions) {
-    this.#app = app
-    this.#options = options
-    this.#gatherer = new Gatherer({ most: batchMax, work: (crossings) => this.#crossAll(crossings) })
-  }
-
-  async cross({ wanted, held }: Message): Promise<MessageAnswer> {
-    const { newId, newToken, now, sleep } = this.#app.sources
-    const startedAt = now()
-    for (;;) {
-      const answer = await this.#gatherer.add({ wanted: { ...wanted, id: newId(), token: newToken() }, held })
-      if (answer.status === 'behind') this.#options.behind()
-      if (answer.status !== 'busy' || now() - startedAt > busy.msMax) return answer
-      await sleep(busy.restMs)
-    }
-  }
-
-  async #crossAll(crossings: readonly Crossing[]): Promise<MessageAnswer[]> {
-    const instance = this.#options.instance()
-    if (!instance) return crossings.map(({ wanted: { token } }) => ({ token, status: 'no' }))
-    try {
-      return await this.#crossTogether(instance, crossings)
-    } catch (err) {
-      this.#app.log.warn({ err, rows: crossings.length }, 'a batch of messages did not cross the boundary')
-      if (isLost(err)) return crossings.map(({ wanted: { id, token } }) => ({ id, token, status: 'lost' })) // guard: lost commit of a message is not sent
-      return this.#crossEach(instance, crossings)
-    }
-  }
-
-  /** An error that the database told: nothing of the batch has crossed, and each is tried alone with a new token. */
-  async #crossEach(instance: Instance, crossings: readonly Crossing[]): Promise<MessageAnswer[]> {
-    const answers: MessageAnswer[] = []
-    for (const { wanted, held } of crossings) {
-      const alone = { wanted: { ...wanted, token: this.#app.sources.newToken() }, held }
-      const { id, token } = alone.wanted
-      answers.push(
-        await this.#crossTogether(instance, [alone]).then(
-          ([answer]) => answer ?? { token, status: 'no' },
-          (err): MessageAnswer => (isLost(err) ? { id, token, status: 'lost' } : { token, status: 'failed' }),
-        ),
-      )
-    }
-    return answers
-  }
-
-  async #crossTogether(instance: Instance, crossings: readonly Crossing[]): Promise<MessageAnswer[]> {
-    const { decisions, writes } = await this.#app.db.transaction(async (tx) => {
-      const facts = await lockAll(this.#app, tx, { instance, crossings })
-      // crash point 3b: everything is locked, nothing is written
-      const decisions = decideAll(
-        this.#app,
-        crossings.map(({ wanted }) => wanted),
-        facts,
-      )
-      const writes = await writeAll(tx, instance, { decisions, rows: facts.rows })
-      // crash point 3c: everything is written, nothing is committed
-      return { decisions, writes }
     })
-    for (const { wanted, held } of crossings) {
-      const seen = writes.get(wanted.row.recipient_id)
-      if (seen !== undefined) noteWrites(held, seen) // guard: writes of messages are remembered
-    }
-    return crossings.map(({ wanted }) => answerOf(wanted, decisions.get(wanted)))
-  }
+  | (StatementAnswer & { readonly status: 'ended' | 'busy' | 'behind' | 'no' })
+
+export type MessageBoundary = Boundary<WantedMessage, MessageAnswer>
+
+export function messageBoundary(app: App, options: BoundaryOptions): MessageBoundary {
+  return new Boundary(app, options, (instance, crossings) => crossMessages(app, instance, crossings))
 }
 
-/** The first flight. The statements are sent one behind the other, and the database takes them in this order. */
+async function crossMessages(
+  app: App,
+  instance: Instance,
+  crossings: readonly Crossing<WantedMessage>[],
+): Promise<MessageAnswer[]> {
+  const all = crossings.map(({ id, token, wanted }): Wanted => ({ id, token, ...wanted }))
+  const held = [...new Map(crossings.map((one) => [one.held.account_id, one.held])).values()]
+  return app.db.transaction(async (tx) => {
+    const facts = await lockAll(app, tx, { instance, held, wanted: all })
+    // crash point 3b: everything is locked, nothing is written
+    const decisions = decideAll(app, all, facts)
+    const writes = await writeAll(tx, instance, { decisions, rows: facts.rows })
+    // crash point 3c: everything is written, nothing is committed
+    return all.map((one) => answerOf(decisions.get(one), writes.get(one.row.recipient_id) ?? null))
+  })
+}
+
+/** The first round trip: pipelined statements, which the database executes in this order. */
 async function lockAll(
   app: App,
   tx: Tx,
-  { instance, crossings }: { instance: Instance; crossings: readonly Crossing[] },
+  { instance, held, wanted }: { instance: Instance; held: readonly Held[]; wanted: readonly Wanted[] },
 ): Promise<LockedFacts> {
-  const wanted = crossings.map((one) => one.wanted)
-  const held = [...new Map(crossings.map((one) => [one.held.account_id, one.held])).values()]
   const account_ids = held.map(({ account_id }) => account_id)
   const [, accounts, contended, rows, days] = await Promise.all([
     tx.run(planOnce),
@@ -160,7 +90,7 @@ interface LockedFacts {
   readonly statuses: ReadonlyMap<string, 'held' | 'busy' | 'behind' | 'no'>
   readonly rows: ReadonlyMap<string, LockedRow>
   readonly days: ReadonlyMap<string, LockedDay>
-  /** Recipients that turned out to be somebody whom another transaction is at. */
+  /** Contacts that resolved to a person another transaction has locked. */
   readonly contended: ReadonlySet<string>
 }
 
@@ -210,7 +140,7 @@ interface Written {
   readonly rows: ReadonlyMap<string, LockedRow>
 }
 
-/** The second flight. Answers the accounts' counts of writes, by recipient. */
+/** The second round trip. Returns the accounts' counts of writes, by recipient. */
 async function writeAll(
   tx: Tx,
   instance: Instance,
@@ -235,27 +165,23 @@ async function writeAll(
   return new Map(inserted.map((one) => [one.recipient_id, one.writes]))
 }
 
-function answerOf({ token }: Wanted, decision: Decision | undefined): MessageAnswer {
+function answerOf(decision: Decision | undefined, writes: string | null): MessageAnswer {
   switch (decision?.do) {
     case 'send': {
       const { proof } = decision.attempt
-      return { status: 'crossed', token, operation: operationOf(decision.attempt), proof } // guard: proven message is not sent
+      return { status: 'crossed', writes, operation: operationOf(decision.attempt), proof } // guard: proven message is not sent
     }
     case 'end':
     case 'adopt':
-      return { status: 'ended', token }
+      return { status: 'ended', writes }
     case 'busy':
     case 'behind':
-      return { status: decision.do, token }
+      return { status: decision.do, writes }
     default:
-      return { status: 'no', token }
+      return { status: 'no', writes }
   }
 }
 
 function operationOf(attempt: NewAttempt): Operation {
   return { ...attempt, idempotency_key: null, file_id: null }
-}
-
-function isLost(error: unknown): boolean {
-  return error instanceof LostCommit || isConnectionLost(error)
 }

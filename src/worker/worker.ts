@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
-import { Boundary } from '../ledger/boundary.ts'
+import { operationBoundary } from '../ledger/boundary.ts'
 import { Echoes } from '../ledger/echoes.ts'
 import { type Journal, openJournal } from '../ledger/journal.ts'
 import { Lanes } from '../ledger/lanes.ts'
@@ -17,7 +17,7 @@ import { forgetWorkers, noteDrives, noteHeartbeat, noteStopped } from '../ledger
 import type { Loop, MakeLoops } from '../loop.ts'
 import { AccountPool, type Platforms } from './account-pool.ts'
 import { Dispatch } from './dispatch.ts'
-import { MessageBoundary } from './message-boundary.ts'
+import { messageBoundary } from './message-boundary.ts'
 import { countOperations, showJournal } from './metrics.ts'
 import { type Running, runLoops } from './run-loops.ts'
 import { undrivenLoop } from './undriven.ts'
@@ -112,11 +112,11 @@ async function act(app: App, { id, directory, platforms, open }: Acting) {
   })
   const journal = await open(directory, id, app.sources)
   showJournal(app, journal)
-  const boundary = new Boundary(app, { instance: () => guard.instance(), behind })
+  const boundary = operationBoundary(app, { instance: () => guard.instance(), behind })
   const ways = { boundary, journal, recorder, echoes }
   const driving = { lanes: new Lanes(), driven: () => pool.driven() }
   const ledger = new Ledger(app, ways, driving)
-  const messages = new MessageBoundary(app, { instance: () => guard.instance(), behind })
+  const messages = messageBoundary(app, { instance: () => guard.instance(), behind })
   const dispatch = new Dispatch(app, { ...ways, messages }, driving)
   return {
     loops: [

@@ -4,7 +4,8 @@ import { chooseDue, listHeads } from '../../src/capabilities/campaigns/campaigns
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { sql } from '../../src/db/sql.ts'
 import type { Held } from '../../src/ledger/leases.ts'
-import { MessageBoundary } from '../../src/worker/message-boundary.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { type MessageBoundary, messageBoundary } from '../../src/worker/message-boundary.ts'
 import { insertCampaign, type NewCampaign } from './campaigns.ts'
 import { type LedgerRows, openLedgerRows } from './ledger-rows.ts'
 
@@ -32,7 +33,7 @@ export class PickedRows {
 
   async boundary(): Promise<MessageBoundary> {
     const instance = await this.rows.instance()
-    return new MessageBoundary(this.rows.app, { instance: () => instance, behind: () => {} })
+    return messageBoundary(this.rows.app, { instance: () => instance, behind: () => {} })
   }
 
   /** A campaign of one recipient, on a new account unless one is given. */
@@ -58,7 +59,8 @@ export class PickedRows {
     if (!due) throw new Error('Nothing is due.')
     const messages = await this.boundary()
     return async () =>
-      (await messages.cross({ wanted: { row: due.row, found: null, gapMs: 15_000 }, held })).status
+      (await messages.cross({ id: newId(), wanted: { row: due.row, found: null, gapMs: 15_000 }, held }))
+        .status
   }
 
   stateOf({ held, campaign_id }: Picked): Promise<Standing> {

@@ -975,7 +975,7 @@ export const mutants: readonly Mutant[] = [
     attempting,
     'guard: lost commit is not sent',
     'the answer to the crossing is lost nothing is sent, and the row is released',
-    "if (isConnectionLost(err)) return crossings.map(({ token }) => ({ token, status: 'crossed' }))",
+    "if (isLost(err)) return crossings.map(({ id, token }) => ({ id, token, status: 'crossed', writes: null }))",
   ),
   mutant(
     attempting,
@@ -991,7 +991,7 @@ export const mutants: readonly Mutant[] = [
     attempting,
     'guard: lost commit is released',
     'the answer to the crossing is lost and the release fails at first: it is said again until it is heard',
-    'await releaseNeverSent(app, { id, token }).catch(() => {})',
+    'await release().catch(() => {})',
     'release tried once',
   ),
   mutant(
@@ -1224,8 +1224,10 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     messages,
-    'guard: lost commit of a message is not sent',
+    'guard: lost commit is not sent',
     'a message whose crossing gives no answer is not sent, and its worker says so',
+    '',
+    'lost commit of a message is not sent',
   ),
   {
     what: 'the clock of a message starts after the boundary',
@@ -1238,14 +1240,16 @@ export const mutants: readonly Mutant[] = [
   },
   mutant(
     messages,
-    'guard: lost commit of a message is in the journal',
+    'guard: lost commit is in the journal',
     'a message whose crossing gives no answer and whose worker ends before the database is back: its journal says that nothing was sent',
+    '',
+    'lost commit of a message is in the journal',
   ),
   mutant(
     messages,
     'guard: proven message is not sent',
     'a message that the platform has shown before crosses with its proof, and nobody submits it',
-    "return { status: 'crossed', token, operation: operationOf(decision.attempt), proof: null }",
+    "return { status: 'crossed', writes, operation: operationOf(decision.attempt), proof: null }",
   ),
   mutant(
     { file: 'src/capabilities/campaigns/dispatch.test.ts' },
@@ -1435,7 +1439,7 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     crossingDirectly,
-    'guard: writes of messages are remembered',
+    'guard: writes are remembered',
     'a message that crosses raises the writes of its account, and its worker remembers them',
   ),
   mutant(
