@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { messagesDue } from '../src/capabilities/campaigns/campaigns.ts'
+import { messagesDue } from '../src/capabilities/campaigns/running/running.ts'
 import { setAllowed, setGates } from '../src/capabilities/gates/gates.ts'
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'

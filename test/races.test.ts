@@ -3,7 +3,7 @@
  * Whatever came first, the recipient and its operation say the same, and nothing crosses afterwards.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { noteReplies } from '../src/capabilities/campaigns/campaigns.ts'
+import { noteReplies } from '../src/capabilities/campaigns/running/running.ts'
 import { addSuppression } from '../src/capabilities/suppressions/suppressions.ts'
 import { sql } from '../src/db/sql.ts'
 import type { Held } from '../src/ledger/leases.ts'

@@ -1,7 +1,7 @@
 /** Which accounts this process drives: takes its share, renews, gives back what is more than that. */
 
 import type { App } from '../app.ts'
-import { messagesDue } from '../capabilities/campaigns/campaigns.ts'
+import { messagesDue } from '../capabilities/campaigns/running/running.ts'
 import { historyWanted, listWanted } from '../capabilities/history/history.ts'
 import type { Driven } from '../ledger/attempt.ts'
 import type { Instance } from '../ledger/crossing.ts'

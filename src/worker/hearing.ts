@@ -1,6 +1,6 @@
 /** What people write to us: it ends their sequences, and it may ask us to stop. */
 import type { App } from '../app.ts'
-import { noteReplies } from '../capabilities/campaigns/campaigns.ts'
+import { noteReplies } from '../capabilities/campaigns/running/running.ts'
 import type { Seen } from '../capabilities/messages/messages.ts'
 import { noteOptOuts } from '../capabilities/suppressions/suppressions.ts'
 import type { AccountKey } from '../contract.ts'

@@ -1,7 +1,7 @@
 /** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
 
 import type { App } from '../app.ts'
-import { noteReads } from '../capabilities/campaigns/campaigns.ts'
+import { noteReads } from '../capabilities/campaigns/running/running.ts'
 import {
   type ChatState,
   refreshLastMessages,

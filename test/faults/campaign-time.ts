@@ -1,7 +1,7 @@
 /** Moves the manual clock of a campaign from one moment at which something is due to the next, until it is completed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../../src/app.ts'
-import { loops, messagesDue } from '../../src/capabilities/campaigns/loops.ts'
+import { loops, messagesDue } from '../../src/capabilities/campaigns/running/loops.ts'
 import { sql } from '../../src/db/sql.ts'
 import type { Loop } from '../../src/loop.ts'
 import type { Plant } from './plant.ts'

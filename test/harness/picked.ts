@@ -1,11 +1,11 @@
 /** Recipients that were picked and are about to cross, on accounts that nobody works on but the test. */
 
-import { chooseDue, listHeads } from '../../src/capabilities/campaigns/campaigns.ts'
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
+import { type MessageBoundary, messageBoundary } from '../../src/capabilities/campaigns/running/crossing.ts'
+import { chooseDue, listHeads } from '../../src/capabilities/campaigns/running/pick.ts'
 import { sql } from '../../src/db/sql.ts'
 import type { Held } from '../../src/ledger/leases.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { type MessageBoundary, messageBoundary } from '../../src/worker/message-boundary.ts'
 import { insertCampaign, type NewCampaign } from './campaigns.ts'
 import { type LedgerRows, openLedgerRows } from './ledger-rows.ts'
 

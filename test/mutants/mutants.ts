@@ -78,7 +78,7 @@ const journalling = {
 }
 
 const repliedInFlight = {
-  file: 'src/capabilities/campaigns/outcomes.test.ts',
+  file: 'src/capabilities/campaigns/running/outcomes.test.ts',
   still: 'a reply that was written before our first message is no reply to it: the sequence goes on',
 }
 const attemptingMessages = {
@@ -100,7 +100,7 @@ const runs = {
   file: ledger('runs'),
   still: 'listBehind names accounts of which the database knows fewer writes, or nothing at all',
 }
-const identities = { file: 'src/capabilities/campaigns/identities.test.ts' }
+const identities = { file: 'src/capabilities/campaigns/running/identities.test.ts' }
 const confirmed = 'confirmAccounts leaves it where'
 const serverRestarted = 'the database server was started again'
 const putBackWhole = 'the whole directory is put back, journals included'
@@ -213,7 +213,7 @@ const pools: readonly Mutant[] = [
     'const suppressed = listed',
   ),
   mutant(
-    { file: 'src/capabilities/campaigns/dispatch-contacts.test.ts' },
+    { file: 'src/capabilities/campaigns/running/dispatch-contacts.test.ts' },
     'guard: a person who was reached is not written to again',
     'contacts that are one person under two names are written to once, also where the follow-up to one was refused',
     "and other.status not in ('failed', 'cancelled')",
@@ -534,7 +534,7 @@ const approving = {
 }
 
 const placeholders = {
-  file: 'src/capabilities/campaigns/personalize.test.ts',
+  file: 'src/capabilities/campaigns/planning/personalize.test.ts',
   still: 'personalization a value is text: brackets in a name are not filled',
 }
 
@@ -1252,7 +1252,7 @@ export const mutants: readonly Mutant[] = [
     "return { status: 'crossed', writes, operation: operationOf(decision.attempt), proof: null }",
   ),
   mutant(
-    { file: 'src/capabilities/campaigns/dispatch.test.ts' },
+    { file: 'src/capabilities/campaigns/running/dispatch.test.ts' },
     'guard: a reply ends what waits',
     'a reply ends the sequence, is told once, and counts',
     'const replied = []',
@@ -1288,7 +1288,7 @@ export const mutants: readonly Mutant[] = [
     'history asks to stop at any time',
   ),
   mutant(
-    { file: 'src/capabilities/campaigns/replies.test.ts' },
+    { file: 'src/capabilities/campaigns/running/replies.test.ts' },
     'guard: written by what was sent',
     'what only history brings an opt-out of somebody whom the API wrote to suppresses the person',
     'where false),',
@@ -1347,7 +1347,7 @@ export const mutants: readonly Mutant[] = [
     'const comparable = true',
   ),
   mutant(
-    { file: 'src/capabilities/campaigns/pick.test.ts' },
+    { file: 'src/capabilities/campaigns/running/pick.test.ts' },
     'guard: the first contact is taken first',
     'an account takes the first contact that is left, also where an account before it has something else to do',
     'const row = head',

@@ -3,7 +3,7 @@
  * do what they do; clocks move; workers crash. After every step one statement looks at everything, and all promises are
  * held against the whole at every crash and at the end, when everybody must be final.
  */
-import { loops as campaignLoops } from '../../src/capabilities/campaigns/loops.ts'
+import { loops as campaignLoops } from '../../src/capabilities/campaigns/running/loops.ts'
 import type { Loop } from '../../src/loop.ts'
 import { makeRandom, type Random } from '../faults/random.ts'
 import type { Cluster } from '../harness/cluster.ts'

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { absent, present } from '../../lib/json-schema.ts'
 import { accountId, chatId, chatNumber, readTime, text, timeSchema } from '../../lib/shapes.ts'
 import { isBlank, lengthOf } from '../../lib/text.ts'
-import { textMax } from './personalize.ts'
-import { branches, type Step } from './plan.ts'
+import { textMax } from './planning/personalize.ts'
+import { branches, type Step } from './planning/plan.ts'
 
 export const recipientsMax = 100
 export const contactsMax = 5_000

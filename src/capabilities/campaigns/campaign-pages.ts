@@ -7,7 +7,7 @@ import { type Paging, readPaging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { pageText, type Row } from '../../lib/page.ts'
 import { type CampaignRow, campaignRow, readStanding, type Standing, toPlanned } from './facts.ts'
-import { type PlannedCampaign, type PlannedRecipient, plan } from './plan.ts'
+import { type PlannedCampaign, type PlannedRecipient, plan } from './planning/plan.ts'
 import { pickFromPool } from './pool.ts'
 import { type Happened, type OperationRow, readReporting, timelineOf } from './reporting.ts'
 

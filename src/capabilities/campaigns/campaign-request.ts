@@ -6,8 +6,8 @@ import { laterInstant } from '../../lib/zones.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
 import type { Identifier } from '../../platform/port.ts'
 import type { CampaignBody } from './campaign-body.ts'
-import { formOf, parseTemplate, requireKnown, type Template } from './personalize.ts'
-import { branches, type Step, trackOf } from './plan.ts'
+import { formOf, parseTemplate, requireKnown, type Template } from './planning/personalize.ts'
+import { branches, type Step, trackOf } from './planning/plan.ts'
 
 /** Somebody a campaign is to write to, in one form. */
 export interface Wanted {

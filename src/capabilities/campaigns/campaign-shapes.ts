@@ -1,7 +1,7 @@
 /** What campaigns look like on the wire. */
 import { z } from 'zod'
 import { count, moment, momentOrNull, pageEnd, said, uuid } from '../../lib/wire.ts'
-import { blocks, branches } from './plan.ts'
+import { blocks, branches } from './planning/plan.ts'
 
 export const warnings = ['steps_truncated', 'scheduled_at_adjusted', 'already_in_campaign'] as const
 export const statuses = ['scheduled', 'queued', 'sending', 'paused', 'cancelled', 'completed'] as const

@@ -1,20 +1,7 @@
-/** Campaigns as others know them. */
+/** What other slices and the command line ask of campaigns. Running them has a door of its own, `running/running.ts`. */
 export { describeBroadcast, insertBroadcast } from './broadcasts.ts'
 export { recipientOut, totalsOut } from './campaign-shapes.ts'
 export { seedCampaign } from './create.ts'
-export {
-  type Crossable,
-  decideCrossing,
-  endRecipient,
-  type LockedRow,
-  lockFound,
-  lockRecipients,
-  markEnded,
-  markSubmitting,
-  type Wanted,
-  waitForRecipient,
-} from './crossing.ts'
-export { messagesDue } from './loops.ts'
 export {
   controlAnyCampaign,
   createFromFile,
@@ -24,9 +11,5 @@ export {
   showCampaign,
   verifyAnyCampaign,
 } from './operator.ts'
-export { adoptOutcomes } from './outcomes.ts'
-export { findFault, needsName, parseTemplate, requireKnown, textMax } from './personalize.ts'
-export { chooseDue, type Due, type Head, listHeads } from './pick.ts'
-export type { FactsRow } from './recipient-facts.ts'
+export { findFault, needsName, parseTemplate, requireKnown, textMax } from './planning/personalize.ts'
 export type { Found } from './recipients.ts'
-export { noteReads, noteReplies } from './replies.ts'

@@ -1,7 +1,8 @@
 /** Pausing, resuming and cancelling: changes of state, each under the campaign's row lock. Nothing is sent or recalled. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
-import type { CampaignStatus } from './plan.ts'
+import type { CampaignStatus } from './planning/plan.ts'
+import { hasBegun } from './running/running.ts'
 
 export type Control = 'pause' | 'resume' | 'cancel'
 
@@ -29,11 +30,6 @@ export interface Reach {
   readonly workspace_id?: string
   readonly user_id?: string
 }
-
-/** Something of campaign `k` has gone out, also where the loop that notes it has not come by yet. */
-export const hasBegun = sql`exists (
-  select from campaign_accounts c where c.campaign_id = k.id
-    and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)`
 
 /** Throws where the change would be refused. */
 export async function requireControl(

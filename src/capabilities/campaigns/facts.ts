@@ -5,8 +5,8 @@ import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { holdsPools } from '../../ledger/runs.ts'
 import { parseWindow } from '../../lib/sending-window.ts'
-import type { CampaignStatus, Hours, PlannedAccount, PlannedCampaign, Step } from './plan.ts'
-import { stepsOf, stepsWith } from './recipient-facts.ts'
+import type { CampaignStatus, Hours, PlannedAccount, PlannedCampaign, Step } from './planning/plan.ts'
+import { stepsOf, stepsWith } from './planning/recipient-facts.ts'
 
 export interface CampaignRow {
   readonly id: string

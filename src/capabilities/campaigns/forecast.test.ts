@@ -9,7 +9,7 @@ import {
   type Foretold,
   type Story,
 } from './forecast.ts'
-import type { PlannedAccount, Step } from './plan.ts'
+import type { PlannedAccount, Step } from './planning/plan.ts'
 
 /** A Friday morning. */
 const now = new Date('2026-06-05T10:00:00Z')

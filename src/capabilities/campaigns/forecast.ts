@@ -11,7 +11,7 @@ import {
   type PlannedCampaign,
   type PlannedRecipient,
   plan,
-} from './plan.ts'
+} from './planning/plan.ts'
 import { canTake } from './pool.ts'
 
 export interface ForecastCampaign extends PlannedCampaign {

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { Forecast, type ForecastCampaign, type ForecastRecipient, type Foretold } from './forecast.ts'
-import { formOf, render } from './personalize.ts'
-import { branches, type Hours, type PlannedAccount, trackOf } from './plan.ts'
+import { formOf, render } from './planning/personalize.ts'
+import { branches, type Hours, type PlannedAccount, trackOf } from './planning/plan.ts'
 
 /** Of how many recipients the texts are shown. */
 const textsMax = 20

@@ -1,5 +1,5 @@
 /** Which account of a pool takes a contact that none has taken. Pure. */
-import type { PlannedAccount } from './plan.ts'
+import type { PlannedAccount } from './planning/plan.ts'
 
 /**
  * Whether it can take one today. An account that cannot leaves contacts to the others, though it may have used less of its

@@ -14,7 +14,7 @@ import {
   toPlanned,
 } from './facts.ts'
 import type { ForecastCampaign } from './forecast.ts'
-import type { PlannedAccount } from './plan.ts'
+import type { PlannedAccount } from './planning/plan.ts'
 import { messagesMax, nameOf, type PlayRow } from './play.ts'
 import { type PlayFacts, type PlayPage, playInTurn } from './play-turns.ts'
 import { codeOf, findRecipients } from './recipients.ts'

@@ -5,7 +5,7 @@ import type { ChatNumber } from '../../lib/shapes.ts'
 import { listedDigits } from '../../platform/identifier.ts'
 import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppressions.ts'
 import { type CampaignRequest, listed, type Wanted } from './campaign-request.ts'
-import { findFault } from './personalize.ts'
+import { findFault } from './planning/personalize.ts'
 
 /** Somebody who can be written to, as far as is known here. */
 export interface Found extends Wanted {

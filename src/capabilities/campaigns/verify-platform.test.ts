@@ -5,7 +5,7 @@ import { patient, run } from '../../../test/harness/operator.ts'
 import { sql } from '../../db/sql.ts'
 import { deleteMessage } from '../../platform/sandbox/person-acts.ts'
 import type { Post } from '../../platform/sandbox/state.ts'
-import { identityOf } from './message.ts'
+import { identityOf } from './running/message.ts'
 import { verifyOnPlatform } from './verify-platform.ts'
 
 const hour = 3_600

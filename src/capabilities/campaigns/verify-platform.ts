@@ -3,7 +3,7 @@ import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { type AnsweredChat, type AskedChat, askHistory, type ShownMessage } from '../history/history.ts'
-import { identityOf } from './message.ts'
+import { identityOf } from './running/running.ts'
 import { type Check, describeCheck } from './verify.ts'
 
 /** The first message and five follow-ups. */

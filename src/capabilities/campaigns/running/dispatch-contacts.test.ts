@@ -1,9 +1,9 @@
 /** Contacts that are found just before their first message, broadcasts, and messages that fail for a reason of ours. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
-import { sql } from '../../db/sql.ts'
-import { closeByPerson } from '../../ledger/settle.ts'
-import { setAccountEnabled } from '../accounts/accounts.ts'
+import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
+import { sql } from '../../../db/sql.ts'
+import { closeByPerson } from '../../../ledger/settle.ts'
+import { setAccountEnabled } from '../../accounts/accounts.ts'
 
 let place: CampaignPlace
 beforeAll(async () => {

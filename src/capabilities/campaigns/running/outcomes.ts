@@ -3,13 +3,13 @@
  * made it (an answer, the sweep, a proof, a journal, a person), so that the two never disagree.
  */
 
-import { sql, type Tx } from '../../db/sql.ts'
-import { emit } from '../../events/emit.ts'
-import { executable } from '../../ledger/columns.ts'
-import type { SettledOperation } from '../../operation.ts'
+import { sql, type Tx } from '../../../db/sql.ts'
+import { emit } from '../../../events/emit.ts'
+import { executable } from '../../../ledger/columns.ts'
+import type { SettledOperation } from '../../../operation.ts'
+import { dueAt, type PlannedCampaign, type PlannedRecipient, type Step } from '../planning/plan.ts'
+import { isSuppressed, stepsOf } from '../planning/recipient-facts.ts'
 import { type CountChange, countOutcomes, countReply } from './counts.ts'
-import { dueAt, type PlannedCampaign, type PlannedRecipient, type Step } from './plan.ts'
-import { isSuppressed, stepsOf } from './recipient-facts.ts'
 import { repliedEvent } from './replies.ts'
 
 /** A recipient, its campaign, and the operation, as of now and locked. */

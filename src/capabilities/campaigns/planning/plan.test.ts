@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseWindow } from '../../lib/sending-window.ts'
+import { parseWindow } from '../../../lib/sending-window.ts'
 import {
   dueAt,
   type Facts,

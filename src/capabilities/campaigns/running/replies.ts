@@ -1,14 +1,14 @@
 /** What recipients do: they answer, which ends their sequence, and they read, which may change its track. */
-import type { App } from '../../app.ts'
-import type { AccountKey } from '../../contract.ts'
-import { sql, type Tx } from '../../db/sql.ts'
-import type { NewEvent } from '../../events/emit.ts'
-import { type ChatNumber, chatIdOf } from '../../lib/shapes.ts'
-import type { Message } from '../../platform/port.ts'
-import { isOptOut } from '../suppressions/suppressions.ts'
+import type { App } from '../../../app.ts'
+import type { AccountKey } from '../../../contract.ts'
+import { sql, type Tx } from '../../../db/sql.ts'
+import type { NewEvent } from '../../../events/emit.ts'
+import { type ChatNumber, chatIdOf } from '../../../lib/shapes.ts'
+import type { Message } from '../../../platform/port.ts'
+import { isOptOut } from '../../suppressions/suppressions.ts'
+import { dueAt, type PlannedCampaign, type Step } from '../planning/plan.ts'
+import { stepsOf } from '../planning/recipient-facts.ts'
 import { countOutcomes, countReply } from './counts.ts'
-import { dueAt, type PlannedCampaign, type Step } from './plan.ts'
-import { stepsOf } from './recipient-facts.ts'
 
 /** How long after a campaign's last message an answer still counts as one to it. While it has more to say, any does. */
 const replyDays = 30

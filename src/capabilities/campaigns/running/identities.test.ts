@@ -1,9 +1,9 @@
 /** People who are known by several names: written to once, and not at all once any of the names is on the suppression list. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
-import { sql } from '../../db/sql.ts'
-import { setAccountEnabled } from '../accounts/accounts.ts'
-import { addSuppression, findSuppressed } from '../suppressions/suppressions.ts'
+import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
+import { sql } from '../../../db/sql.ts'
+import { setAccountEnabled } from '../../accounts/accounts.ts'
+import { addSuppression, findSuppressed } from '../../suppressions/suppressions.ts'
 
 let place: CampaignPlace
 beforeAll(async () => {

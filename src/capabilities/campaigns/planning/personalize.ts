@@ -1,6 +1,6 @@
 /** Placeholders of a message and what stands for them. Pure. */
-import { ApiError } from '../../lib/errors.ts'
-import { isBlank, lengthOf, quote } from '../../lib/text.ts'
+import { ApiError } from '../../../lib/errors.ts'
+import { isBlank, lengthOf, quote } from '../../../lib/text.ts'
 
 /** `brackets`: `[[name]]`, of recipients that are chats. `braces`: `{{name}}`, of contacts and broadcasts. */
 export type PlaceholderForm = 'brackets' | 'braces'

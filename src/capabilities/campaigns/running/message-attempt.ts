@@ -1,20 +1,17 @@
 /** One message of a campaign, from the recipient that is due to what was learnt. */
 
-import type { App } from '../app.ts'
-import {
-  type Due,
-  endRecipient,
-  type FactsRow,
-  waitForRecipient,
-} from '../capabilities/campaigns/campaigns.ts'
-import { countLookup } from '../ledger/account-usage.ts'
-import { concludeProven, type Driven, submitCrossed, takeBack, type Ways } from '../ledger/attempt.ts'
-import { releaseNeverSent } from '../ledger/crossing.ts'
-import { findAttempt } from '../ledger/direct-crossing.ts'
-import { isTrouble, noteFloodWait } from '../ledger/recording.ts'
-import { within } from '../ledger/within.ts'
-import type { Identifier, Person } from '../platform/port.ts'
-import type { MessageBoundary } from './message-boundary.ts'
+import type { App } from '../../../app.ts'
+import { countLookup } from '../../../ledger/account-usage.ts'
+import { concludeProven, type Driven, submitCrossed, takeBack, type Ways } from '../../../ledger/attempt.ts'
+import { releaseNeverSent } from '../../../ledger/crossing.ts'
+import { findAttempt } from '../../../ledger/direct-crossing.ts'
+import { isTrouble, noteFloodWait } from '../../../ledger/recording.ts'
+import { within } from '../../../ledger/within.ts'
+import type { Identifier, Person } from '../../../platform/port.ts'
+import type { FactsRow } from '../planning/recipient-facts.ts'
+import type { MessageBoundary } from './crossing.ts'
+import { endRecipient, waitForRecipient } from './locked-recipients.ts'
+import type { Due } from './pick.ts'
 
 export interface MessageWays extends Ways {
   readonly messages: MessageBoundary

@@ -1,9 +1,9 @@
 /** Who takes which contact, of what several accounts of one pool look at in the same moment. */
 import { expect, test } from 'vitest'
-import type { App } from '../../app.ts'
+import type { App } from '../../../app.ts'
+import type { PlannedAccount } from '../planning/plan.ts'
+import { pickFromPool } from '../pool.ts'
 import { chooseDue, type Head } from './pick.ts'
-import type { PlannedAccount } from './plan.ts'
-import { pickFromPool } from './pool.ts'
 
 const now = new Date('2026-11-02T09:00:00Z')
 const app = { config: { start_chat_day: 100 } } as App

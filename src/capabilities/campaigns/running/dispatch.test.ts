@@ -1,12 +1,12 @@
 /** Campaigns as they run: sent when due, never twice, and everything that holds or ends them. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
-import { sql } from '../../db/sql.ts'
-import { type Ending, settle } from '../../ledger/settle.ts'
-import { newId } from '../../lib/ids.ts'
-import { readMessages } from '../../platform/sandbox/person-acts.ts'
-import { addSuppression } from '../suppressions/suppressions.ts'
+import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
+import { sql } from '../../../db/sql.ts'
+import { type Ending, settle } from '../../../ledger/settle.ts'
+import { newId } from '../../../lib/ids.ts'
+import { readMessages } from '../../../platform/sandbox/person-acts.ts'
+import { addSuppression } from '../../suppressions/suppressions.ts'
 import { loops } from './loops.ts'
 
 let place: CampaignPlace

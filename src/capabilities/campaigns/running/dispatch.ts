@@ -1,18 +1,13 @@
 /** Sends what campaigns have due, for the accounts of this process: one message of each account at a time. */
-import type { App } from '../app.ts'
-import {
-  chooseDue,
-  type Due,
-  type Head,
-  listHeads,
-  messagesDue,
-} from '../capabilities/campaigns/campaigns.ts'
-import { planOnce } from '../db/sql.ts'
-import type { Driven } from '../ledger/attempt.ts'
-import type { Driving } from '../ledger/ledger.ts'
-import { within } from '../ledger/within.ts'
-import type { Loop } from '../loop.ts'
+import type { App } from '../../../app.ts'
+import { planOnce } from '../../../db/sql.ts'
+import type { Driven } from '../../../ledger/attempt.ts'
+import type { Driving } from '../../../ledger/ledger.ts'
+import { within } from '../../../ledger/within.ts'
+import type { Loop } from '../../../loop.ts'
+import { messagesDue } from './loops.ts'
 import { attemptMessage, type MessageWays } from './message-attempt.ts'
+import { chooseDue, type Due, type Head, listHeads } from './pick.ts'
 
 const restMs = 1_000
 /** A process that stops waits this long for what it has submitted. */

@@ -1,8 +1,8 @@
 /** A reply that is heard while a message is in flight: whatever becomes of the message, nothing follows it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
-import { sql } from '../../db/sql.ts'
-import type { Outcome, Sent, Session } from '../../platform/port.ts'
+import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
+import { sql } from '../../../db/sql.ts'
+import type { Outcome, Sent, Session } from '../../../platform/port.ts'
 
 type Send = () => Promise<Outcome<Sent>>
 

@@ -1,12 +1,12 @@
 /** Everything that decides about one recipient, as one row: read when picking, and again under locks at the boundary. */
 
-import type { App } from '../../app.ts'
-import { type Sql, sql } from '../../db/sql.ts'
-import { isLive } from '../../ledger/liveness.ts'
-import { holdsPools } from '../../ledger/runs.ts'
-import { parseWindow } from '../../lib/sending-window.ts'
-import type { ChatNumber } from '../../lib/shapes.ts'
-import { isListed, listedPhone } from '../suppressions/suppressions.ts'
+import type { App } from '../../../app.ts'
+import { type Sql, sql } from '../../../db/sql.ts'
+import { isLive } from '../../../ledger/liveness.ts'
+import { holdsPools } from '../../../ledger/runs.ts'
+import { parseWindow } from '../../../lib/sending-window.ts'
+import type { ChatNumber } from '../../../lib/shapes.ts'
+import { isListed, listedPhone } from '../../suppressions/suppressions.ts'
 import type { CampaignStatus, Facts, PlannedCampaign, PlannedRecipient, Step } from './plan.ts'
 
 export interface FactsRow {

@@ -1,13 +1,13 @@
 /** What happens to campaigns by the clock alone: they start, they are late, unknown outcomes become final, they end. */
 
-import type { App, Topic } from '../../app.ts'
-import { type Db, sql } from '../../db/sql.ts'
-import { emit, emitted } from '../../events/emit.ts'
-import { isConfirmed } from '../../ledger/runs.ts'
-import type { Loop } from '../../loop.ts'
-import { hasBegun } from './control.ts'
+import type { App, Topic } from '../../../app.ts'
+import { type Db, sql } from '../../../db/sql.ts'
+import { emit, emitted } from '../../../events/emit.ts'
+import { isConfirmed } from '../../../ledger/runs.ts'
+import type { Loop } from '../../../loop.ts'
+import { planStart } from '../planning/plan.ts'
+import { hasBegun } from './counts.ts'
 import { decide, listHeads } from './pick.ts'
-import { planStart } from './plan.ts'
 import { countReplies, type Reply, replyColumns } from './replies.ts'
 
 /** Messages of campaigns may be due. */

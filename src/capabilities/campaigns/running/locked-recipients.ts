@@ -1,14 +1,12 @@
 /** The recipients' side of the boundary: what is locked and read, what is decided on it, and what is written. */
 
-import type { App } from '../../app.ts'
-import { sql, type Tx } from '../../db/sql.ts'
-import type { LockedDay, NewAttempt } from '../../ledger/direct-crossing.ts'
-import type { ChatNumber } from '../../lib/shapes.ts'
-import type { State } from '../../operation.ts'
-import type { Person } from '../../platform/port.ts'
-import { listedPhone } from '../suppressions/suppressions.ts'
-import { identityOf } from './message.ts'
-import { decide } from './pick.ts'
+import type { App } from '../../../app.ts'
+import { sql, type Tx } from '../../../db/sql.ts'
+import type { LockedDay, NewAttempt } from '../../../ledger/direct-crossing.ts'
+import type { ChatNumber } from '../../../lib/shapes.ts'
+import type { State } from '../../../operation.ts'
+import type { Person } from '../../../platform/port.ts'
+import { listedPhone } from '../../suppressions/suppressions.ts'
 import {
   aboutCampaigns,
   type FactsRow,
@@ -16,7 +14,9 @@ import {
   factTables,
   knownNames,
   personTables,
-} from './recipient-facts.ts'
+} from '../planning/recipient-facts.ts'
+import { identityOf } from './message.ts'
+import { decide } from './pick.ts'
 
 /** A message that wants to cross: the recipient as it was picked, and for a contact who was found. */
 export interface Wanted {

@@ -1,8 +1,8 @@
 /** A reply ends the sequence and an opt-out is heard, whatever stores it: an update, an edit, or a page of history. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type CampaignPlace, openCampaigns } from '../../../test/harness/campaigns.ts'
-import { sql } from '../../db/sql.ts'
-import { listSuppressions } from '../suppressions/suppressions.ts'
+import { type CampaignPlace, openCampaigns } from '../../../../test/harness/campaigns.ts'
+import { sql } from '../../../db/sql.ts'
+import { listSuppressions } from '../../suppressions/suppressions.ts'
 
 let place: CampaignPlace
 let account_id: string

@@ -1,12 +1,12 @@
 /** A message of a campaign or a broadcast, as an operation on the platform. It is never queued: its recipient is. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { App } from '../../app.ts'
-import { countSent } from '../../ledger/account-usage.ts'
-import { chatIdOf } from '../../lib/shapes.ts'
-import { type OperationKind, operationKind, requireChatOf } from '../../operation.ts'
-import type { Sent } from '../../platform/port.ts'
-import { storeSent } from '../messages/send.ts'
+import type { App } from '../../../app.ts'
+import { countSent } from '../../../ledger/account-usage.ts'
+import { chatIdOf } from '../../../lib/shapes.ts'
+import { type OperationKind, operationKind, requireChatOf } from '../../../operation.ts'
+import type { Sent } from '../../../platform/port.ts'
+import { storeSent } from '../../messages/send.ts'
 import { settleRecipients } from './outcomes.ts'
 
 const payload = z.object({

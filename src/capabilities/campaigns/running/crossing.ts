@@ -3,9 +3,26 @@
  * first locks and reads, in the order that every transaction keeps. The second writes what was decided on the locked rows:
  * operations, recipients and the use of the day.
  */
-import type { App } from '../app.ts'
+import type { App } from '../../../app.ts'
+import { planOnce, type Tx } from '../../../db/sql.ts'
 import {
-  adoptOutcomes,
+  Boundary,
+  type BoundaryOptions,
+  type Crossing,
+  type StatementAnswer,
+} from '../../../ledger/boundary.ts'
+import type { Instance } from '../../../ledger/crossing.ts'
+import {
+  insertAttempts,
+  type LockedDay,
+  lockAccounts,
+  lockDays,
+  type NewAttempt,
+} from '../../../ledger/direct-crossing.ts'
+import type { Held } from '../../../ledger/leases.ts'
+import type { Operation } from '../../../operation.ts'
+import type { Sent } from '../../../platform/port.ts'
+import {
   type Crossable,
   decideCrossing,
   type LockedRow,
@@ -14,20 +31,8 @@ import {
   markEnded,
   markSubmitting,
   type Wanted,
-} from '../capabilities/campaigns/campaigns.ts'
-import { planOnce, type Tx } from '../db/sql.ts'
-import { Boundary, type BoundaryOptions, type Crossing, type StatementAnswer } from '../ledger/boundary.ts'
-import type { Instance } from '../ledger/crossing.ts'
-import {
-  insertAttempts,
-  type LockedDay,
-  lockAccounts,
-  lockDays,
-  type NewAttempt,
-} from '../ledger/direct-crossing.ts'
-import type { Held } from '../ledger/leases.ts'
-import type { Operation } from '../operation.ts'
-import type { Sent } from '../platform/port.ts'
+} from './locked-recipients.ts'
+import { adoptOutcomes } from './outcomes.ts'
 
 /** A message that wants to cross. */
 export type WantedMessage = Omit<Wanted, 'id' | 'token'>

@@ -1,9 +1,9 @@
 /** What is to be done next for each account: follow-ups before first messages, one at a time. */
 
-import type { App } from '../../app.ts'
-import { type Db, type Sql, sql } from '../../db/sql.ts'
-import { isLiveHost } from '../../ledger/liveness.ts'
-import { type Plan, plan } from './plan.ts'
+import type { App } from '../../../app.ts'
+import { type Db, type Sql, sql } from '../../../db/sql.ts'
+import { isLiveHost } from '../../../ledger/liveness.ts'
+import { type Plan, plan } from '../planning/plan.ts'
 import {
   aboutCampaigns,
   type FactsRow,
@@ -11,7 +11,7 @@ import {
   factsOf,
   factTables,
   personTables,
-} from './recipient-facts.ts'
+} from '../planning/recipient-facts.ts'
 
 export interface Head extends FactsRow {
   /** A contact that no account has taken yet. */

@@ -3,9 +3,9 @@
  * worker picks, the boundary checks again, a page shows `blocked_by`, or a preview plays a whole campaign through.
  */
 
-import { sha256 } from '../../lib/secrets.ts'
-import { type SendingWindow, windowOpens } from '../../lib/sending-window.ts'
-import { isSameDay, localDay, nextDay } from '../../lib/zones.ts'
+import { sha256 } from '../../../lib/secrets.ts'
+import { type SendingWindow, windowOpens } from '../../../lib/sending-window.ts'
+import { isSameDay, localDay, nextDay } from '../../../lib/zones.ts'
 import { formOf, render } from './personalize.ts'
 
 export const branches = ['no_reply', 'seen', 'unseen'] as const

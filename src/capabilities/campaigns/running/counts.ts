@@ -1,5 +1,5 @@
 /** The figures of campaigns, by quarter of an hour and all together, kept as things happen. */
-import { sql, type Tx } from '../../db/sql.ts'
+import { sql, type Tx } from '../../../db/sql.ts'
 
 export interface CountChange {
   readonly campaign_id: string
@@ -57,3 +57,8 @@ export function countOutcomes(tx: Tx, changes: readonly CountChange[]): void {
       reached = c.reached + excluded.reached, replied = c.replied + excluded.replied,
       opted_out = c.opted_out + excluded.opted_out`)
 }
+
+/** Something of campaign `k` has gone out, also where the loop that notes it has not come by yet. */
+export const hasBegun = sql`exists (
+  select from campaign_accounts c where c.campaign_id = k.id
+    and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)`
