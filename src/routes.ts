@@ -2,6 +2,7 @@
 import { routes as analytics } from './capabilities/analytics/routes.ts'
 import { routes as broadcast } from './capabilities/broadcast/routes.ts'
 import { routes as campaigns } from './capabilities/campaigns/routes.ts'
+import { routes as chatStart } from './capabilities/chat-start/routes.ts'
 import { routes as chats } from './capabilities/chats/routes.ts'
 import { routes as columns } from './capabilities/columns/routes.ts'
 import { routes as contacts } from './capabilities/contacts/routes.ts'
@@ -17,6 +18,7 @@ import type { Route } from './route.ts'
 export const routes: readonly Route[] = [
   ...me,
   ...chats,
+  ...chatStart,
   ...messages,
   ...contacts,
   ...search,

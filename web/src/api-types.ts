@@ -312,15 +312,15 @@ export interface Routes {
     query?: { account_id?: string }
     answer: ChatResult
   }
-  'POST /w/{workspace_id}/chats/start': {
-    params: { workspace_id: string }
-    body: StartChatRequest
-    answer: StartChatResult
-  }
   'POST /w/{workspace_id}/chats/{chat_id}/read-state': {
     params: { workspace_id: string; chat_id: string }
     body: ReadStateRequest
     answer: ReadStateResult
+  }
+  'POST /w/{workspace_id}/chats/start': {
+    params: { workspace_id: string }
+    body: StartChatRequest
+    answer: StartChatResult
   }
   'GET /w/{workspace_id}/chats/{chat_id}/messages': {
     params: { workspace_id: string; chat_id: string }

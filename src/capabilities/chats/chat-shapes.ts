@@ -68,20 +68,6 @@ export const chatDetail = z
   })
   .meta({ id: 'ChatResult', description: 'One chat.' })
 
-export const started = z
-  .object({
-    chat: z
-      .object({
-        id: chatIdOut,
-        account_id: accountIdOut,
-        name: said('The name as the platform tells it.'),
-        username,
-      })
-      .meta({ id: 'StartedChat', description: 'A private chat that is open.' }),
-    created: z.boolean().meta({ description: 'False where the account knew the chat before.' }),
-  })
-  .meta({ id: 'StartChatResult', description: 'The chat that was opened.' })
-
 export const readStateResult = z
   .object({
     ...done,

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import type { Gate } from '../../contract.ts'
-import { accountId, chatId, chatNumber, cursor, limit, scopedAccountId, text } from '../../lib/shapes.ts'
+import { accountId, chatId, chatNumber, cursor, limit, scopedAccountId } from '../../lib/shapes.ts'
 import { Json, ok, type Route, route } from '../../route.ts'
-import { startChatText, wantText } from '../messages/send.ts'
 import { describeChat, listChats, readChatPaging } from './chat-pages.ts'
-import { chatDetail, chatPage, readStateResult, started } from './chat-shapes.ts'
+import { chatDetail, chatPage, readStateResult } from './chat-shapes.ts'
 import { requireChat } from './chats.ts'
 import { setReadState, wantReadState } from './read-state.ts'
-import { isExtended, requireStartable, startChat, wantChat } from './start.ts'
 
 const example = {
   account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
@@ -104,83 +102,6 @@ export const routes: readonly Route[] = [
       const { gates } = await app.settings.current()
       const extras = { stage: gates.has('pipeline'), columns: gates.has('crm') }
       return ok(new Json(await describeChat(app, account, { chat_id: chatNumber(params.chat_id), extras })))
-    },
-  }),
-  route({
-    name: 'start_chat',
-    method: 'POST',
-    path: '/chats/start',
-    summary: 'Opens a private chat by username',
-    description:
-      'Looks the username up on the platform and opens the chat; nothing is sent. `identifier` is a username, an ' +
-      '@username, or a link such as t.me/name or tg://resolve?domain=name. With the gate `extended` also a phone number ' +
-      'or a provider id, and `text` is sent as the first message.',
-    scopes: ['send'],
-    gates: ['start_chat'],
-    idempotency: 'required',
-    account: 'required',
-    effect: 'platform',
-    flood: 429,
-    account_limits: ({ config }) => [
-      { limit: config.start_chat_minute, seconds: 60 },
-      { limit: config.start_chat_day, seconds: 86_400 },
-    ],
-    variant: ({ body }) => ({
-      scopes: ['send'],
-      gates: ['start_chat'],
-      idempotency: isExtended(body) ? 'optional' : 'required',
-    }),
-    body: z
-      .strictObject({
-        account_id: accountId,
-        identifier: z
-          .string()
-          .min(1, 'must not be empty')
-          .max(256, 'must have at most 256 characters')
-          .meta({ description: 'Who is meant: a username, an @username, or a link to one.' }),
-        provider: z
-          .string()
-          .min(1, 'must not be empty')
-          .max(50, 'must have at most 50 characters')
-          .optional()
-          .meta({ description: "The account's platform; there is no other way to reach people from it." }),
-        text: text(4096).optional().meta({ description: 'Sent as the first message.' }),
-      })
-      .meta({ id: 'StartChatRequest', description: 'Whom to open a chat with.' }),
-    check: requireStartable,
-    errors: [
-      'invalid_username',
-      'unsupported_identifier',
-      'username_not_found',
-      'identity_suppressed',
-      'identity_ineligible',
-      'suppression_unavailable',
-      'chat_unavailable',
-      'blocked_by_person',
-      'message_refused',
-    ],
-    response: started,
-    example: {
-      body: { account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z', identifier: '@ines_garcia' },
-      response: {
-        chat: {
-          id: 'platform:chat:42',
-          account_id: 'acc_2Jk9vQ7wXb4LmN8pRt3Z',
-          name: 'Ines García',
-          username: 'ines_garcia',
-        },
-        created: true,
-      },
-    },
-    operation: startChat,
-    handle: wantChat,
-    followed_by: {
-      operation: startChatText,
-      wanted: (body) => body.text !== undefined,
-      next: ({ body }, reply) => {
-        const { chat: opened } = started.parse(reply)
-        return wantText(body.account_id, chatId.parse(opened.id), body.text ?? '')
-      },
     },
   }),
   route({

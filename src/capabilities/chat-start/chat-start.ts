@@ -16,9 +16,9 @@ import {
 } from '../../operation.ts'
 import { parseIdentifier } from '../../platform/identifier.ts'
 import type { Chat, Identifier, Outcome, Person } from '../../platform/port.ts'
+import { storeChats } from '../chats/chats.ts'
 import { requireContacts, storeContacts, withKnownPhone } from '../contacts/contacts.ts'
 import { findSuppressed } from '../suppressions/suppressions.ts'
-import { storeChats } from './chats.ts'
 
 interface StartRequest {
   readonly account_id: string
