@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../src/db/sql.ts'
-import { loops } from '../src/loops.ts'
+import { loops } from '../src/lists/loops.ts'
 import { writeMessage } from '../src/platform/sandbox/person-acts.ts'
 import { openLocalSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'

@@ -9,8 +9,8 @@ import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import { makeLogger } from '../src/cli/log.ts'
 import { type OpenApp, openApp } from '../src/cli/open.ts'
 import { readConfig } from '../src/config.ts'
-import { operations } from '../src/operations.ts'
-import { routes } from '../src/routes.ts'
+import { operations } from '../src/lists/operations.ts'
+import { routes } from '../src/lists/routes.ts'
 import { allow } from '../test/harness/role.ts'
 
 /** A fresh embedded instance, gone afterwards; or the one in a directory that is kept. */

@@ -15,7 +15,7 @@ import { createWorkspace } from '../src/capabilities/workspaces/workspaces.ts'
 import { scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { buildServer } from '../src/http/server.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/lists/routes.ts'
 import { makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
 
 const contacts = 5_000

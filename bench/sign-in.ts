@@ -12,8 +12,8 @@ import { scopes } from '../src/contract.ts'
 import { sql } from '../src/db/sql.ts'
 import { buildServer } from '../src/http/server.ts'
 import { hashPassword } from '../src/lib/passwords.ts'
-import { ownRoutes, workspaceRoutes } from '../src/people.ts'
-import { routes } from '../src/routes.ts'
+import { ownRoutes, workspaceRoutes } from '../src/lists/dashboard-routes.ts'
+import { routes } from '../src/lists/routes.ts'
 import { makeAccounts, number, quantile, row, verdict, withInstance } from './harness.ts'
 
 const signers = 200

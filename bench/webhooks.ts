@@ -14,7 +14,7 @@ import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import { emit, emitted } from '../src/events/emit.ts'
 import { newSecret, signatureHeaders } from '../src/lib/webhook-signatures.ts'
-import { loops } from '../src/loops.ts'
+import { loops } from '../src/lists/loops.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'
 import { fsyncMs, number, quantile, row, verdict, withInstance } from './harness.ts'
 

@@ -1,6 +1,6 @@
 /**
  * What runs in the background. A slice exports its loops as a function that makes them, because some keep state between
- * steps; `loops.ts` lists these functions as `routes.ts` lists routes.
+ * steps; `lists/loops.ts` lists these functions as `lists/routes.ts` lists routes.
  */
 import type { App, Topic } from './app.ts'
 

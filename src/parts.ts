@@ -1,14 +1,14 @@
 /** Everything there is, listed. */
 import { platformModules } from './cli/platforms.ts'
 import { migrationsDirectory } from './db/migrate.ts'
-import { loops } from './loops.ts'
-import { operations } from './operations.ts'
-import { ownRoutes, workspaceRoutes } from './people.ts'
-import { routes } from './routes.ts'
+import { ownRoutes, workspaceRoutes } from './lists/dashboard-routes.ts'
+import { loops } from './lists/loops.ts'
+import { operations } from './lists/operations.ts'
+import { routes } from './lists/routes.ts'
 
 export const parts = {
   routes,
-  people: { workspaceRoutes, ownRoutes },
+  dashboard: { workspaceRoutes, ownRoutes },
   operations,
   loops,
   platforms: platformModules,

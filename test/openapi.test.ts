@@ -1,7 +1,7 @@
 /** The document as generators read it: everything has a name, a description and its limits. */
 import { describe, expect, test } from 'vitest'
-import { makeOpenApi } from '../src/openapi.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/lists/routes.ts'
+import { makeOpenApi } from '../src/openapi/openapi.ts'
 import { findUndocumented } from './harness/documented.ts'
 
 interface Schema {

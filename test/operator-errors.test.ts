@@ -26,7 +26,7 @@ import { sentenceOf } from '../src/cli/hints.ts'
 import { sql } from '../src/db/sql.ts'
 import { ApiError, type ErrorCode } from '../src/lib/errors.ts'
 import { newId } from '../src/lib/ids.ts'
-import { makeOpenApi } from '../src/openapi.ts'
+import { makeOpenApi } from '../src/openapi/openapi.ts'
 import { ok, type Route, route } from '../src/route.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 

@@ -14,7 +14,7 @@ import { addSuppression } from '../src/capabilities/suppressions/suppressions.ts
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import type { HoldingAccount } from '../src/ledger/runs.ts'
-import { loops } from '../src/loops.ts'
+import { loops } from '../src/lists/loops.ts'
 import type { Platform } from '../src/platform/port.ts'
 import type { Running } from '../src/worker/run-loops.ts'
 import { assembleWorker, runWorker } from '../src/worker/worker.ts'

@@ -7,8 +7,8 @@ import { openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Sql } from '../../src/db/sql.ts'
 import { buildServer } from '../../src/http/server.ts'
-import { operations } from '../../src/operations.ts'
-import { routes } from '../../src/routes.ts'
+import { operations } from '../../src/lists/operations.ts'
+import { routes } from '../../src/lists/routes.ts'
 import { benchDirectory } from '../data.ts'
 
 const app = await openApp({

@@ -177,7 +177,7 @@ function addOperations(operation: Command): void {
     'close <id>',
     'note what became of an ambiguous one; it is never sent again',
     (app, actor, { as }, id = '') => closeOperation(app, actor, { id, closed_as: as }),
-    { operations: async () => (await import('../operations.ts')).operations },
+    { operations: async () => (await import('../lists/operations.ts')).operations },
   ).addOption(
     new Option('--as <outcome>', 'what a person has found out')
       .choices(['sent', 'not_sent'])

@@ -12,7 +12,7 @@ import { openDataDirectory } from '../db/data-directory.ts'
 import { buildAdminServer } from '../http/admin.ts'
 import type { Server } from '../http/base.ts'
 import { documentOf } from '../http/control.ts'
-import type { People } from '../http/dashboard.ts'
+import type { DashboardRoutes } from '../http/dashboard.ts'
 import { builtPages } from '../http/dashboard-pages.ts'
 import type { Readiness } from '../http/health.ts'
 import { type Place, tryPorts } from '../http/ports.ts'
@@ -34,7 +34,7 @@ import { closePlatforms, type OpenPlatforms, openPlatforms } from './platforms.t
 export interface Parts {
   readonly routes: readonly Route[]
   /** The dashboard's routes besides those. */
-  readonly people: People
+  readonly dashboard: DashboardRoutes
   readonly operations: readonly OperationKind[]
   readonly loops: readonly MakeLoops[]
   readonly platforms: readonly PlatformModule[]
@@ -110,7 +110,7 @@ export class Service {
   async #begin(): Promise<Begun> {
     const { app } = this
     const { role, data_dir } = this.#options
-    const { routes, people, platforms } = this.#parts
+    const { routes, dashboard, platforms } = this.#parts
     await this.#checkSecret()
     if (role !== 'serve') this.#platforms = await openPlatforms(app, platforms, { role, directory: data_dir })
     const readiness = {
@@ -122,7 +122,7 @@ export class Service {
     const admin_address = await this.#beginAdmin(readiness, controls)
     this.#server = await buildServer(app, role === 'work' ? [] : routes, {
       readiness,
-      ...(role !== 'work' && { people, pages: builtPages }),
+      ...(role !== 'work' && { dashboard, pages: builtPages }),
       sources: admin_address ? controls.map((control) => documentOf(control, admin_address)) : [],
     })
     this.#requireGoing()

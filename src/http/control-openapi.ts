@@ -1,7 +1,7 @@
 /** The OpenAPI document of a platform's control address, for the reference page at /docs. */
 import { contractVersion } from '../contract.ts'
 import { type Json, schemaOf } from '../lib/json-schema.ts'
-import { errorSchema, fieldsOf, refusalSchema } from '../openapi.ts'
+import { errorSchema, fieldsOf, refusalSchema } from '../openapi/openapi.ts'
 import type { ControlCall } from '../platform/control-operation.ts'
 import type { Control } from '../platform/module.ts'
 

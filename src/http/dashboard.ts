@@ -11,7 +11,7 @@ import { type Door, type Enter, matchPrefix } from './doors.ts'
 import { requireOwnHost, requireOwnOrigin, requirePrivate } from './origins.ts'
 
 /** The routes for people, besides the contract's. */
-export interface People {
+export interface DashboardRoutes {
   readonly workspaceRoutes: readonly Route[]
   readonly ownRoutes: readonly Route[]
 }
@@ -56,18 +56,18 @@ export function guardDashboard(app: App, server: FastifyInstance): void {
   })
 }
 
-export function dashboardDoors(app: App, routes: readonly Route[], people: People): Door[] {
+export function dashboardDoors(app: App, routes: readonly Route[], dashboard: DashboardRoutes): Door[] {
   const enter = makeEnter(app)
-  const outside = people.ownRoutes.filter(({ asked_by }) => asked_by === undefined)
+  const outside = dashboard.ownRoutes.filter(({ asked_by }) => asked_by === undefined)
   if (outside.length > 0) throw new Error(`${outside[0]?.name} needs a workspace, and has none there.`)
   return [
     {
       prefix: workspacePrefix,
-      routes: [...routes, ...people.workspaceRoutes],
+      routes: [...routes, ...dashboard.workspaceRoutes],
       enter,
       channel: 'dashboard',
     },
-    { prefix: ownPrefix, routes: people.ownRoutes, enter, channel: 'dashboard' },
+    { prefix: ownPrefix, routes: dashboard.ownRoutes, enter, channel: 'dashboard' },
   ]
 }
 

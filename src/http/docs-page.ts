@@ -1,6 +1,6 @@
 /** The page at /docs: what is ours around the reference, which is Scalar's. Nothing in it is inline, so its policy allows no inline script. */
 
-import { documentedOrigin } from '../openapi-texts.ts'
+import { documentedOrigin } from '../openapi/openapi-texts.ts'
 
 export interface Chapter {
   readonly title: string

@@ -4,12 +4,12 @@ import { admit } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import { apiPrefix } from '../contract.ts'
 import { ApiError } from '../lib/errors.ts'
-import { makeOpenApi } from '../openapi.ts'
+import { makeOpenApi } from '../openapi/openapi.ts'
 import type { Route } from '../route.ts'
 import { mountAsset } from './assets.ts'
 import { headerValues, makeBase, pathOf, type Server, toServer } from './base.ts'
 import { bodyMs } from './body.ts'
-import { dashboardDoors, guardDashboard, type People, setDashboardHeaders } from './dashboard.ts'
+import { type DashboardRoutes, dashboardDoors, guardDashboard, setDashboardHeaders } from './dashboard.ts'
 import { mountPages } from './dashboard-pages.ts'
 import { mountDocs, type Source } from './docs.ts'
 import { findDoor, mountDoor, mountMissing } from './doors.ts'
@@ -24,7 +24,7 @@ import { json } from './send.ts'
 export interface ServerOptions {
   readonly readiness: Readiness
   /** The dashboard's routes besides the API's; without them there is no dashboard. */
-  readonly people?: People
+  readonly dashboard?: DashboardRoutes
   /** Where its pages were built. */
   readonly pages?: string
   /** What the reference page shows besides the API. */
@@ -57,13 +57,13 @@ export async function buildServer(
   const enter = makeEnter(app, server)
   const doors = [
     { prefix: apiPrefix, routes, enter, channel: 'rest' } as const,
-    ...(options.people ? dashboardDoors(app, routes, options.people) : []),
+    ...(options.dashboard ? dashboardDoors(app, routes, options.dashboard) : []),
   ]
   const mounting = { bodyMs: options.bodyMs ?? bodyMs, drop: metrics.drop }
   for (const door of doors) mountDoor(app, server, door, mounting)
   if (routes.length > 0) mountMcp(app, server, { routes, enter, ...mounting })
   mountMissing(server, doors)
-  if (options.people) mountOidc(app, server)
+  if (options.dashboard) mountOidc(app, server)
   const url = `${apiPrefix}/openapi.json`
   const make = () => JSON.stringify(makeOpenApi(routes))
   mountAsset(server, url, { operation: 'get_openapi', type: json, make })

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { callTool, eras, type McpCall, sendMessage } from '../../test/harness/mcp.ts'
 import { openService, type Service, type Tenant } from '../../test/harness/service.ts'
 import type { Gate } from '../contract.ts'
-import { routes } from '../routes.ts'
+import { routes } from '../lists/routes.ts'
 import { makeTools } from './tools.ts'
 
 const names = [

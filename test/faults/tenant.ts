@@ -9,8 +9,8 @@ import { type OpenApp, openApp } from '../../src/cli/open.ts'
 import { readConfig } from '../../src/config.ts'
 import { scopes } from '../../src/contract.ts'
 import { openDatabase } from '../../src/db/pool.ts'
-import { operations } from '../../src/operations.ts'
-import { routes } from '../../src/routes.ts'
+import { operations } from '../../src/lists/operations.ts'
+import { routes } from '../../src/lists/routes.ts'
 import type { Postgres } from './postgres.ts'
 
 export interface Tenant {

@@ -1,6 +1,7 @@
 /** Requests made from the document: an operation, its parameters and body, a key of somebody, and now and then a fault. */
-import { makeOpenApi } from '../../src/openapi.ts'
-import { routes } from '../../src/routes.ts'
+
+import { routes } from '../../src/lists/routes.ts'
+import { makeOpenApi } from '../../src/openapi/openapi.ts'
 import type { Random } from '../faults/random.ts'
 import { type Known, type Maker, makeObject, makeValue, type Schema } from './values.ts'
 

@@ -2,7 +2,7 @@
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { loops } from '../../src/loops.ts'
+import { loops } from '../../src/lists/loops.ts'
 import type { NewPerson } from '../../src/platform/sandbox/people.ts'
 import { advanceClock } from '../../src/worker/clock.ts'
 import { type Running, runLoops } from '../../src/worker/run-loops.ts'

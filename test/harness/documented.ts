@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { apiPrefix } from '../../src/contract.ts'
 import { errors } from '../../src/lib/errors.ts'
-import { makeOpenApi } from '../../src/openapi.ts'
+import { routes } from '../../src/lists/routes.ts'
+import { makeOpenApi } from '../../src/openapi/openapi.ts'
 import type { Route } from '../../src/route.ts'
-import { routes } from '../../src/routes.ts'
 
 interface Response {
   readonly headers: Readonly<Record<string, unknown>>

@@ -14,11 +14,11 @@ import { readConfig } from '../../src/config.ts'
 import { type Gate, scopes } from '../../src/contract.ts'
 import { sql } from '../../src/db/sql.ts'
 import { buildServer, type ServerOptions } from '../../src/http/server.ts'
-import { operations } from '../../src/operations.ts'
-import { ownRoutes, workspaceRoutes } from '../../src/people.ts'
+import { ownRoutes, workspaceRoutes } from '../../src/lists/dashboard-routes.ts'
+import { operations } from '../../src/lists/operations.ts'
+import { routes } from '../../src/lists/routes.ts'
 import type { Chat, Message, Person } from '../../src/platform/port.ts'
 import type { Route } from '../../src/route.ts'
-import { routes } from '../../src/routes.ts'
 import { copyDatabase, type TestDatabase } from './database.ts'
 import { findUndocumented } from './documented.ts'
 
@@ -210,7 +210,7 @@ export async function openService(options: ServiceOptions = {}): Promise<Service
   const readiness = { worker: () => 'elsewhere', journal: () => 'elsewhere', stopping: () => false }
   const server = await buildServer(app, listed, {
     readiness,
-    people: { workspaceRoutes, ownRoutes },
+    dashboard: { workspaceRoutes, ownRoutes },
     ...options,
   })
   const url = await server.listen({ host: '127.0.0.1', port: options.port ?? 0 })

@@ -1667,7 +1667,7 @@ export const mutants: readonly Mutant[] = [
     'POST /campaigns 429 past the limit of a minute, not counting replays',
   ),
   mutant(
-    { file: 'src/capabilities/approvals/people.test.ts' },
+    { file: 'src/capabilities/approvals/dashboard-routes.test.ts' },
     'guard: a request is decided once',
     'POST /approvals/{request_id}/approve 200 with a token once, and then 409',
   ),

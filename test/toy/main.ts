@@ -5,10 +5,10 @@ import { runProgram } from '../../src/cli/program.ts'
 import { verbs } from '../../src/cli/verb-list.ts'
 import { commandOf, verb } from '../../src/cli/verbs.ts'
 import { migrationsDirectory } from '../../src/db/migrate.ts'
-import { loops } from '../../src/loops.ts'
-import { operations } from '../../src/operations.ts'
-import { ownRoutes, workspaceRoutes } from '../../src/people.ts'
-import { routes } from '../../src/routes.ts'
+import { ownRoutes, workspaceRoutes } from '../../src/lists/dashboard-routes.ts'
+import { loops } from '../../src/lists/loops.ts'
+import { operations } from '../../src/lists/operations.ts'
+import { routes } from '../../src/lists/routes.ts'
 import { loops as toyLoops } from './loops.ts'
 import { routes as toyRoutes } from './routes.ts'
 import { forgetReminder } from './toy.ts'
@@ -16,7 +16,7 @@ import { operations as toyOperations } from './wave.ts'
 
 const parts = {
   routes: [...routes, ...toyRoutes],
-  people: { workspaceRoutes, ownRoutes },
+  dashboard: { workspaceRoutes, ownRoutes },
   operations: [...operations, ...toyOperations],
   loops: [...loops, toyLoops],
   platforms: platformModules,

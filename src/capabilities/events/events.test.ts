@@ -8,7 +8,7 @@ import { sql } from '../../db/sql.ts'
 import { emit, emitted } from '../../events/emit.ts'
 import { forgetOldEvents, sequence } from '../../events/sequencer.ts'
 import { buildServer } from '../../http/server.ts'
-import { routes } from '../../routes.ts'
+import { routes } from '../../lists/routes.ts'
 
 let place: Workplace
 let tenant: Tenant

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { sql } from '../../db/sql.ts'
 import { newId } from '../../lib/ids.ts'
-import { routes } from '../../routes.ts'
+import { routes } from '../../lists/routes.ts'
 
 let service: Service
 let own: Tenant

@@ -1,10 +1,10 @@
 /** The OpenAPI 3.1 document, made from the route list: what is listed is what is served. */
 import type { z } from 'zod'
-import { apiPrefix, contractVersion } from './contract.ts'
-import { type ErrorCode, errors, operatorCodes } from './lib/errors.ts'
-import { type Json, schemaOf } from './lib/json-schema.ts'
+import { apiPrefix, contractVersion } from '../contract.ts'
+import { type ErrorCode, errors, operatorCodes } from '../lib/errors.ts'
+import { type Json, schemaOf } from '../lib/json-schema.ts'
+import type { Route } from '../route.ts'
 import { headings, introduction } from './openapi-texts.ts'
-import type { Route } from './route.ts'
 import { errorsOf } from './route-errors.ts'
 
 /** Every code of the table, except those of operators that no route lists. */

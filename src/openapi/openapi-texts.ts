@@ -1,6 +1,6 @@
 /** What the document says besides what it is made of. */
-import { exampleAccountId } from './lib/examples.ts'
-import { depthMax, itemsMax, propertiesMax } from './lib/text.ts'
+import { exampleAccountId } from '../lib/examples.ts'
+import { depthMax, itemsMax, propertiesMax } from '../lib/text.ts'
 
 const bodyLimits = [
   '1 MiB',

@@ -1,8 +1,8 @@
 /** The types that the dashboard in the browser asks and is answered with (`web/src/api-types.ts`), made from the route lists. */
 import type { z } from 'zod'
-import { ownPrefix, workspacePrefix } from './contract.ts'
-import { type Json, schemaOf } from './lib/json-schema.ts'
-import type { Route } from './route.ts'
+import { ownPrefix, workspacePrefix } from '../contract.ts'
+import { type Json, schemaOf } from '../lib/json-schema.ts'
+import type { Route } from '../route.ts'
 
 export interface Lists {
   /** The contract's, and those for people, in a workspace. */

@@ -1,6 +1,6 @@
 /** What a route can refuse with: what its needs imply, and what it adds itself. */
-import { type ErrorCode, errors } from './lib/errors.ts'
-import type { Route } from './route.ts'
+import { type ErrorCode, errors } from '../lib/errors.ts'
+import type { Route } from '../route.ts'
 
 type Refused = ErrorCode | readonly [ErrorCode, number] | false | undefined
 
