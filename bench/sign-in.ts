@@ -40,7 +40,7 @@ await withInstance(
     }
     const server = await buildServer(app, routes, {
       readiness: { worker: () => 'ok', journal: () => 'ok', stopping: () => false },
-      people: { workspaceRoutes, ownRoutes },
+      dashboard: { workspaceRoutes, ownRoutes },
     })
     const url = await server.listen({ host: '127.0.0.1', port: 0 })
 

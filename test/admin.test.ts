@@ -177,7 +177,7 @@ async function openDemo(
   const config = readConfig({ PARLEY_LOG_LEVEL: 'silent', ...env }, platformVariables)
   const parts = {
     routes: [],
-    people: { workspaceRoutes: [], ownRoutes: [] },
+    dashboard: { workspaceRoutes: [], ownRoutes: [] },
     operations: [],
     loops: [],
     platforms,

@@ -10,7 +10,7 @@ import { verbs } from '../src/cli/verb-list.ts'
 
 const parts = {
   routes: [],
-  people: { workspaceRoutes: [], ownRoutes: [] },
+  dashboard: { workspaceRoutes: [], ownRoutes: [] },
   operations: [],
   loops: [],
   platforms: [],

@@ -52,7 +52,7 @@ let browser: Browser
 
 beforeAll(async () => {
   service = await openService({
-    people: {
+    dashboard: {
       workspaceRoutes: [...workspaceRoutes, ...probesInWorkspace],
       ownRoutes: [...ownRoutes, probeForOperators],
     },
