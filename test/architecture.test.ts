@@ -89,6 +89,21 @@ const owners: Readonly<Record<string, string>> = {
 /** Rows that belong to another slice by their nature: the head of the audit chain is a setting. */
 const exceptions: Readonly<Record<string, readonly string[]>> = { settings: ['capabilities/audit'] }
 
+/** Which other slices' rows set off a trigger that writes a table: its owner answers for what they change there. */
+const triggeredBy: Readonly<Record<string, readonly string[]>> = {
+  // Who was READY is recorded before an account leaves that state in a new run of the server.
+  account_hosts: ['capabilities/accounts'],
+  instance: ['capabilities/accounts'],
+  // A suppressed person gets nothing more.
+  campaign_recipients: ['capabilities/suppressions'],
+  // Leaving a workspace revokes keys, being disabled ends sessions.
+  keys: ['capabilities/users'],
+  sessions: ['capabilities/users'],
+  search_pending: ['capabilities/messages'],
+  // Whatever decides what a caller may do raises the version that every process compares.
+  settings: ['capabilities/accounts', 'capabilities/keys', 'capabilities/users', 'capabilities/workspaces'],
+}
+
 const ours = globSync('**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
 
 /** The slice from outside is held to the same rules, as if it stood among ours. Its main is a list, as ours is. */
@@ -238,8 +253,39 @@ function isWriter(folder: string, table: string): boolean {
   return owner !== undefined && (folder === owner || (exceptions[table] ?? []).includes(folder))
 }
 
+const schema = readFileSync(join(root, 'db', 'schema.sql'), 'utf8')
+
+test('a trigger writes a table of another slice only where its owner says so', () => {
+  const bodies = new Map(
+    [
+      ...schema.matchAll(
+        /FUNCTION public\.([a-z_]+)\((?:(?!FUNCTION)[^$])*\$function\$([\s\S]*?)\$function\$/g,
+      ),
+    ].map(([, name = '', body = '']) => [name, body.toLowerCase()] as const),
+  )
+  const writtenBy = (name: string, seen: readonly string[] = []): string[] => {
+    const body = (bodies.get(name) ?? '').replaceAll(/\bfor (no key )?update\b|\bdo update\b|--.*/g, '')
+    const called = [...bodies.keys()].filter((one) => body.includes(`${one}(`) && !seen.includes(one))
+    const own = [...body.matchAll(writes)].map((match) => match[1] ?? '')
+    return [
+      ...own.filter((table) => owners[table]),
+      ...called.flatMap((one) => writtenBy(one, [...seen, name])),
+    ]
+  }
+  const found = new Map<string, Set<string>>()
+  const triggers = [...schema.matchAll(/^CREATE TRIGGER .* ON public\.([a-z_]+) .*FUNCTION ([a-z_]+)\(/gm)]
+  expect(triggers.length).toBeGreaterThan(20)
+  for (const [, table = '', name = ''] of triggers) {
+    for (const written of writtenBy(name)) {
+      const from = owners[table] ?? ''
+      if (owners[written] !== from) found.set(written, (found.get(written) ?? new Set()).add(from))
+    }
+  }
+  const listed = Object.fromEntries([...found].map(([table, slices]) => [table, [...slices].sort()]))
+  expect(listed).toEqual(triggeredBy)
+})
+
 test('every table has an owner', () => {
-  const schema = readFileSync(join(root, 'db', 'schema.sql'), 'utf8')
   const tables = [...schema.matchAll(/^create (?:unlogged )?table ([a-z_]+)/gm)].map((match) => match[1])
   expect(tables.filter((table) => !owners[table ?? ''])).toEqual([])
 })
