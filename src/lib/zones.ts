@@ -23,12 +23,21 @@ const spanMs = 4 * dayMs
 const spansMax = 50_000
 let spansKnown = 0
 
+/** The span that was asked for last: a forecast asks for the same days again and again. */
+let lastSpan: { readonly timezone: string; readonly number: number; readonly span: Span } | undefined
+
 /** How far the clocks there are ahead of UTC, in milliseconds. */
-function offsetAt(ms: number, timezone: string): number {
+export function offsetAt(ms: number, timezone: string): number {
   if (ms < 0) return readOffset(ms, timezone)
-  const number = Math.floor(ms / spanMs)
-  const { before, changesAt, after } = spans.get(timezone)?.get(number) ?? learnSpan(number, timezone)
+  const { before, changesAt, after } = spanOf(Math.floor(ms / spanMs), timezone)
   return ms < changesAt ? before : after
+}
+
+function spanOf(number: number, timezone: string): Span {
+  if (lastSpan?.number === number && lastSpan.timezone === timezone) return lastSpan.span
+  const span = spans.get(timezone)?.get(number) ?? learnSpan(number, timezone)
+  lastSpan = { timezone, number, span }
+  return span
 }
 
 function learnSpan(number: number, timezone: string): Span {
@@ -155,22 +164,10 @@ export function nextDay(at: Date, timezone: string): Date {
 }
 
 /** The first moment after `from` and not after `to` from which on clocks there are set differently; undefined: none. */
-export function firstChange(from: Date, to: Date, timezone: string): Date | undefined {
-  const offset = (ms: number) => localTime(new Date(ms), timezone).getTime() - ms
-  const before = offset(from.getTime())
-  // A day at a time: no zone changes its clocks twice within one.
-  for (let known = from.getTime(); known < to.getTime(); ) {
-    let different = Math.min(known + dayMs, to.getTime())
-    if (offset(different) === before) {
-      known = different
-      continue
-    }
-    while (different - known > 1) {
-      const middle = Math.floor((known + different) / 2)
-      if (offset(middle) === before) known = middle
-      else different = middle
-    }
-    return new Date(different)
+export function firstChange(from: number, to: number, timezone: string): number | undefined {
+  for (let number = Math.floor(from / spanMs); number * spanMs <= to; number++) {
+    const { before, changesAt, after } = spanOf(number, timezone)
+    if (before !== after && changesAt > from) return changesAt <= to ? changesAt : undefined
   }
   return undefined
 }

@@ -1145,7 +1145,7 @@ export const mutants: readonly Mutant[] = [
     },
     'guard: a clock change on the way to the window',
     'a sending window opens again where clocks pass it twice, or go back into it',
-    'const change = undefined as Date | undefined',
+    'const change = undefined as number | undefined',
   ),
 
   // Campaigns.
