@@ -53,8 +53,6 @@ export type Result = Row | readonly Row[] | Plain | Noted | Failed
 const columnsPiped = 100
 
 export async function print(result: Result, { json }: { json: boolean }): Promise<void> {
-  // Whoever stops reading, such as `head`, has seen enough: no failure.
-  process.stdout.on('error', () => {})
   if (result instanceof Failed) {
     await print(result.found, { json })
     throw new Refusal(result.sentence)
