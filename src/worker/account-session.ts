@@ -17,27 +17,27 @@ import { ingest } from './ingest.ts'
 import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
 
 const connectMsMax = 20_000
-/** A session that was quiet for this long is asked whether it is still there. */
+/** A session that was quiet for this long is pinged. */
 const quietMs = 30_000 // limit: quiet session
 const pingMsMax = 15_000 // limit: answer to a ping
-/** How long closing waits for answers to what was submitted. Less than a renewed lease always has left. */
+/** How long closing waits for answers to submissions. A renewed lease always has more time left than this. */
 const drainMsMax = 8_000
 const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
 /** A session that ended sooner counts as one more failure. */
 const stableMs = 10_000
-/** The longest rest after a failure of our own database, which is usually back soon. */
+/** The longest pause after a failure of our own database, which usually recovers soon. */
 const storeMsMost = 5_000
 
 export interface AccountSession {
   readonly lease: Lease
-  /** Milliseconds since the platform was last heard of; null: not yet. */
+  /** Milliseconds since the platform's last sign of life; null: none yet. */
   silentMs(): number | null
   readonly state: 'connecting' | 'connected' | 'over'
-  /** Its session, while there is one. */
+  /** The session, while there is one. */
   driven(): Driven | undefined
-  /** Fetches older history that somebody waits for. */
+  /** Fetches older history that a caller waits for. */
   fetch(wanted: WantedHistory): Promise<void>
-  /** Closes the session. Resolves when none of its work is running any more. */
+  /** Closes the session. Resolves once none of its work is running. */
   stop(): Promise<void>
 }
 
@@ -45,15 +45,15 @@ interface SessionOptions {
   readonly worker_id: string
   readonly lease: Lease
   readonly platform: Platform
-  /** Called when the account cannot be driven, or not by this worker: the lease can be given back. */
+  /** Called when the account cannot be driven, or not by this worker: the pool can release the lease. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
-  /** Called once everything that the platform had to tell is stored. */
+  /** Called once every update the platform had is stored. */
   readonly connected: () => Promise<void>
   readonly echoes: Echoes
-  /** The account is still ours, and yet the database knows less of it than was seen committed. */
+  /** Called when the account is still ours but the database knows less of it than was seen committed. */
   readonly behind: () => void
-  /** What this process has seen committed of the account, in this session and before. */
+  /** What this process has seen committed for the account, in this session and before. */
   readonly writes: Writes
 }
 
@@ -166,7 +166,7 @@ class DrivenSession implements AccountSession {
     return { kind: 'unknown', reason: 'The platform did not answer in time.' }
   }
 
-  /** From connected to closed. A quiet session is pinged, to find out whether it is still alive. */
+  /** From connected to closed. Pings a quiet session to find out whether it is still alive. */
   async #live(session: Session, closed: Promise<Closed>): Promise<Closed> {
     this.#hear()
     const ending = new AbortController()
@@ -174,12 +174,12 @@ class DrivenSession implements AccountSession {
     const listening = this.#listen(session, closed)
     let synced: Promise<void> | undefined
     try {
-      // Not before everything that the platform has told is stored: what was sent before is known by then.
+      // Not before all updates so far are stored: by then we know what was sent before.
       const early = await Promise.race([this.#caughtUp.promise, listening])
       if (early) return early
       this.state = 'connected'
       this.#syncing = syncing
-      // Live already: whoever reads READY finds it so.
+      // The account is live already, so a caller that reads READY can use it.
       await noteConnected(this.#app, this.lease, session.self)
       await this.#options.connected()
       this.#app.wake.signal(enqueued)
@@ -191,12 +191,12 @@ class DrivenSession implements AccountSession {
       await this.#noteNotLive()
       await within(this.#app.sources, drainMsMax, Promise.allSettled(this.#awaited))
       await within(this.#app.sources, pingMsMax, session.close())
-      // The next session begins where this one's last batch ends.
+      // The next session starts where this one's last batch ends.
       await Promise.all([this.#storing, synced])
     }
   }
 
-  /** What needs the platform is refused at once, instead of waiting for a session that is gone. */
+  /** Requests that need the platform are then refused at once, instead of waiting for a session that is gone. */
   async #noteNotLive(): Promise<void> {
     await noteNotLive(this.#app.db, this.#held).catch((err) => {
       this.#app.log.warn(
@@ -206,7 +206,7 @@ class DrivenSession implements AccountSession {
     })
   }
 
-  /** The past comes beside the present; what stops it is tried again while the session lasts. */
+  /** Syncs the past beside the live updates; retries after errors while the session lasts. */
   async #sync(syncing: Syncing): Promise<void> {
     while (!syncing.signal.aborted) {
       try {
@@ -256,11 +256,11 @@ class DrivenSession implements AccountSession {
     this.#hear()
     const storing = this.#store(batch)
     this.#storing = storing
-    // Not stored: a promise that never resolves tells the platform so, and the next session gets the batch again.
+    // Not stored: this promise never resolves, so the platform delivers the batch to the next session again.
     if (!(await storing)) await new Promise(() => {})
   }
 
-  /** Stores a batch. While the database is away it keeps trying, and the platform waits with the next batch. */
+  /** Stores a batch. Retries while the database is away; the platform holds back the next batch meanwhile. */
   async #store(batch: UpdateBatch): Promise<boolean> {
     const { account_id } = this.lease
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
@@ -308,7 +308,7 @@ class DrivenSession implements AccountSession {
   }
 }
 
-/** How an attempt ended: for good, with a session that was lost, by a fault of ours, or without a session. */
+/** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */
 type Ended =
   | { readonly kind: 'over' | 'failed' }
   | { readonly kind: 'lost'; readonly lived_ms: number }
