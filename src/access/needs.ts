@@ -1,15 +1,15 @@
-/** What has to be true of the instance and the caller before the input is looked at. */
+/** What the instance and the caller must satisfy before the input is read. */
 import type { Snapshot } from '../app.ts'
 import { type Allowlist, type AnyCaller, type Needs, type Role, roles, type Scope } from '../contract.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 
-/** Gates, role, scope, allowlists: what can be said without looking at the input. */
+/** Gates, role, scope, allowlists: what can be checked without the input. */
 export function requireNeeds(settings: Snapshot, caller: AnyCaller, needs: Needs): void {
   const missing = unmetNeed(settings, caller, needs)
   if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
 }
 
-/** Whether the caller could do this now, as /me tells it. */
+/** Whether the caller could do this now, as /me reports it. */
 export function isCapable(settings: Snapshot, caller: AnyCaller, needs: Needs): boolean {
   return unmetNeed(settings, caller, needs) === undefined
 }
@@ -35,7 +35,7 @@ function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): Unmet |
   return undefined
 }
 
-/** What a route asks of a user. A key has no role: `role` always refuses it, and `dashboard_role` never does. */
+/** What a route requires of a user. A key has no role: `role` always refuses it, and `dashboard_role` never does. */
 function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs): Unmet | undefined {
   const { via } = caller
   if (operator && !(via.kind === 'session' && via.operator)) {

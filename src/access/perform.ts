@@ -1,4 +1,4 @@
-/** The one place that knows the order of checks. Each line lets a request through or throws. */
+/** The one place that knows the order of checks. Each line lets a request pass or throws. */
 import type { App, Snapshot, Window } from '../app.ts'
 import type { AnyCaller, Caller, Gate, Needs } from '../contract.ts'
 import { LostCommit } from '../db/errors.ts'
@@ -24,30 +24,30 @@ export interface Incoming {
   readonly body: (wanted: Wanted) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
   readonly channel: Channel
-  /** Gates that this way in needs besides the route's own. */
+  /** Gates that this channel needs besides the route's own. */
   readonly gates?: readonly Gate[]
   readonly approval?: Approval
-  /** Aborted once the caller has left. Made when it is first asked for. */
+  /** Aborted once the caller has left. Created on first use. */
   readonly left?: () => AbortSignal
 }
 
-/** What a write that a person has approved brings along. */
+/** What comes with a write that a person has approved. */
 export interface Approval {
   /** The key of its operation, in place of a caller's own. */
   readonly key: string
-  /** Runs first in the transaction that creates the operation. Where it throws, nothing is created. */
+  /** Runs first in the transaction that creates the operation. If it throws, nothing is created. */
   readonly consume: (tx: Tx) => Promise<void>
-  /** How to try again what provably did not happen, as the end of a sentence. */
+  /** How to retry what provably did not happen, as the end of a sentence. */
   readonly again: string
 }
 
-/** Where a request came in. */
+/** How a request came in. */
 export type Channel = 'rest' | 'mcp' | 'dashboard'
 
-/** How a body is to be read. */
+/** How to read a body. */
 export interface Wanted {
   readonly route: Route
-  /** Why the file of a form is not to be stored, as far as the fields before it tell. */
+  /** Why the form's file must not be stored, judging by the fields before it. */
   readonly refuse: (fields: Readonly<Record<string, string>>) => Promise<ApiError | undefined>
 }
 
@@ -56,7 +56,7 @@ interface Admitted {
   readonly window: Window
 }
 
-/** What holds before any route is looked at: the API is open, the key is good, its rate is kept. */
+/** Checks before any route: the API is open, the key is valid, its rate limit is not exceeded. */
 export async function admit(
   app: App,
   { authorization }: { authorization: readonly string[] },
@@ -69,10 +69,10 @@ export async function admit(
   return { caller, window: await app.limits.take(`key:${id}`, rule) }
 }
 
-/** What one session may ask for. */
+/** The rate limit of one session. */
 const sessionRule = { limit: 600, seconds: 60 }
 
-/** The same for a signed-in user. The gate `rest` is for keys, so the dashboard works while it is closed. */
+/** The same for a signed-in user. The gate `rest` applies to keys, so the dashboard works while it is closed. */
 export async function admitUser(
   app: App,
   asked: { token: string | undefined; workspace_id: string | undefined },
@@ -93,13 +93,13 @@ export async function perform(app: App, route: Route, caller: AnyCaller, incomin
     await dropFile(app, file_id)
     return reply
   } catch (error) {
-    // Where the answer to the commit was lost, an operation that needs the file may show up yet.
+    // If the answer to the commit was lost, an operation that needs the file may still exist.
     if (!isAmbiguous(error)) await dropFile(app, file_id)
     throw error
   }
 }
 
-/** Outside of a workspace there are no accounts, no files, no ledger and no idempotency keys. */
+/** Outside a workspace there are no accounts, files, ledger or idempotency keys. */
 async function performOutside(
   app: App,
   route: Route,
@@ -122,7 +122,7 @@ async function performOutside(
   }
 }
 
-/** A change whose commit was not answered may have happened. */
+/** If the answer to a change's commit is lost, the change may have happened. */
 async function tellLostCommit(reply: Promise<Reply>): Promise<Reply> {
   try {
     return await reply
@@ -150,7 +150,7 @@ interface Begun {
   readonly query: never
 }
 
-/** What is needed of the caller, then what the address says. */
+/** Checks the caller, then the path and query. */
 async function begin(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<Begun> {
   const settings = await app.settings.current()
   requireNeeds(settings, caller, { ...route, gates: [...(route.gates ?? []), ...(incoming.gates ?? [])] })
@@ -182,7 +182,7 @@ interface Checked {
   readonly call: (key: string | undefined) => AnyCall
 }
 
-/** The whole request is known: what it needs, and what can be said against its input. */
+/** Checks the whole request: what it needs, and its input. */
 async function check(
   app: App,
   route: Route,
@@ -204,7 +204,7 @@ async function check(
   return { body, needs, call }
 }
 
-/** Everything up to the input; what may not be done any more is only found out by doing it. */
+/** Runs every check up to the input. What is no longer possible shows only when it is done. */
 export async function inspect(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Checked> {
   const begun = await begin(app, route, caller, incoming)
   return check(app, route, caller, await receive(app, route, caller, { ...incoming, ...begun }))
@@ -231,7 +231,7 @@ async function performRead(app: App, route: Route, caller: Caller, read: Receive
   return once(app, route, caller, { key, fingerprint, consume: approval?.consume }, work)
 }
 
-/** An approved operation has the approval's key, whether or not its route takes one of the caller's. */
+/** An approved operation uses the approval's key, whether or not its route accepts one from the caller. */
 function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: Received): string | undefined {
   if (approval) return approval.key
   const key = idempotency ? readIdempotencyKey(idempotency_keys) : undefined
@@ -246,14 +246,14 @@ interface Asked {
   readonly fingerprint: Buffer
   readonly call: () => AnyCall
   readonly body: never
-  /** Its file was not stored, for a reason that held when it came. */
+  /** Why its file was not stored, as of its arrival. */
   readonly refusal: ApiError | undefined
   readonly approval: Approval | undefined
-  /** How to try again what provably did not happen, for callers that have no key of their own to repeat. */
+  /** How to retry what provably did not happen, for callers without a key of their own to repeat. */
   readonly again: string | undefined
 }
 
-/** A row of the ledger under the key, and where the operation has a second part, another row for that. */
+/** Submits a ledger row under the key and, if the operation has a second part, another row for that. */
 async function performOnPlatform(
   app: App,
   route: OnPlatform,
@@ -285,7 +285,7 @@ async function performOnPlatform(
   return second.status === 200 ? reply : second
 }
 
-/** Where the contract requires `account_id`, only the extended gate lets it be left out. */
+/** Where the contract requires `account_id`, only the extended gate makes it optional. */
 function readAccountId(settings: Snapshot, route: Route, input: unknown): string | undefined {
   if (!route.account) return undefined
   const { account_id } = (input ?? {}) as { account_id?: string }
