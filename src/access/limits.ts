@@ -138,7 +138,7 @@ class Overdrawn extends Error {
   }
 }
 
-/** One transaction, so that a refused attempt adds no row. Every attempt takes its kinds of callers in one order, so no two deadlock. */
+/** One transaction, so that a refused attempt adds no row. All take their kinds of callers in one order, so none deadlock. */
 async function takeAllIn(db: Database, asked: readonly Taking[]): Promise<Window> {
   try {
     return await db.transaction(async (tx) => {
