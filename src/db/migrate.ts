@@ -38,7 +38,7 @@ export const makeMigrationsTable = `create table if not exists schema_migrations
   version integer primary key, name text not null, checksum text not null,
   applied_at timestamptz not null default now())`
 
-/** Brings the database up to the code. Several processes may start at once: one works, the others wait. */
+/** Migrates the database to this code's version. Several processes may start at once: one works, the others wait. */
 export async function migrate(db: Database, directories?: readonly string[]): Promise<readonly string[]> {
   const migrations = await listMigrations(directories)
   const client = await db.client()
@@ -81,7 +81,7 @@ function requireKnown(migrations: readonly Migration[], applied: readonly Applie
   }
 }
 
-/** In the transaction of the caller. */
+/** Runs in the caller's transaction. */
 export async function applyMigration(client: pg.Client, migration: Migration): Promise<void> {
   const { version, name, text, checksum } = migration
   await client.query(text)
@@ -92,7 +92,7 @@ export async function applyMigration(client: pg.Client, migration: Migration): P
   ])
 }
 
-/** Whether every migration of this code is in the database. */
+/** Whether the database has every migration of this code. */
 export async function isMigrated(db: Db, wanted?: readonly Migration[]): Promise<boolean> {
   const applied = await db.rows<{ version: number }>(sql`select version from schema_migrations`)
   const versions = new Set(applied.map(({ version }) => version))
