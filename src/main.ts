@@ -1,14 +1,13 @@
 /**
- * Hands everything there is to the command line. Compiled code is kept beside the dependencies, which whoever may change
- * the program may change as well: every start but the first is half a second shorter. Where nothing can be written, nothing
- * is kept.
+ * Passes all parts to the command line. Keeps compiled code beside the dependencies, which need the same rights to change
+ * as the program: every start but the first is half a second shorter. Keeps nothing where it cannot write.
  */
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
 enableCompileCache(join(import.meta.dirname, '..', 'node_modules', '.cache', 'parley'))
 
-// Imported after that, because what is imported by a statement is compiled before.
+// Imported dynamically, because static imports are compiled before this line.
 const { runProgram } = await import('./cli/program.ts')
 const { verbs } = await import('./cli/verb-list.ts')
 
