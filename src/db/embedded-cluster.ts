@@ -91,7 +91,7 @@ function nativeDirectory(): string {
   }
 }
 
-/** Root runs the server as nobody or, if nobody cannot enter the folder, in a user namespace. */
+/** Root runs the server as `nobody` or, if that user cannot enter the folder, in a user namespace. */
 async function chooseRunner(data_dir: string, cluster: string, native: string): Promise<Runner> {
   if (process.getuid?.() !== 0) return 'ourselves'
   const owner = await stat(cluster).then(
