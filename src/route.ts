@@ -87,7 +87,7 @@ export function ok(body: unknown): Reply {
   return { status: 200, body }
 }
 
-interface Described extends RouteInfo {
+interface RouteDescription extends RouteInfo {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
   /** Who calls it, if not a caller in a workspace: set by `ownRoute` and `visitorRoute`. */
@@ -186,7 +186,7 @@ interface Admin<P, Q, B, C, W> {
   readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 
-type Spec<P, Q, B, C, W> = Described &
+type Spec<P, Q, B, C, W> = RouteDescription &
   Input<P, Q, B, C, W> &
   (Read<P, Q, B, C, W> | Local<P, Q, B, C, W> | OnPlatform<P, Q, B, C, W> | Admin<P, Q, B, C, W>)
 

@@ -14,7 +14,7 @@ import { parse } from '../lib/parse.ts'
 import type { Call, FormFile, Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 
-interface Begun {
+interface BegunForm {
   readonly params: never
   readonly query: never
   /** The fields that arrived before the file. */
@@ -27,7 +27,7 @@ export async function refuseEarly(
   app: App,
   route: Route,
   caller: Caller,
-  begun: Begun,
+  begun: BegunForm,
 ): Promise<ApiError | undefined> {
   try {
     await requireSendable(app, route, caller, begun)
@@ -38,7 +38,7 @@ export async function refuseEarly(
   }
 }
 
-async function requireSendable(app: App, route: Route, caller: Caller, begun: Begun): Promise<void> {
+async function requireSendable(app: App, route: Route, caller: Caller, begun: BegunForm): Promise<void> {
   if (route.effect !== 'platform') return
   const { params, query, fields, idempotency_keys } = begun
   const form = route.form as unknown as z.ZodObject

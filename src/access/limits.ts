@@ -95,7 +95,7 @@ function rankOf({ times, refused }: Hits): number {
   return (times.at(-1) ?? 0) + (refused ? Number.MAX_SAFE_INTEGER / 2 : 0) // guard: refused callers go last
 }
 
-interface Counted {
+interface CountedHits {
   readonly allowed: boolean
   readonly used: number
   readonly oldest: number
@@ -113,7 +113,7 @@ export function postgresLimits(db: Database): Limits {
 /** One statement: the upsert's row lock makes it exact across all processes. */
 async function takeIn(db: Db, { caller, rule }: Taking): Promise<Window> {
   const { limit, seconds } = rule
-  const { allowed, used, oldest, at } = await db.one<Counted>(sql`
+  const { allowed, used, oldest, at } = await db.one<CountedHits>(sql`
     insert into request_log as log (caller, hits, idle_at)
     values (${caller}, array[clock_timestamp()], clock_timestamp() + make_interval(secs => ${seconds}))
     on conflict (caller) do update set idle_at = excluded.idle_at, hits = (

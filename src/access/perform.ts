@@ -15,7 +15,7 @@ import { refuseEarly } from './early-checks.ts'
 import { requireKey } from './keys.ts'
 import { requireNeeds } from './needs.ts'
 import { requireAccountLimits, requireWorkspaceLimit } from './operation-limits.ts'
-import { type Known, requireSession } from './sessions.ts'
+import { requireSession, type SignedInUser } from './sessions.ts'
 
 /** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
 export interface Incoming {
@@ -51,7 +51,7 @@ export interface Wanted {
   readonly refuse: (fields: Readonly<Record<string, string>>) => Promise<ApiError | undefined>
 }
 
-interface Admitted {
+interface AdmittedCaller {
   readonly caller: Caller
   readonly window: Window
 }
@@ -60,7 +60,7 @@ interface Admitted {
 export async function admit(
   app: App,
   { authorization }: { authorization: readonly string[] },
-): Promise<Admitted> {
+): Promise<AdmittedCaller> {
   const settings = await app.settings.current()
   if (!settings.gates.has('rest')) throw new ApiError('rest_disabled')
   const caller = await requireKey(app, settings, authorization)
@@ -76,7 +76,7 @@ const sessionRule = { limit: 600, seconds: 60 }
 export async function admitUser(
   app: App,
   asked: { token: string | undefined; workspace_id: string | undefined },
-): Promise<Known & { readonly window: Window }> {
+): Promise<SignedInUser & { readonly window: Window }> {
   const known = await requireSession(app, asked)
   return { ...known, window: await app.limits.take(`session:${known.user.via.id}`, sessionRule) }
 }
@@ -86,10 +86,10 @@ export async function perform(app: App, route: Route, caller: AnyCaller, incomin
   if (!('workspace_id' in caller)) return performOutside(app, route, caller, { ...incoming, ...begun })
   const read = await receive(app, route, caller, { ...incoming, ...begun })
   const { received } = read
-  if (!(received instanceof Form) || received.refusal) return performRead(app, route, caller, read)
+  if (!(received instanceof Form) || received.refusal) return performInside(app, route, caller, read)
   const { file_id } = received.attachment
   try {
-    const reply = await performRead(app, route, caller, read)
+    const reply = await performInside(app, route, caller, read)
     await dropFile(app, file_id)
     return reply
   } catch (error) {
@@ -136,7 +136,7 @@ function isAmbiguous(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'outcome_ambiguous'
 }
 
-interface Received extends Begun {
+interface ReceivedRequest extends BegunRequest {
   readonly received: unknown
   readonly again: string | undefined
   readonly idempotency_keys: readonly string[]
@@ -144,14 +144,14 @@ interface Received extends Begun {
   readonly left: (() => AbortSignal) | undefined
 }
 
-interface Begun {
+interface BegunRequest {
   readonly settings: Snapshot
   readonly params: never
   readonly query: never
 }
 
 /** Checks the caller, then the path and query. */
-async function begin(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<Begun> {
+async function begin(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<BegunRequest> {
   const settings = await app.settings.current()
   requireNeeds(settings, caller, { ...route, gates: [...(route.gates ?? []), ...(incoming.gates ?? [])] })
   if (caller.via.kind === 'key' && caller.via.mcp_only && incoming.channel !== 'mcp') {
@@ -165,8 +165,8 @@ async function receive(
   app: App,
   route: Route,
   caller: Caller,
-  incoming: Omit<Incoming, keyof Begun> & Begun,
-): Promise<Received> {
+  incoming: Omit<Incoming, keyof BegunRequest> & BegunRequest,
+): Promise<ReceivedRequest> {
   const { settings, params, query, idempotency_keys, approval, channel, left } = incoming
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
@@ -175,7 +175,7 @@ async function receive(
   return { settings, params, query, received, idempotency_keys, approval, again, left }
 }
 
-interface Checked {
+interface CheckedRequest {
   readonly body: never
   readonly needs: Needs
   /** Throws if the account is not eligible, so it is called only when there is no earlier answer to replay. */
@@ -187,8 +187,8 @@ async function check(
   app: App,
   route: Route,
   caller: Caller,
-  { settings, params, query, received, left }: Received,
-): Promise<Checked> {
+  { settings, params, query, received, left }: ReceivedRequest,
+): Promise<CheckedRequest> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
   const needs: Needs = route.variant?.({ query, body }, settings.gates) ?? route
@@ -205,12 +205,17 @@ async function check(
 }
 
 /** Runs every check up to the input. What is no longer possible shows only when it is done. */
-export async function inspect(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Checked> {
+export async function inspect(
+  app: App,
+  route: Route,
+  caller: Caller,
+  incoming: Incoming,
+): Promise<CheckedRequest> {
   const begun = await begin(app, route, caller, incoming)
   return check(app, route, caller, await receive(app, route, caller, { ...incoming, ...begun }))
 }
 
-async function performRead(app: App, route: Route, caller: Caller, read: Received): Promise<Reply> {
+async function performInside(app: App, route: Route, caller: Caller, read: ReceivedRequest): Promise<Reply> {
   const { params, received, approval, again } = read
   const checked = await check(app, route, caller, read)
   if (route.effect === 'read') return route.handle(app, checked.call(undefined))
@@ -232,7 +237,7 @@ async function performRead(app: App, route: Route, caller: Caller, read: Receive
 }
 
 /** An approved operation uses the approval's key, whether or not its route accepts one from the caller. */
-function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: Received): string | undefined {
+function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: ReceivedRequest): string | undefined {
   if (approval) return approval.key
   const key = idempotency ? readIdempotencyKey(idempotency_keys) : undefined
   if (idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
@@ -241,7 +246,7 @@ function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: Received)
 
 type OnPlatform = Extract<Route, { effect: 'platform' }>
 
-interface Asked {
+interface PlatformRequest {
   readonly key: string | undefined
   readonly fingerprint: Buffer
   readonly call: () => AnyCall
@@ -258,7 +263,7 @@ async function performOnPlatform(
   app: App,
   route: OnPlatform,
   caller: Caller,
-  { key, fingerprint, call, body, refusal, approval, again }: Asked,
+  { key, fingerprint, call, body, refusal, approval, again }: PlatformRequest,
 ): Promise<Reply> {
   const overrides = {
     collision: route.collision ?? 400,

@@ -28,7 +28,7 @@ interface SessionRow extends Identity {
   readonly unnoted: boolean
 }
 
-export interface Known {
+export interface SignedInUser {
   readonly user: UserCaller
   /** The same user in the requested workspace, if they are a member. */
   readonly member: Caller | undefined
@@ -38,7 +38,7 @@ export interface Known {
 export async function requireSession(
   app: App,
   { token, workspace_id }: { token: string | undefined; workspace_id: string | undefined },
-): Promise<Known> {
+): Promise<SignedInUser> {
   const row = token && looksLikeToken(token) && (await findSession(app.db, token, workspace_id))
   if (!row) throw new ApiError('not_signed_in')
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
@@ -91,7 +91,7 @@ export async function beginSession(
   return token
 }
 
-interface Listed {
+interface ListedSession {
   readonly id: string
   readonly created_at: Date
   readonly last_seen_at: Date
@@ -101,8 +101,8 @@ interface Listed {
 }
 
 /** Valid sessions, the most recently used first. */
-export function listSessions(db: Db, user_id: string): Promise<Listed[]> {
-  return db.rows<Listed>(sql`
+export function listSessions(db: Db, user_id: string): Promise<ListedSession[]> {
+  return db.rows<ListedSession>(sql`
     select s.id, s.created_at, s.last_seen_at, s.expires_at, s.user_agent,
       json_build_object('issuer', s.issuer) as identity
     from sessions s where s.user_id = ${user_id} and ${alive} order by s.last_seen_at desc, s.id desc`)

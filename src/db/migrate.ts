@@ -46,7 +46,9 @@ export async function migrate(db: Database, directories?: readonly string[]): Pr
     await client.query('set lock_timeout = 0; set statement_timeout = 0')
     await client.query('select pg_advisory_lock($1)', [migrationLock])
     await client.query(makeMigrationsTable)
-    const { rows } = await client.query<Applied>('select version, name, checksum from schema_migrations')
+    const { rows } = await client.query<AppliedMigration>(
+      'select version, name, checksum from schema_migrations',
+    )
     requireKnown(migrations, rows)
     const pending = migrations.filter(({ version }) => !rows.some((applied) => applied.version === version))
     for (const migration of pending) {
@@ -65,9 +67,9 @@ export async function migrate(db: Database, directories?: readonly string[]): Pr
   }
 }
 
-type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>
+type AppliedMigration = Pick<Migration, 'version' | 'name' | 'checksum'>
 
-function requireKnown(migrations: readonly Migration[], applied: readonly Applied[]): void {
+function requireKnown(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
   for (const { version, name, checksum } of applied) {
     const known = migrations.find((migration) => migration.version === version)
     if (!known) {

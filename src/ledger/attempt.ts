@@ -9,7 +9,7 @@ import type { Forbidden, Operation, OperationKind, Submit } from '../operation.t
 import type { Outcome, Sent, Session } from '../platform/port.ts'
 import type { OperationBoundary } from './boundary.ts'
 import { attemptSeconds, releaseNeverSent } from './crossing.ts'
-import type { Echoes, Expectation, Recorded } from './echoes.ts'
+import type { Echoes, Expectation, RecordedMessage } from './echoes.ts'
 import type { Journal } from './journal.ts'
 import { type Held, holdsLease } from './leases.ts'
 import { type QueuedOperation, settleQueued, settleUncrossed } from './queue.ts'
@@ -44,7 +44,7 @@ export interface Ways {
   readonly echoes: Echoes
 }
 
-type Prepared = Outcome<Submit> | Forbidden
+type PreparedSubmit = Outcome<Submit> | Forbidden
 
 export async function attempt(
   app: App,
@@ -132,7 +132,7 @@ async function prepare(
   kind: OperationKind,
   operation: QueuedOperation,
   { held, session }: Driven,
-): Promise<Prepared> {
+): Promise<PreparedSubmit> {
   try {
     return await kind.prepare({ db, account: held, session }, operation)
   } catch (err) {
@@ -146,7 +146,7 @@ async function settleUnprepared(
   app: App,
   { recorder }: Ways,
   operation: QueuedOperation,
-  { held, outcome }: { held: Held; outcome: Exclude<Prepared, { kind: 'accepted' }> | undefined },
+  { held, outcome }: { held: Held; outcome: Exclude<PreparedSubmit, { kind: 'accepted' }> | undefined },
 ): Promise<void> {
   const released = (detail: string): Ending => ({ to: 'released', reason: 'not_prepared', detail })
   if (outcome?.kind === 'refused') {
@@ -167,7 +167,7 @@ async function settleUnprepared(
   await settleQueued(app, operation, released(detailOf(outcome)))
 }
 
-function detailOf(outcome: Exclude<Prepared, { kind: 'accepted' | 'refused' }> | undefined): string {
+function detailOf(outcome: Exclude<PreparedSubmit, { kind: 'accepted' | 'refused' }> | undefined): string {
   if (!outcome) return 'timeout'
   if (outcome.kind === 'forbidden') return outcome.detail
   return outcome.kind === 'not_written' && outcome.reason === preparationFailed
@@ -287,7 +287,7 @@ async function ask(call: Submit): Promise<Outcome<unknown>> {
   }
 }
 
-function recordedOf(app: App, operation: Operation, outcome: Outcome<unknown>): Recorded | undefined {
+function recordedOf(app: App, operation: Operation, outcome: Outcome<unknown>): RecordedMessage | undefined {
   if (outcome.kind !== 'accepted' || operation.chat_id === null) return undefined
   const message = app.operations.get(operation.kind)?.message(operation, outcome.value)
   return message && { ...message, chat_id: operation.chat_id }

@@ -37,9 +37,12 @@ export type CrossingStatement<Wanted, Answer extends StatementAnswer> = (
 ) => Promise<readonly Answer[]>
 
 /** `lost`: the answer to COMMIT never came, so it may have crossed. `failed`: the database refused this row. */
-type Uncrossed = StatementAnswer & { readonly status: 'lost' | 'failed' | 'no' }
+type UncrossedAnswer = StatementAnswer & { readonly status: 'lost' | 'failed' | 'no' }
 
-export type BoundaryAnswer<Answer> = (Answer | Uncrossed) & { readonly id: string; readonly token: string }
+export type BoundaryAnswer<Answer> = (Answer | UncrossedAnswer) & {
+  readonly id: string
+  readonly token: string
+}
 
 export interface BoundaryOptions {
   /** What this process knows of the database; undefined while it must not cross anything. */
@@ -119,8 +122,8 @@ export class Boundary<Wanted, Answer extends StatementAnswer> {
 
 function uncrossed(
   { id, token }: Crossing<unknown>,
-  status: Uncrossed['status'],
-): Uncrossed & { readonly id: string; readonly token: string } {
+  status: UncrossedAnswer['status'],
+): UncrossedAnswer & { readonly id: string; readonly token: string } {
   return { id, token, status, writes: null }
 }
 

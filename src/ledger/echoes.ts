@@ -22,7 +22,7 @@ const expectedMsMax = 10_000
 const batchMax = 200
 
 /** What was recorded of a submission: the resulting message. */
-export interface Recorded {
+export interface RecordedMessage {
   readonly chat_id: string
   readonly message_id: string
   readonly text: string
@@ -32,17 +32,17 @@ export interface Expectation {
   /** The platform has answered, and the answer is being recorded. */
   answered(): void
   /** Undefined: nothing was recorded, so the update must be stored. */
-  resolve(recorded: Recorded | undefined): void
+  resolve(recorded: RecordedMessage | undefined): void
 }
 
-interface Expected {
+interface ExpectedEcho {
   readonly answer: Promise<true>
-  readonly recording: Promise<Recorded | undefined>
+  readonly recording: Promise<RecordedMessage | undefined>
 }
 
 export class Echoes {
   readonly #sources: Sources
-  readonly #expected = new Map<string, Expected>()
+  readonly #expected = new Map<string, ExpectedEcho>()
   /** When each submission was recorded, oldest first. */
   readonly #recorded = new Map<string, number>()
   readonly #positions: Gatherer<Advance, { readonly writes: string | null }>
@@ -63,7 +63,7 @@ export class Echoes {
   /** Call it before submitting: the echo may arrive before the answer. */
   expect(account_id: string, random_id: string): Expectation {
     const answer = Promise.withResolvers<true>()
-    const recording = Promise.withResolvers<Recorded | undefined>()
+    const recording = Promise.withResolvers<RecordedMessage | undefined>()
     const place = `${account_id}:${random_id}`
     this.#forget()
     this.#expected.set(place, { answer: answer.promise, recording: recording.promise })
@@ -114,7 +114,7 @@ export class Echoes {
   }
 }
 
-function isSame({ id, text, edited_at }: Message, chat_id: string, recorded: Recorded): boolean {
+function isSame({ id, text, edited_at }: Message, chat_id: string, recorded: RecordedMessage): boolean {
   return (
     id === recorded.message_id && chat_id === recorded.chat_id && text === recorded.text && edited_at === null
   )

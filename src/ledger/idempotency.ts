@@ -31,7 +31,7 @@ export function fingerprintOf(route: Route, { params, body }: { params: unknown;
   return sha256(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
 }
 
-interface Keyed {
+interface KeyedRequest {
   readonly key: string
   readonly fingerprint: Buffer
 }
@@ -46,7 +46,7 @@ export async function once(
   app: App,
   route: Route,
   caller: Caller,
-  { key, fingerprint, consume }: Keyed & { readonly consume?: Consume | undefined },
+  { key, fingerprint, consume }: KeyedRequest & { readonly consume?: Consume | undefined },
   work: (tx: Tx) => Promise<Reply>,
 ): Promise<Reply> {
   const keyed = async (tx: Tx) => {
@@ -97,7 +97,7 @@ async function claimKey(
   tx: Tx,
   route: Route,
   caller: Caller,
-  { id, key, fingerprint }: Keyed & { id: string },
+  { id, key, fingerprint }: KeyedRequest & { id: string },
 ): Promise<boolean> {
   const key_id = caller.via.kind === 'key' ? caller.via.id : null
   try {
@@ -112,7 +112,12 @@ async function claimKey(
   }
 }
 
-async function replay(tx: Tx, route: Route, caller: Caller, { key, fingerprint }: Keyed): Promise<Reply> {
+async function replay(
+  tx: Tx,
+  route: Route,
+  caller: Caller,
+  { key, fingerprint }: KeyedRequest,
+): Promise<Reply> {
   const row = await tx.maybe<{ id: string; fingerprint: Buffer; reply_body: unknown }>(sql`
     select id, fingerprint, reply_body from operations
     where workspace_id = ${caller.workspace_id} and kind = ${route.name} and idempotency_key = ${key}`)

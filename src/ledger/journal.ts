@@ -16,7 +16,7 @@ export interface Intent extends Remembered {
   readonly at?: string
 }
 
-export interface Known {
+export interface OutcomeEntry {
   readonly entry: 'outcome'
   readonly id: string
   readonly token: string
@@ -24,13 +24,13 @@ export interface Known {
   readonly at?: string
 }
 
-export type Entry = Intent | Known
+export type Entry = Intent | OutcomeEntry
 
 export interface Journal {
   /** Resolves once it is on disk. */
   intend(entry: Remembered): Promise<void>
   /** Resolves once it is written; killing the process does not undo that. */
-  conclude(entry: Omit<Known, 'entry' | 'at'>): Promise<void>
+  conclude(entry: Omit<OutcomeEntry, 'entry' | 'at'>): Promise<void>
   /** Whether it can be written. Tries the disk if the last write failed. */
   isWritable(): Promise<boolean>
   /** Whether the last write failed. */

@@ -8,7 +8,7 @@ import type { Operation } from '../operation.ts'
 const lanesMax = 4
 const filesMax = 8
 
-type Taking = Pick<Operation, 'id' | 'account_id' | 'chat_id' | 'file_id'>
+type LaneRequest = Pick<Operation, 'id' | 'account_id' | 'chat_id' | 'file_id'>
 
 export class Lanes {
   readonly #busy = new Map<string, Set<string>>()
@@ -21,7 +21,7 @@ export class Lanes {
   }
 
   /** Takes a lane for the operation. Returns the function that releases it, or undefined if no lane is free. */
-  take({ id, account_id, chat_id, file_id }: Taking): (() => void) | undefined {
+  take({ id, account_id, chat_id, file_id }: LaneRequest): (() => void) | undefined {
     const lane = chat_id ?? id
     const busy = this.#busy.get(account_id) ?? new Set()
     if (this.#running.has(id) || busy.has(lane) || busy.size >= lanesMax) return undefined

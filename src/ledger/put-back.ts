@@ -59,7 +59,7 @@ export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered):
   return true
 }
 
-interface Known {
+interface KnownRow {
   readonly id: string
   readonly account_id: string
   readonly state: string
@@ -69,18 +69,18 @@ interface Known {
 }
 
 /** An unknown outcome uses the quota of its day, unless the database has counted it already. */
-function useOf(entry: Remembered, known: Known | undefined): UseChange[] {
+function useOf(entry: Remembered, known: KnownRow | undefined): UseChange[] {
   const { workspace_id } = entry
   const counted = known?.state === 'submitting' || known?.state === 'ambiguous' ? known : undefined
-  const use = (by: 1 | -1, row: Remembered | Known | undefined): UseChange[] =>
+  const use = (by: 1 | -1, row: Remembered | KnownRow | undefined): UseChange[] =>
     row?.quota_day
       ? [{ account_id: row.account_id, workspace_id, day: row.quota_day, cold: row.cold ?? false, by }]
       : []
   return [...use(-1, counted), ...use(1, entry)] // guard: use is put back
 }
 
-function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
-  return tx.maybe<Known>(sql`
+function findKnown(tx: Tx, entry: Remembered): Promise<KnownRow | undefined> {
+  return tx.maybe<KnownRow>(sql`
     select id, account_id, state, attempt_token, quota_day::text, cold from operations where id = ${entry.id}
       or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
       or (recipient_id = ${entry.recipient_id ?? null} and step_no = ${entry.step_no ?? null})
@@ -90,7 +90,7 @@ function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
 async function reopen(
   tx: Tx,
   entry: Remembered,
-  { id, state, attempt_token }: Known,
+  { id, state, attempt_token }: KnownRow,
 ): Promise<SettledOperation | undefined> {
   if (state === 'completed' || state === 'refused') return undefined
   // The row already knows this attempt, so its state is newer. Released or queued again means nothing was sent.

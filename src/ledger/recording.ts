@@ -19,7 +19,7 @@ const retryMs = { first: 100, most: 3_000 } as const
 const triesMax = 5
 
 /** An attempt and its outcome. */
-export interface Learnt {
+export interface AttemptOutcome {
   readonly operation: Operation
   /** The operation's id as callers know it. */
   readonly public_id: string
@@ -60,7 +60,7 @@ interface Trouble {
 export class Recorder {
   readonly #app: App
   readonly #options: RecorderOptions
-  readonly #gatherer: Gatherer<Learnt, Result>
+  readonly #gatherer: Gatherer<AttemptOutcome, Result>
   #stopping = false
 
   constructor(app: App, options: RecorderOptions) {
@@ -70,7 +70,7 @@ export class Recorder {
   }
 
   /** Resolves once it is committed. */
-  async record(learnt: Learnt): Promise<void> {
+  async record(learnt: AttemptOutcome): Promise<void> {
     await this.retryUntilStored(learnt.operation.id, async () => {
       const { error } = await this.#gatherer.add(learnt)
       if (error !== undefined) throw error
@@ -99,9 +99,9 @@ export class Recorder {
     this.#stopping = true
   }
 
-  async #recordAll(learnt: readonly Learnt[]): Promise<readonly Result[]> {
+  async #recordAll(learnt: readonly AttemptOutcome[]): Promise<readonly Result[]> {
     await this.#noteTroubles(learnt)
-    const results = new Map<Learnt, Result>()
+    const results = new Map<AttemptOutcome, Result>()
     // guard: one kind of an account at a time
     for (const together of roundsOf(learnt)) {
       const told = await this.#recordTogether(together)
@@ -111,7 +111,7 @@ export class Recorder {
   }
 
   /** If the database rejects a batch, stores it row by row, so that one bad row does not hold up the others. */
-  async #recordTogether(learnt: readonly Learnt[]): Promise<readonly Result[]> {
+  async #recordTogether(learnt: readonly AttemptOutcome[]): Promise<readonly Result[]> {
     const whole = await this.#tryToStore(learnt)
     if (whole.error === undefined || learnt.length === 1 || isAway(whole.error))
       return learnt.map(() => whole)
@@ -121,7 +121,7 @@ export class Recorder {
     return results
   }
 
-  #tryToStore(learnt: readonly Learnt[]): Promise<Result> {
+  #tryToStore(learnt: readonly AttemptOutcome[]): Promise<Result> {
     return this.#app.db
       .transaction((tx) => this.#store(tx, learnt))
       .then(
@@ -130,7 +130,7 @@ export class Recorder {
       )
   }
 
-  async #noteTroubles(learnt: readonly Learnt[]): Promise<void> {
+  async #noteTroubles(learnt: readonly AttemptOutcome[]): Promise<void> {
     for (const { operation, outcome } of learnt) {
       if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) continue
       await this.noteTrouble(operation.account_id, outcome.reason)
@@ -142,7 +142,7 @@ export class Recorder {
   }
 
   /** Locks accounts before operations, as every transaction does. */
-  async #store(tx: Tx, learnt: readonly Learnt[]): Promise<void> {
+  async #store(tx: Tx, learnt: readonly AttemptOutcome[]): Promise<void> {
     const { operations, log, sources } = this.#app
     tx.run(planOnce).catch(() => {}) // If it fails, the next statement fails too.
     for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
@@ -179,9 +179,9 @@ export class Recorder {
  * One kind per account at a time. Each kind stores its messages and chats in its own statements. With two kinds in one
  * transaction, an update that concerns both locks the chats in their order and would deadlock with it.
  */
-function roundsOf(learnt: readonly Learnt[]): Learnt[][] {
+function roundsOf(learnt: readonly AttemptOutcome[]): AttemptOutcome[][] {
   const kinds = new Map<string, string[]>()
-  const rounds: Learnt[][] = []
+  const rounds: AttemptOutcome[][] = []
   for (const one of learnt) {
     const { account_id, kind } = one.operation
     const own = kinds.get(account_id) ?? []
@@ -210,7 +210,7 @@ function secondsLeft(seconds: number, at: string | undefined, now: Date): number
   return Math.max(0, Math.ceil(seconds - passed)) // guard: flood wait from its own time
 }
 
-function byAccount({ operation: one }: Learnt, { operation: other }: Learnt): number {
+function byAccount({ operation: one }: AttemptOutcome, { operation: other }: AttemptOutcome): number {
   return one.account_id < other.account_id ? -1 : 1
 }
 

@@ -22,7 +22,7 @@ import { beginRun } from './runs.ts'
 import { forgiveWorker, listEnded, noteOwing } from './workers.ts'
 
 /** What the disk remembers between processes. */
-interface Seen extends InstanceState {
+interface SeenInstance extends InstanceState {
   /** Files of earlier versions only: a worker of this disk that has not put everything back. Now each has a file (`debts.ts`). */
   readonly owes?: string | null
 }
@@ -277,7 +277,7 @@ export class RestoreGuard {
 /** Undefined: the disk knows this database, or a worker is using it right now. */
 function whyAtStart(
   { config }: App,
-  known: Seen | undefined,
+  known: SeenInstance | undefined,
   instance: InstanceState & { readonly fresh: boolean },
 ): 'older' | 'generation' | 'run' | 'unknown' | undefined {
   if (known?.id === instance.id) {
@@ -288,7 +288,7 @@ function whyAtStart(
   return instance.fresh || config.instance_id === instance.id ? undefined : 'unknown'
 }
 
-async function readSeen(path: string): Promise<Seen | undefined> {
+async function readSeen(path: string): Promise<SeenInstance | undefined> {
   try {
     const { beat, ...seen } = JSON.parse(await readFile(path, 'utf8'))
     // Files of earlier versions call it `beat`.

@@ -19,7 +19,7 @@ export interface StatusOverrides {
   readonly again?: string
 }
 
-interface Consuming {
+interface Consumption {
   /**
    * Runs first in the transaction that queues the operation, and consumes what allowed it. A caller that passes it
    * answers repeats itself, so the key is not looked up here.
@@ -31,7 +31,7 @@ interface Consuming {
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & Consuming & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
+  asked: Asked & Consumption & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
   const { overrides, consume } = asked
   const known = consume ? undefined : await findOperation(app.db, caller.workspace_id, asked)
@@ -68,7 +68,7 @@ function requireSame(
 async function claim(
   app: App,
   caller: Caller,
-  asked: Asked & Consuming & { wanted: NewOperation },
+  asked: Asked & Consumption & { wanted: NewOperation },
 ): Promise<Queued | undefined> {
   const { consume } = asked
   try {

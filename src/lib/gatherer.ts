@@ -8,7 +8,7 @@ export interface GathererOptions<T, R> {
   readonly most: number
 }
 
-interface Waiting<T, R> {
+interface WaitingItem<T, R> {
   readonly item: T
   resolve(result: R): void
   reject(error: unknown): void
@@ -16,7 +16,7 @@ interface Waiting<T, R> {
 
 export class Gatherer<T, R> {
   readonly #options: GathererOptions<T, R>
-  #waiting: Waiting<T, R>[] = []
+  #waiting: WaitingItem<T, R>[] = []
   #flushing: Promise<void> | undefined
 
   constructor(options: GathererOptions<T, R>) {

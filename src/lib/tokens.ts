@@ -32,12 +32,12 @@ const picture = /^\p{Extended_Pictographic}$/u
 type Kind = 'letter' | 'unspaced' | 'picture' | 'gap'
 
 /** What a code point folds to: usually one character, sometimes none or several. */
-type Folded = readonly { readonly character: string; readonly kind: Kind }[]
+type FoldedCharacters = readonly { readonly character: string; readonly kind: Kind }[]
 
-const folds = new Map<number, Folded>()
+const folds = new Map<number, FoldedCharacters>()
 const foldsMax = 20_000
 
-function foldOf(code: number): Folded {
+function foldOf(code: number): FoldedCharacters {
   let folded = folds.get(code)
   if (!folded) {
     folded = fold(String.fromCodePoint(code))
@@ -47,7 +47,7 @@ function foldOf(code: number): Folded {
   return folded
 }
 
-function fold(character: string): Folded {
+function fold(character: string): FoldedCharacters {
   const bare = [...character.normalize('NFKD').toLowerCase().normalize('NFKD')]
     .filter((part) => !strayMark.test(part) && !ignorable.test(part))
     .map((part) => plain[part] ?? part)
@@ -112,7 +112,7 @@ class Reader {
   #end = 0
   #length = 0
 
-  take({ character, kind }: Folded[number], start: number, end: number): void {
+  take({ character, kind }: FoldedCharacters[number], start: number, end: number): void {
     if (kind === 'letter' && this.#kind === kind) {
       if (this.#word.length < wordLengthMax) this.#word += character
       this.#end = end

@@ -23,7 +23,7 @@ function placeOf(webhook_id: string): string {
   return `webhooks:${webhook_id.toLowerCase()}`
 }
 
-interface Signed {
+interface SignedContent {
   readonly id: string
   /** Unix seconds, real time. */
   readonly timestamp: number
@@ -35,7 +35,7 @@ interface Signed {
  * and body, keyed with the bytes the secret encodes. After a rotation, the previous secret signs as well while it is valid.
  */
 export function signatureHeaders(
-  { id, timestamp, body }: Signed,
+  { id, timestamp, body }: SignedContent,
   [secret, previous]: readonly [string, ...string[]],
 ): Record<string, string> {
   const standard = [secret, previous].flatMap((key) =>

@@ -86,7 +86,7 @@ export class AccountPool {
   }
 
   /** The database has lost commits, and the restore guard handles that: from now on, what the database knows counts. */
-  beginAnew(): void {
+  startOver(): void {
     this.#writes.clear()
     this.restart()
   }

@@ -14,7 +14,7 @@ import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
 import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
-import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
+import { fetchWanted, type SyncContext, syncAccount } from './sync.ts'
 
 const connectMsMax = 20_000
 /** A session that was quiet for this long is pinged. */
@@ -73,7 +73,7 @@ class DrivenSession implements AccountSession {
   #position: string | null
   #running: Promise<void> = Promise.resolve()
   #storing: Promise<boolean> = Promise.resolve(true)
-  #syncing: Syncing | undefined
+  #syncing: SyncContext | undefined
   readonly #awaited = new Set<Promise<unknown>>()
   readonly #held: Held
   #caughtUp = Promise.withResolvers<void>()
@@ -114,7 +114,7 @@ class DrivenSession implements AccountSession {
   async #run(): Promise<void> {
     let failures = 0
     while (!this.#stopping.signal.aborted) {
-      const end = await this.#attempt(failures).catch((err): Ended => {
+      const end = await this.#attempt(failures).catch((err): SessionEnd => {
         this.#app.log.error({ err, account_id: this.lease.account_id, failures }, 'a session failed')
         return { kind: 'failed' }
       })
@@ -125,7 +125,7 @@ class DrivenSession implements AccountSession {
   }
 
   /** One session from connecting to its end, or why there was none. */
-  async #attempt(failures: number): Promise<Ended> {
+  async #attempt(failures: number): Promise<SessionEnd> {
     if (!(await this.#holds(failures))) return { kind: 'over' }
     this.state = 'connecting'
     this.#caughtUp = Promise.withResolvers<void>()
@@ -207,7 +207,7 @@ class DrivenSession implements AccountSession {
   }
 
   /** Syncs the past beside the live updates; retries after errors while the session lasts. */
-  async #sync(syncing: Syncing): Promise<void> {
+  async #sync(syncing: SyncContext): Promise<void> {
     while (!syncing.signal.aborted) {
       try {
         return await syncAccount(this.#app, syncing)
@@ -294,7 +294,7 @@ class DrivenSession implements AccountSession {
     this.#heardAt = this.#app.sources.now()
   }
 
-  async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<Ended> {
+  async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<SessionEnd> {
     this.#app.log.warn(
       { account_id: this.lease.account_id, status, reason },
       'an account cannot be connected',
@@ -309,13 +309,13 @@ class DrivenSession implements AccountSession {
 }
 
 /** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */
-type Ended =
+type SessionEnd =
   | { readonly kind: 'over' | 'failed' }
   | { readonly kind: 'lost'; readonly lived_ms: number }
   | Exclude<Outcome<never>, { kind: 'accepted' | 'refused' }>
 
 /** Exponential back-off with jitter, so that a thousand accounts do not reconnect at once. */
-function restFor(end: Ended, failures: number, random: number): number {
+function restFor(end: SessionEnd, failures: number, random: number): number {
   if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1000, 300_000)
   const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
   const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))

@@ -13,13 +13,13 @@ const stuckMsMax = 10_000
 const lookMs = 5
 
 /** What acts at due times: the platforms whose time can be moved, and this process's loops. */
-interface Timed {
+interface TimedParts {
   readonly platforms: readonly PlatformClock[]
   readonly loops: readonly Loop[]
 }
 
 /** Resolves once everything due by then is done. */
-export async function advanceClock(app: App, timed: Timed, seconds: number): Promise<Date> {
+export async function advanceClock(app: App, timed: TimedParts, seconds: number): Promise<Date> {
   const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
   const end = new Date(now.getTime() + seconds * 1000)
   for (let at = now; at < end; ) {
@@ -32,11 +32,15 @@ export async function advanceClock(app: App, timed: Timed, seconds: number): Pro
   return end
 }
 
-function runPlatforms({ platforms }: Timed, to: Date): Promise<Standing[]> {
+function runPlatforms({ platforms }: TimedParts, to: Date): Promise<Standing[]> {
   return Promise.all(platforms.map((platform) => platform.run(to)))
 }
 
-async function listDueTimes(app: App, { loops }: Timed, standings: readonly Standing[]): Promise<Date[]> {
+async function listDueTimes(
+  app: App,
+  { loops }: TimedParts,
+  standings: readonly Standing[],
+): Promise<Date[]> {
   const own = await Promise.all(loops.map((loop) => loop.nextDueAt?.(app) ?? null))
   const theirs = standings.map(({ next_due_at }) => (next_due_at === null ? null : new Date(next_due_at)))
   return [...own, ...theirs].filter((due) => due !== null)
@@ -53,7 +57,7 @@ function nextStop(dues: readonly Date[], { at, end }: { at: Date; end: Date }): 
  * Waits until every connected account has stored its updates and no loop has anything due. Work at one moment may cause
  * updates at the same moment, so it runs the platforms again until nothing changes.
  */
-async function settle(app: App, timed: Timed, at: Date): Promise<Standing[]> {
+async function settle(app: App, timed: TimedParts, at: Date): Promise<Standing[]> {
   let last = ''
   let progressAt = performance.now()
   let standings = await runPlatforms(timed, at)
@@ -78,7 +82,7 @@ async function settle(app: App, timed: Timed, at: Date): Promise<Standing[]> {
 }
 
 /** What is due and not done, each with a count that changes as work gets done. */
-async function listLeft(app: App, { loops }: Timed, standings: readonly Standing[]): Promise<string[]> {
+async function listLeft(app: App, { loops }: TimedParts, standings: readonly Standing[]): Promise<string[]> {
   const ends = new Map(standings.flatMap(({ positions }) => Object.entries(positions)))
   const stored = await listPositions(app.db)
   const behind = stored.flatMap(({ account_id, position }) => {

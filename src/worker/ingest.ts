@@ -60,7 +60,7 @@ function idOf(update: Update): string[] {
 }
 
 /** A batch by kind. Within a kind the stream's order holds; between kinds no order is needed (see `store`). */
-interface Sorted {
+interface SortedBatch {
   readonly chats: Map<string, ChatState>
   readonly people: Map<string, Person>
   readonly messages: Map<string, Seen>
@@ -70,8 +70,8 @@ interface Sorted {
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
 }
 
-function sortOut(updates: readonly Update[], isDeleted: Deleted): Sorted {
-  const of: Sorted['of'] = {
+function sortOut(updates: readonly Update[], isDeleted: Deleted): SortedBatch {
+  const of: SortedBatch['of'] = {
     message: [],
     edited: [],
     deleted: [],
@@ -80,7 +80,7 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): Sorted {
     sent: [],
     person: [],
   }
-  const sorted: Sorted = {
+  const sorted: SortedBatch = {
     chats: new Map(),
     people: new Map(),
     messages: new Map(),
@@ -99,7 +99,7 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): Sorted {
 }
 
 function noteMessage(
-  sorted: Sorted,
+  sorted: SortedBatch,
   { chat, message, live }: Extract<Update, { kind: 'message' }>,
   isDeleted: Deleted,
 ): void {
@@ -119,7 +119,7 @@ function noteMessage(
 }
 
 /** Keeps a known phone number when a later update leaves it out. */
-function notePerson({ people }: Sorted, person: Person): void {
+function notePerson({ people }: SortedBatch, person: Person): void {
   if (person.kind !== 'person') return
   people.set(person.id, { ...person, phone: person.phone ?? people.get(person.id)?.phone ?? null })
 }
@@ -131,7 +131,7 @@ function newest(one: Message | null, other: Message): Message {
 }
 
 /** Of two edits of one message in a batch, only the later is stored and announced. */
-function noteEdit(sorted: Sorted, chat_id: Chat['id'], message: Message): void {
+function noteEdit(sorted: SortedBatch, chat_id: Chat['id'], message: Message): void {
   const place = `${chat_id}:${message.id}`
   const known = sorted.edits.get(place)?.message
   sorted.edits.set(place, { chat_id, message: latestVersion(known, message), announce: false })
@@ -144,7 +144,7 @@ function latestVersion(known: Message | undefined, message: Message): Message {
 }
 
 /** Proofs that the platform accepted our submissions. */
-function proofsOf({ of }: Sorted): Proof[] {
+function proofsOf({ of }: SortedBatch): Proof[] {
   return [...of.sent, ...proofsIn(of.message.map(({ message }) => message))]
 }
 
@@ -152,7 +152,7 @@ function proofsOf({ of }: Sorted): Proof[] {
  * Messages before their edits, edits before deletions: then the order of arrival does not matter. Sends the statements
  * one after the other without waiting; the database runs them in this order.
  */
-async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): Promise<NewEvent[]> {
+async function store(app: App, tx: Tx, held: Held, sorted: SortedBatch & Counting): Promise<NewEvent[]> {
   const { account_id } = held
   const { of, ownCountUpTo } = sorted
   const chats = [...sorted.chats.values()].map(({ chat, last }) => ({

@@ -36,7 +36,7 @@ const olderMessages = 100
 const retryMs = 5_000
 const callMsMax = 20_000
 
-export interface Syncing {
+export interface SyncContext {
   readonly held: Held
   readonly session: Session
   readonly platform: Platform
@@ -44,7 +44,7 @@ export interface Syncing {
 }
 
 /** Continues where an earlier session stopped, until everything recent is stored or the session is over. */
-export async function syncAccount(app: App, syncing: Syncing): Promise<void> {
+export async function syncAccount(app: App, syncing: SyncContext): Promise<void> {
   const { held, signal } = syncing
   while (!signal.aborted) {
     const { phase, cursor } = await readSync(app.db, held)
@@ -55,7 +55,7 @@ export async function syncAccount(app: App, syncing: Syncing): Promise<void> {
   }
 }
 
-async function syncChats(app: App, syncing: Syncing, after: string | null): Promise<void> {
+async function syncChats(app: App, syncing: SyncContext, after: string | null): Promise<void> {
   const { held, session } = syncing
   const page = await ask(app, syncing, () => session.chats({ after, limit: chatsPage }))
   if (!page) return
@@ -76,7 +76,7 @@ function peopleOf({ kind, participants }: Chat) {
   return kind === 'private' ? participants.filter((person) => person.kind === 'person') : []
 }
 
-async function syncContacts(app: App, syncing: Syncing): Promise<void> {
+async function syncContacts(app: App, syncing: SyncContext): Promise<void> {
   const { held, session } = syncing
   const people = await ask(app, syncing, () => session.contacts())
   if (!people) return
@@ -94,7 +94,7 @@ async function syncContacts(app: App, syncing: Syncing): Promise<void> {
 }
 
 /** False: no chat is left. */
-async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
+async function syncNextChat(app: App, syncing: SyncContext): Promise<boolean> {
   const { held, session } = syncing
   const chat_id = await nextUnsynced(app.db, held)
   if (chat_id === undefined) return false
@@ -105,7 +105,7 @@ async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
 }
 
 /** Fetches one older page that a caller waits for. */
-export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHistory): Promise<void> {
+export async function fetchWanted(app: App, syncing: SyncContext, wanted: WantedHistory): Promise<void> {
   const { held, session } = syncing
   const { chat_id, oldest_id } = wanted
   if (!(await isWanted(app.db, wanted))) return // guard: asked once
@@ -138,7 +138,7 @@ interface HistoryPage {
 /** Stores the past and passes it to `hear`, but does not announce it. A short page is the beginning of the chat. */
 async function storeHistory(
   app: App,
-  { held, platform }: Syncing,
+  { held, platform }: SyncContext,
   { chat_id, messages, limit, counts }: HistoryPage,
 ): Promise<void> {
   const replied = await app.db.transaction(async (tx) => {
@@ -165,7 +165,11 @@ async function storeHistory(
 }
 
 /** The platform's answer; undefined if it gave none, after a pause as long as the platform asked for. */
-async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>>): Promise<T | undefined> {
+async function ask<T>(
+  app: App,
+  syncing: SyncContext,
+  call: () => Promise<Outcome<T>>,
+): Promise<T | undefined> {
   const {
     held,
     platform: { paceMs },

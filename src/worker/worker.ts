@@ -77,7 +77,7 @@ export function runWorker(app: App, worker: Worker): Running {
   }
 }
 
-interface Acting {
+interface ActingOptions {
   readonly id: string
   /** Where the journals are. */
   readonly directory: string
@@ -86,12 +86,12 @@ interface Acting {
 }
 
 /** Opens the restore guard first: whatever reaches a platform needs what this disk remembers of the database. */
-async function act(app: App, { id, directory, platforms, open }: Acting) {
+async function act(app: App, { id, directory, platforms, open }: ActingOptions) {
   const recorder = new Recorder(app, { count: countOperations(app), noteTrouble })
   const replay = () => replayAll(app, { directory, recorder })
   const echoes = new Echoes(app)
   const behind = () => {
-    pool.beginAnew()
+    pool.startOver()
     void guard.goneBack().catch((err) => app.log.error({ err }, 'lost commits could not be put back yet'))
   }
   const pool = new AccountPool(app, {
@@ -144,7 +144,7 @@ async function compareMarks({ db, log }: App, pool: AccountPool): Promise<boolea
   const account_ids = await listBehind(db, pool.marks())
   if (account_ids.length === 0) return false
   log.error({ account_ids }, 'the database has forgotten commits of these accounts')
-  pool.beginAnew()
+  pool.startOver()
   return true
 }
 
