@@ -59,7 +59,7 @@ function rowOf({ file_id, n, workspace_id, bytes }: Chunk & { workspace_id: stri
   return row
 }
 
-/** How many chunks, of all uploads together, are stored at once. Most of the pool stays free for other requests. */
+/** How many chunks, of all uploads together, are stored at once. It leaves most of the pool to other requests. */
 const storingMax = 4
 let storing = 0
 const queue: (() => void)[] = []

@@ -166,7 +166,7 @@ class DrivenSession implements AccountSession {
     return { kind: 'unknown', reason: 'The platform did not answer in time.' }
   }
 
-  /** From connected to closed. Pings a quiet session to find out whether it is still alive. */
+  /** From connected to closed. A quiet session is pinged, to find out whether it is still alive. */
   async #live(session: Session, closed: Promise<Closed>): Promise<Closed> {
     this.#hear()
     const ending = new AbortController()
