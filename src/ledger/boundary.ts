@@ -36,7 +36,7 @@ export type CrossingStatement<Wanted, Answer extends StatementAnswer> = (
   crossings: readonly Crossing<Wanted>[],
 ) => Promise<readonly Answer[]>
 
-/** `lost`: the answer to COMMIT never came, so it may have crossed. `failed`: the database refused this row. */
+/** `lost`: the answer to COMMIT was lost, so it may have crossed. `failed`: the database refused this row. */
 type UncrossedAnswer = StatementAnswer & { readonly status: 'lost' | 'failed' | 'no' }
 
 export type BoundaryAnswer<Answer> = (Answer | UncrossedAnswer) & {

@@ -121,7 +121,7 @@ async function replay(
   const row = await tx.maybe<{ id: string; fingerprint: Buffer; reply_body: unknown }>(sql`
     select id, fingerprint, reply_body from operations
     where workspace_id = ${caller.workspace_id} and kind = ${route.name} and idempotency_key = ${key}`)
-  // The other request rolled back between our insert and this look.
+  // The other request rolled back between our insert and this query.
   if (!row) throw new ApiError('operation_in_progress')
   if (!row.fingerprint.equals(fingerprint)) {
     throw new ApiError('idempotency_collision', { status: route.collision ?? 400 })

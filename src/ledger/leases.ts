@@ -5,7 +5,7 @@
 import type { Topic } from '../app.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 
-/** There may be an account to take, or one to let go. */
+/** There may be an account to take or to release. */
 export const accountsChanged: Topic = { topic: 'accounts' }
 
 export const leaseSeconds = 15

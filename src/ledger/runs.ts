@@ -75,7 +75,7 @@ export interface HoldingAccount {
   readonly status: string
 }
 
-/** Accounts for which contacts wait: those of their pools that have had no message, or their own that no other may take yet. */
+/** Accounts for which contacts wait: those of their pools without a message, or their own that no other account may take yet. */
 export function listHolding(db: Db): Promise<HoldingAccount[]> {
   return db.rows<HoldingAccount>(sql`
     select a.id as account_id, a.workspace_id, a.status from account_hosts h join accounts a on a.id = h.account_id

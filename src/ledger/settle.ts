@@ -138,7 +138,7 @@ export interface Accepted {
 }
 
 /**
- * Completes, stores and counts. `store` runs for every row, also for one that was completed before, because storing
+ * Completes, stores and counts. `store` runs for every row, including one that was completed before, because storing
  * twice changes nothing. `count` runs only for the rows that changed.
  */
 export async function complete(

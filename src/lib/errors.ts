@@ -49,7 +49,7 @@ export const errors = {
   // 405, 408
   method_not_allowed: [405, 'This address does not answer that method.'],
   request_timeout: [408, 'The request took too long to arrive.'],
-  // 409: the state of things says no
+  // 409: the current state does not allow it
   conflict: [409, 'What is there already does not allow this.'],
   operation_in_progress: [
     409,
