@@ -1,4 +1,4 @@
-/** Hands everything there is to the command line. */
+/** Passes all parts to the command line. */
 import { runProgram } from './cli/program.ts'
 import { verbs } from './cli/verb-list.ts'
 

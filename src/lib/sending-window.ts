@@ -1,7 +1,7 @@
-/** A workspace's sending window: on which days of the week, and between which times of its own clocks. Pure. */
+/** A workspace's sending window: on which days of the week, and between which local times. Pure. */
 import { firstChange, offsetAt } from './zones.ts'
 
-/** Minutes of the local day on certain days of the week; ISO numbers, 1 is Monday. `to` is no longer inside. */
+/** Minutes of the local day on certain days of the week (ISO numbers, 1 is Monday). Excludes `to`. */
 export interface SendingWindow {
   readonly days: readonly number[]
   readonly from: number
@@ -12,7 +12,7 @@ const names = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const dayMs = 86_400_000
 const minuteMs = 60_000
 
-/** `mon-fri 09:00-18:00`, `mon,wed,sat-sun 8:30-24:00`. Undefined where it is none. */
+/** `mon-fri 09:00-18:00`, `mon,wed,sat-sun 8:30-24:00`. Undefined if it is not a window. */
 export function parseWindow(text: string): SendingWindow | undefined {
   const found = /^\s*([a-z,\s-]+?)\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*$/i.exec(text)
   if (!found) return undefined
@@ -32,7 +32,7 @@ export function parseWindow(text: string): SendingWindow | undefined {
   return { days: [...days].sort(), from, to }
 }
 
-/** The one way it is written and stored. */
+/** The canonical spelling, as stored. */
 export function formatWindow({ days, from, to }: SendingWindow): string {
   const runs: number[][] = []
   for (const day of days) {
@@ -53,12 +53,12 @@ function clock(minutes: number): string {
 }
 
 /**
- * The earliest moment from `at` on that is inside; `at` itself where it is. A clock change can open the window without
- * clocks reaching its beginning, repeat it or skip it, so the clocks are followed from one change to the next.
+ * The earliest moment inside the window from `at` on; `at` itself if it is inside. A clock change can open the window
+ * without the clocks reaching its beginning, repeat it or skip it, so this follows the clocks from one change to the next.
  */
 export function windowOpens(window: SendingWindow, timezone: string, at: Date): Date {
   const begins = at.getTime()
-  // A change can skip a whole window, so the same day of the week may have to come up a second time.
+  // A change can skip a whole window, so the same day of the week may have to come round twice.
   const last = begins + 16 * dayMs
   for (let from = begins; from < last; ) {
     const wait = untilInside(window, from + offsetAt(from, timezone))
