@@ -9,7 +9,7 @@ import { noteNotLive } from '../access/ledger/liveness.ts'
 import type { App } from '../app.ts'
 import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
-import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
+import type { AccountStore, Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import type { Driven } from './attempt.ts'
 import type { Echoes } from './echoes.ts'
 import { ingest } from './ingest.ts'
@@ -55,6 +55,13 @@ interface SessionOptions {
   readonly behind: () => void
   /** What this process has seen committed of the account, in this session and before. */
   readonly writes: Writes
+}
+
+/** No platform that needs a login is listed yet. */
+const noStore: AccountStore = {
+  readSession: () => Promise.resolve(null),
+  listPeers: () => Promise.resolve([]),
+  writePeers: () => Promise.resolve(),
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -154,7 +161,7 @@ class DrivenSession implements AccountSession {
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
     const connecting = this.#options.platform.connect(
-      { account_id, name, position: this.#position },
+      { account_id, name, position: this.#position, held: () => true, store: noStore },
       { updates: (batch) => this.#take(batch), closed: close },
     )
     const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)

@@ -74,7 +74,7 @@ export function send(
   }
   if (!isInt64(random_id)) return refused('message_invalid')
   const wait = floodWait(world, account)
-  if (wait > 0) return { kind: 'flood_wait', retry_after_seconds: wait }
+  if (wait > 0) return { kind: 'flood_wait', retry_after_seconds: wait, stops: 'sends' }
   const at = world.nowText()
   const message_id = account.last_message_id + 1
   const seq = world.state.journal.length + 1
@@ -131,15 +131,27 @@ export function listChats(
   account: Account,
   { after, limit }: { readonly after: string | null; readonly limit: number },
 ): Outcome<ChatPage> {
-  const boxes = [...account.boxes.values()]
+  const listed = [...account.boxes.values()].filter(isListed)
+  const boxes = listed
     .filter((box) => after === null || orderOf(box) < after)
     .sort((a, b) => (orderOf(a) < orderOf(b) ? 1 : -1))
   const page = boxes.slice(0, limit)
   const last = page.at(-1)
   return accepted({
-    chats: page.map((box) => viewChat(world.state, account, box)),
+    chats: page.map((box) => ({ chat: viewChat(world.state, account, box), last: lastOf(box) })),
     next: last && boxes.length > limit ? orderOf(last) : null,
+    total: listed.length,
   })
+}
+
+/** A private chat that was only opened is in no list, as on Telegram. */
+function isListed({ chat_id, posts }: Box): boolean {
+  return chat_id < 0 || posts.length > 0
+}
+
+function lastOf({ posts }: Box): Message | null {
+  const post = posts.at(-1)
+  return post ? viewMessage(post) : null
 }
 
 /** An empty chat comes last. */

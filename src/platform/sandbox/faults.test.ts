@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
+import { heldAccount } from '../../../test/platform/account-store.ts'
 import { expectAccepted, Recorder, within } from '../../../test/platform/conformance-recorder.ts'
 import type { Chat, Session } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
@@ -18,7 +19,7 @@ async function setScene(fault?: NewFault) {
   worlds.push(world)
   const platform = sandboxPlatform(directLink(world))
   const recorder = new Recorder()
-  const account = { account_id: 'acc_one', name: 'Sales desk', position: null }
+  const account = heldAccount({ account_id: 'acc_one', name: 'Sales desk' })
   const session = expectAccepted(await platform.connect(account, recorder))
   const { person_id } = world.addPerson({ name: 'Mara' })
   const chat_id: Chat['id'] = `${person_id}`
@@ -34,7 +35,11 @@ function sendTo(session: Session, chat_id: Chat['id'], text = 'Hello') {
 describe('a fault', () => {
   test('strikes once unless told how often', async () => {
     const { session, chat_id, world } = await setScene({ on: 'send', fault: 'flood_wait', seconds: 3 })
-    expect(await sendTo(session, chat_id)).toEqual({ kind: 'flood_wait', retry_after_seconds: 3 })
+    expect(await sendTo(session, chat_id)).toEqual({
+      kind: 'flood_wait',
+      retry_after_seconds: 3,
+      stops: 'sends',
+    })
     expect(await sendTo(session, chat_id)).toMatchObject({ kind: 'accepted' })
     world.addFault({ on: 'send', fault: 'refuse', times: 2 })
     expect(await sendTo(session, chat_id)).toMatchObject({ kind: 'refused' })

@@ -3,7 +3,7 @@
  * What a fault does to a connection (slow, frozen, silent) happens in real time; what it does to the world
  * (late updates) goes by the world's clock.
  */
-import type { Outcome, Person, PlatformRefusal, UpdateBatch } from '../port.ts'
+import type { FloodScope, Outcome, Person, PlatformRefusal, UpdateBatch } from '../port.ts'
 import {
   accepted,
   listChats,
@@ -41,6 +41,15 @@ const refusalOn: Record<Exclude<FaultTarget, 'updates'>, PlatformRefusal> = {
   history: 'chat_unavailable',
 }
 
+/** What a flood wait on each call stops. */
+const floodOn: Record<Exclude<FaultTarget, 'updates'>, FloodScope> = {
+  connect: 'reading',
+  start: 'lookups',
+  send: 'sends',
+  read_state: 'reading',
+  history: 'reading',
+}
+
 const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
   open_chat: 'start',
   send: 'send',
@@ -67,7 +76,7 @@ function refusalBy(fault: Fault, target: Exclude<FaultTarget, 'updates'>): Outco
     case 'refuse':
       return refused(refusalOn[target])
     case 'flood_wait':
-      return { kind: 'flood_wait', retry_after_seconds: fault.seconds }
+      return { kind: 'flood_wait', retry_after_seconds: fault.seconds, stops: floodOn[target] }
     case 'unavailable':
       return unavailable
     default:
