@@ -28,6 +28,8 @@ export interface DataCentre {
   readonly key_file: string | null
   /** A key that is logged in as the account, for tests that are about something else. */
   makeKey(account_id: string): Uint8Array
+  /** What a client puts in front of its messages. */
+  saltOf(key_id: string): Long
   /** From now on every client has to learn a new salt. */
   changeSalts(): void
   close(): Promise<void>
@@ -73,6 +75,7 @@ export async function openDataCentre(world: World, options: Options): Promise<Da
       world.commit({ entry: 'auth_key', key_id, key: key.toString('base64'), dc: firstDc, account_id })
       return key
     },
+    saltOf: centre.saltOf,
     changeSalts: () => salts.clear(),
     async close() {
       world.acceptLogin = null
