@@ -62,9 +62,10 @@ export class Client {
   readonly inner: BaseTelegramClient
   /** Everything that was pushed, in order. */
   readonly pushed: tl.TypeUpdate[] = []
-  /** Whom pushes and answers named: what a client needs to write to them. */
+  /** The first connection is over. */
   readonly ended: Promise<void>
   readonly #closed: Promise<never>
+  readonly #written: (() => Promise<void>)[] = []
   #over = false
 
   constructor(port: number, storage: MemoryStorage) {
@@ -81,7 +82,7 @@ export class Client {
         getDefaultLogLevel: () => null,
         getDeviceModel: () => 'Test',
       },
-      transport: transport(resolve),
+      transport: transport({ over: resolve, written: (again) => this.#written.push(again) }),
       storage,
       storageOptions: { cleanup: false },
       defaultDcs: { main, media: main },
@@ -119,6 +120,11 @@ export class Client {
     return `${code} ${text.replace('%d', String(Object.values(more).find((each) => typeof each === 'number')))}`
   }
 
+  /** Writes everything that was written since the connection was made once more, byte for byte. */
+  async repeatWrites(): Promise<void> {
+    for (const again of this.#written.splice(0)) await again()
+  }
+
   state() {
     return this.call({ _: 'updates.getState' })
   }
@@ -130,8 +136,14 @@ export class Client {
   }
 }
 
-/** Tells when a connection that was open is over. */
-function transport(over: () => void): TelegramTransport {
+interface Watch {
+  /** A connection that was open is over. */
+  over(): void
+  /** How these bytes are written once more. */
+  written(again: () => Promise<void>): void
+}
+
+function transport({ over, written }: Watch): TelegramTransport {
   return {
     packetCodec: () => new IntermediatePacketCodec(),
     async connect({ ipAddress, port }) {
@@ -144,6 +156,15 @@ function transport(over: () => void): TelegramTransport {
           over()
           throw error
         }
+      }
+      const write = connection.write.bind(connection)
+      let isTagged = false
+      connection.write = async (bytes) => {
+        const copy = bytes.slice()
+        // The first bytes name the transport and are no frame.
+        if (isTagged) written(() => write(copy))
+        isTagged = true
+        await write(bytes)
       }
       return connection
     },
