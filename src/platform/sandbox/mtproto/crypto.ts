@@ -18,17 +18,12 @@ export class Crypto extends BaseCryptoProvider implements ICryptoProvider {
     loaded = true
   }
 
-  sha1(data: Uint8Array): Uint8Array {
-    return createHash('sha1').update(data).digest()
-  }
-
-  sha256(data: Uint8Array): Uint8Array {
-    return createHash('sha256').update(data).digest()
-  }
-
-  hmacSha256(data: Uint8Array, key: Uint8Array): Uint8Array {
-    return createHmac('sha256', key).update(data).digest()
-  }
+  sha1 = (data: Uint8Array): Uint8Array => createHash('sha1').update(data).digest()
+  sha256 = (data: Uint8Array): Uint8Array => createHash('sha256').update(data).digest()
+  hmacSha256 = (data: Uint8Array, key: Uint8Array): Uint8Array =>
+    createHmac('sha256', key).update(data).digest()
+  randomFill = (buffer: Uint8Array): void => void randomFillSync(buffer)
+  gunzip = (data: Uint8Array): Uint8Array => gunzipSync(data, { maxOutputLength: unpackedBytesMax })
 
   pbkdf2(password: Uint8Array, salt: Uint8Array, rounds: number, length = 64, algorithm = 'sha512') {
     return derive(password, salt, rounds, length, algorithm)
@@ -52,13 +47,5 @@ export class Crypto extends BaseCryptoProvider implements ICryptoProvider {
     } catch {
       return null
     }
-  }
-
-  gunzip(data: Uint8Array): Uint8Array {
-    return gunzipSync(data, { maxOutputLength: unpackedBytesMax })
-  }
-
-  randomFill(buffer: Uint8Array): void {
-    randomFillSync(buffer)
   }
 }

@@ -63,12 +63,13 @@ export function accountHandlers(world: World, { keep_updates }: { keep_updates: 
     return served
   }
 
-  /** Answers the pts after it. A chat that is not there yet has nothing to read. */
+  /** Answers the pts after it. */
   async function setReadState(call: Call, peer: tl.TypeInputPeer, unread: boolean) {
     const served = await serve(call)
-    const { stream, boxes } = served.account
+    const { stream } = served.account
     const chat_id = chatIdOf(served.account, peer)
-    if (boxes.has(chat_id)) await served.ask(call, 'read_state', { chat_id: `${chat_id}`, unread })
+    const empty = state.people.has(chat_id) ? { unread_count: 0 } : undefined
+    await served.ask(call, 'read_state', { chat_id: `${chat_id}`, unread }, empty)
     const found = stream.findLastIndex((each) => each.kind === 'unread' && each.chat_id === chat_id)
     return found === -1 ? { pts: ptsOf(stream.length), ptsCount: 0 } : { pts: ptsOf(found + 1), ptsCount: 1 }
   }
@@ -136,40 +137,13 @@ export function accountHandlers(world: World, { keep_updates }: { keep_updates: 
       if (boxes.length === 0 || (after === null && next === null)) return { _: 'messages.dialogs', ...found }
       return { _: 'messages.dialogsSlice', count: account.boxes.size, ...found }
     },
-    'messages.getFullChat': async ({ chatId }, call) => {
-      const { account } = await serve(call)
-      const members = [account.person_id, ...(state.groups.get(-chatId)?.members ?? [])]
-      if (!account.boxes.has(-chatId)) refuse('CHAT_ID_INVALID')
-      return {
-        _: 'messages.chatFull',
-        fullChat: {
-          _: 'chatFull',
-          id: chatId,
-          about: '',
-          participants: {
-            _: 'chatParticipants',
-            chatId,
-            version: 1,
-            participants: members.map((userId) => ({
-              _: 'chatParticipant',
-              userId,
-              inviterId: userId,
-              date: 0,
-            })),
-          },
-          notifySettings: { _: 'peerNotifySettings' },
-        },
-        ...viewPeers(state, account, [-chatId, ...members]),
-      }
-    },
     'messages.getHistory': async ({ peer, offsetId, limit }, call) => {
       const served = await serve(call)
       const { account } = served
       const chat_id = chatIdOf(account, peer)
       const before = offsetId === 0 ? null : { message_id: String(offsetId) }
       const page = { chat_id: `${chat_id}` as const, before, limit: pageOf(limit) }
-      const isKnown = account.boxes.has(chat_id) || !state.people.has(chat_id)
-      const found = isKnown ? await served.ask(call, 'history', page) : []
+      const found = await served.ask(call, 'history', page, state.people.has(chat_id) ? [] : undefined)
       const posts = found.flatMap(({ id }) => served.findPost(chat_id, Number(id)) ?? [])
       return {
         _: 'messages.messagesSlice',
@@ -265,9 +239,6 @@ export function helpHandlers(ports: () => ReadonlyMap<number, number>): Handlers
         messageLengthMax: textLengthMax,
         webfileDcId: connection.dc,
       }
-    },
-    'help.getNearestDc': (_request, { connection: { dc } }) => {
-      return { _: 'nearestDc', country: 'XX', thisDc: dc, nearestDc: dc }
     },
   }
 }

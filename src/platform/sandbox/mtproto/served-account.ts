@@ -92,12 +92,20 @@ export class ServedAccount {
     acceptedValue(outcome, struck)
   }
 
-  async ask<M extends Method>(call: Call, method: M, params: Params<M>): Promise<Result<M>> {
+  /** `empty` is the answer for a person without messages: on Telegram such a chat needs not be opened. */
+  async ask<M extends Method>(
+    call: Call,
+    method: M,
+    params: Params<M>,
+    empty?: Result<M>,
+  ): Promise<Result<M>> {
     let struck: Fault | undefined
     const outcome = await this.#session.answer(method, params, (fault) => {
       struck = fault
       if (fault.fault === 'resend') call.forget()
     })
+    const isMissing = !struck && outcome.kind === 'refused' && outcome.reason === 'chat_unavailable'
+    if (isMissing && empty !== undefined) return empty
     return acceptedValue(outcome, struck)
   }
 

@@ -185,7 +185,7 @@ describe('reading', () => {
   })
 
   test('a person without messages has an empty history, and nothing to mark as read', async () => {
-    const { client } = await setScene()
+    const { client, world } = await setScene()
     const mara = await lookUp(client, 'mara_lind')
     const page = { offsetDate: 0, addOffset: 0, limit: 2, maxId: 0, minId: 0, hash: Long.ZERO, offsetId: 0 }
     expect(await client.call({ _: 'messages.getHistory', peer: mara, ...page })).toMatchObject({
@@ -194,6 +194,8 @@ describe('reading', () => {
     expect(await client.call({ _: 'messages.readHistory', peer: mara, maxId: 0 })).toMatchObject({
       ptsCount: 0,
     })
+    world.addFault({ on: 'history', fault: 'refuse' })
+    expect(await client.error({ _: 'messages.getHistory', peer: mara, ...page })).toBe('400 PEER_ID_INVALID')
   })
 
   test('a wait on look-ups or on reading is for these alone', async () => {
