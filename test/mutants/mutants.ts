@@ -43,6 +43,8 @@ const playing = {
   still: 'a play answers a page of the timetable, the load of every day and the end',
 }
 
+const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
+
 type Place = Pick<Mutant, 'file' | 'still'>
 
 /** The line of the marker is replaced, or left out. */
@@ -1835,5 +1837,33 @@ export const mutants: readonly Mutant[] = [
     telegram('view'),
     'guard: an edit that changes nothing shown',
     'an edit that Telegram hides, as it does for reactions, is none',
+  ),
+  // The data centre of the sandbox.
+  mutant(
+    dataCentre('sending'),
+    'guard: random id accepted once',
+    'de-duplication answers a repeated random id with the first message, and accepts that of another account',
+    'const first = undefined',
+  ),
+  mutant(
+    dataCentre('sending'),
+    'guard: own sends only in their answers',
+    'messages.sendMessage is accepted, and the connection hears of it in the answer alone',
+  ),
+  mutant(
+    dataCentre('sending'),
+    'guard: a number needs its access hash',
+    'messages.sendMessage a person is written to with the access hash that this account was given',
+    'return peer.userId',
+  ),
+  mutant(
+    dataCentre('hostile'),
+    'guard: bounded frames',
+    'garbage ends its own connection and no other a frame of 2 GiB',
+  ),
+  mutant(
+    dataCentre('hostile'),
+    'guard: a message id is processed once',
+    'frames that are written twice are processed once',
   ),
 ]

@@ -73,6 +73,8 @@ export function send(
     return refused('message_invalid')
   }
   if (!isInt64(random_id)) return refused('message_invalid')
+  const first = world.dedupe ? findSent(world, account, random_id) : undefined // guard: random id accepted once
+  if (first) return accepted(first)
   const wait = floodWait(world, account)
   if (wait > 0) return { kind: 'flood_wait', retry_after_seconds: wait, stops: 'sends' }
   const at = world.nowText()
@@ -93,6 +95,16 @@ export function send(
     ...delivery,
   })
   return accepted({ message_id: String(message_id), at })
+}
+
+/** What this random id was accepted as. */
+function findSent(world: World, account: Account, random_id: string): Sent | undefined {
+  const message_id = account.sent_ids.get(random_id)
+  if (message_id === undefined) return undefined
+  const box = account.boxes.get(account.chat_of_message.get(message_id) ?? 0)
+  const post = box?.posts[indexOfPost(box, message_id)]
+  // A message that was deleted since is not sent again either.
+  return { message_id: String(message_id), at: post?.at ?? world.nowText() }
 }
 
 function isInt64(text: string): boolean {
@@ -155,7 +167,7 @@ function lastOf({ posts }: Box): Message | null {
 }
 
 /** An empty chat comes last. */
-function orderOf(box: Box): string {
+export function orderOf(box: Box): string {
   return `${box.last_at || '0'}_${box.chat_id}`
 }
 

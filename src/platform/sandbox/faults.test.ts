@@ -74,6 +74,10 @@ describe('a fault', () => {
     const { world } = await setScene()
     expect(() => world.addFault({ on: 'send', fault: 'late' })).toThrow('late cannot happen on send')
     expect(() => world.addFault({ on: 'updates', fault: 'refuse' })).toThrow('cannot happen on updates')
+    expect(() => world.addFault({ on: 'connect', fault: 'resend' })).toThrow(
+      'resend cannot happen on connect',
+    )
+    expect(() => world.addFault({ on: 'send', fault: 'slow', error: 'PEER_FLOOD' })).toThrow('Only the fault')
   })
 
   test('slow delays one call, and not its neighbours', async () => {
@@ -94,6 +98,15 @@ describe('a fault', () => {
     await session.close()
     expect(await before).toMatchObject({ kind: 'unknown' })
     expect(await after).toMatchObject({ kind: 'unknown' })
+  })
+
+  test('resend does it and does not answer: only a client of the data centre sends again', async () => {
+    const { session, chat_id, world } = await setScene({ on: 'send', fault: 'resend' })
+    const sending = sendTo(session, chat_id)
+    await expect(within(100, sending)).rejects.toThrow('No answer')
+    expect(world.journal(1)).toHaveLength(1)
+    await session.close()
+    expect(await sending).toMatchObject({ kind: 'unknown' })
   })
 
   test('drop_after does it, and tells this session nothing of it', async () => {
