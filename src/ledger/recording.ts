@@ -165,8 +165,9 @@ export class Recorder {
     const seconds = new Map(learnt.map(({ operation, outcome }) => [operation.id, secondsOf(outcome)]))
     // Only for rows that changed: an outcome that is recorded twice counts once.
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
-      if (detail !== null && strikes.has(detail)) {
-        const strike = { kind: detail, seconds: seconds.get(id) ?? null, operation_id: id }
+      const kind = detail === null ? undefined : strikes.get(detail)
+      if (kind !== undefined) {
+        const strike = { kind, seconds: seconds.get(id) ?? null, operation_id: id }
         await noteStrike(tx, { account_id, workspace_id }, strike)
       }
       if (state === 'ambiguous' && !shown.has(id))
@@ -195,8 +196,11 @@ function roundsOf(learnt: readonly AttemptOutcome[]): AttemptOutcome[][] {
   return rounds
 }
 
-/** Outcomes that the platform holds against an account. */
-const strikes: ReadonlySet<string> = new Set(['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'])
+/** Outcomes that the platform holds against an account: the row's detail, and the strike's kind. */
+const strikes: ReadonlyMap<string, string> = new Map([
+  ...['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'].map((each) => [each, each] as const),
+  ['cold_stopped', 'peer_flood'],
+])
 
 function secondsOf(outcome: Outcome<unknown>): number | null {
   return outcome.kind === 'flood_wait' ? outcome.retry_after_seconds : null
@@ -234,7 +238,8 @@ function endingOf(outcome: Outcome<unknown>): Ending | undefined {
       return undefined
     case 'refused':
       // guard: trouble of the account releases
-      if (!isTrouble(outcome.reason)) return { to: 'refused', refusal: outcome.reason }
+      if (!isTrouble(outcome.reason) && outcome.reason !== 'cold_stopped')
+        return { to: 'refused', refusal: outcome.reason }
       return { to: 'released', reason: 'platform_refused', detail: outcome.reason }
     case 'flood_wait':
       return { to: 'released', reason: 'platform_refused', detail: 'flood_wait' }

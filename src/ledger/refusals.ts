@@ -14,6 +14,8 @@ const refusalCodes: Record<PlatformRefusal, ErrorCode> = {
   identity_ineligible: 'identity_ineligible',
   chat_unavailable: 'chat_unavailable',
   blocked_by_person: 'blocked_by_person',
+  privacy_restricted: 'privacy_restricted',
+  cold_stopped: 'cold_stopped',
   message_invalid: 'message_refused',
   needs_login: 'account_unavailable',
   restricted: 'account_unavailable',

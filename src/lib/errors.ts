@@ -34,6 +34,14 @@ export const errors = {
   account_unavailable: [403, 'The account is not an eligible account of this workspace.'],
   chat_unavailable: [403, 'The chat is not available in this account.'],
   blocked_by_person: [403, 'This person does not take messages from this account.'],
+  privacy_restricted: [
+    403,
+    "This person's settings do not let this account write to them, or ask for Premium or a payment.",
+  ],
+  cold_stopped: [
+    403,
+    'The platform has stopped first messages of this account. Answers in known chats go on.',
+  ],
   approval_required: [403, 'A person has to approve this first.'],
   approval_used: [403, 'This approval has been used already.'],
   approval_expired: [403, 'This approval has expired.'],

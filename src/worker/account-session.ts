@@ -12,7 +12,7 @@ import { enqueued } from '../ledger/enqueue.ts'
 import { type Held, holdsLease, type Lease, type Writes } from '../ledger/leases.ts'
 import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
-import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
+import type { AccountStore, Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 import { fetchWanted, type SyncContext, syncAccount } from './sync.ts'
 
@@ -55,6 +55,13 @@ interface SessionOptions {
   readonly behind: () => void
   /** What this process has seen committed for the account, in this session and before. */
   readonly writes: Writes
+}
+
+/** No platform that needs a login is listed yet. */
+const noStore: AccountStore = {
+  readSession: () => Promise.resolve(null),
+  listPeers: () => Promise.resolve([]),
+  writePeers: () => Promise.resolve(),
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -154,7 +161,7 @@ class DrivenSession implements AccountSession {
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
     const connecting = this.#options.platform.connect(
-      { account_id, name, position: this.#position },
+      { account_id, name, position: this.#position, held: () => true, store: noStore },
       { updates: (batch) => this.#take(batch), closed: close },
     )
     const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)

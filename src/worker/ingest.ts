@@ -79,6 +79,7 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): SortedBatch {
     unread: [],
     sent: [],
     person: [],
+    gap: [],
   }
   const sorted: SortedBatch = {
     chats: new Map(),
@@ -105,8 +106,8 @@ function noteMessage(
 ): void {
   const last = sorted.chats.get(chat.id)?.last ?? null
   sorted.chats.set(chat.id, { chat, last })
-  sorted.unread.set(chat.id, chat.unread_count)
-  for (const person of chat.participants) notePerson(sorted, person)
+  if (chat.unread_count !== null) sorted.unread.set(chat.id, chat.unread_count)
+  for (const person of chat.participants ?? []) notePerson(sorted, person)
   if (isDeleted({ chat_id: chat.id, message })) return
   const place = `${chat.id}:${message.id}`
   const seen = sorted.messages.get(place)
@@ -173,7 +174,11 @@ async function store(app: App, tx: Tx, held: Held, sorted: SortedBatch & Countin
     storeContacts(tx, held, [...sorted.people.values()]),
     storeReadMarks(tx, held, of.read_by_them),
     storeUnreadCounts(tx, held, unread),
-    noteRandomIds(tx, held, of.sent),
+    noteRandomIds(
+      tx,
+      held,
+      of.sent.flatMap(({ chat_id, ...sent }) => (chat_id === null ? [] : [{ ...sent, chat_id }])),
+    ),
   ])
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])

@@ -64,16 +64,20 @@ async function syncChats(app: App, syncing: SyncContext, after: string | null): 
     await storeChats(
       tx,
       held,
-      page.chats.map((chat) => ({ chat, last: null })),
+      page.chats.map(({ chat }) => ({ chat, last: null })),
     )
-    await storeContacts(tx, held, page.chats.flatMap(peopleOf))
-    await noteChats(tx, held, { chat_ids: page.chats.map(({ id }) => id), next: page.next })
+    await storeContacts(
+      tx,
+      held,
+      page.chats.flatMap(({ chat }) => peopleOf(chat)),
+    )
+    await noteChats(tx, held, { chat_ids: page.chats.map(({ chat }) => chat.id), next: page.next })
   })
 }
 
 /** Of private chats: each person once. */
 function peopleOf({ kind, participants }: Chat) {
-  return kind === 'private' ? participants.filter((person) => person.kind === 'person') : []
+  return kind === 'private' ? (participants ?? []).filter((person) => person.kind === 'person') : []
 }
 
 async function syncContacts(app: App, syncing: SyncContext): Promise<void> {
