@@ -170,8 +170,25 @@ function look(
   return { ...wanted, account_id: chat.account_id, name, username: chat.username, phone: chat.phone }
 }
 
-/** By everything that is known of a person: the chat's number, the username, the phone number, the identifier itself. */
+/** How many recipients are held against the list at a time: the process serves other requests in between. */
+const listedAtATime = 500
+
 async function findBarred(
+  db: Db,
+  workspace_id: string,
+  found: readonly (Found & { readonly phone: string | null })[],
+  pool: readonly string[],
+): Promise<ReadonlySet<Found>> {
+  const barred = new Set<Found>()
+  for (let from = 0; from < found.length; from += listedAtATime) {
+    const some = found.slice(from, from + listedAtATime)
+    for (const one of await findBarredAmong(db, workspace_id, some, pool)) barred.add(one)
+  }
+  return barred
+}
+
+/** By everything that is known of a person: the chat's number, the username, the phone number, the identifier itself. */
+async function findBarredAmong(
   db: Db,
   workspace_id: string,
   found: readonly (Found & { readonly phone: string | null })[],
