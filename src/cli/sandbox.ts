@@ -15,7 +15,7 @@ interface SandboxOptions {
   readonly seed?: number
 }
 
-/** Its journal is kept apart from the service's data: without --data-dir it is here. */
+/** Its journal is kept apart from the service's data. This is the default of --data-dir. */
 const ownDirectory = '.parley-sandbox'
 
 export function addSandboxVerb(program: Command): void {
@@ -47,7 +47,7 @@ async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptio
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
   const sandbox = await openLocalSandbox({
     data_dir,
-    // The service that moves the clock says what time it is.
+    // The service that moves the clock sets the time.
     manual_from: manual ? new Date(0) : undefined,
     failed: fail,
     ...(seed !== undefined && { seed }),
