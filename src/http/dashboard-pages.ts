@@ -1,6 +1,6 @@
 /**
- * The dashboard's pages, as `web/build.ts` has built them. Its list names every file that may be handed out, and all of
- * them are read when the server is made: a request's path is never a path on disk.
+ * The dashboard's pages, built by `web/build.ts`. Its manifest names every file that may be served, and the server reads them
+ * all when it is built: a request's path is never a path on disk.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,10 +30,10 @@ interface Built extends Listed {
 
 const endings: Readonly<Record<Encoding, string>> = { br: '.br', gzip: '.gz' }
 const page = 'index.html'
-/** What is below /dashboard and no page. A name with a dot is one of a file. */
+/** What is below /dashboard and is not a page. A name with a dot is a file's. */
 const notPages = /^(api|assets|oidc)(\/|$)|\.[^/]*$/
 
-/** False where nothing was built, as after `npm ci --omit=dev`. */
+/** Returns false if nothing was built, as after `npm ci --omit=dev`. */
 export async function mountPages(server: FastifyInstance, directory: string): Promise<boolean> {
   const list = await readFile(join(directory, 'manifest.json'), 'utf8').catch(() => undefined)
   if (list === undefined) return false
@@ -65,7 +65,7 @@ function answer(request: FastifyRequest, reply: FastifyReply, built: Built): Fas
   const encoding = built.encodings.find((name) => takes(accepted, name))
   const etag = `"${built.tag}${encoding ? `-${encoding}` : ''}"`
   reply.headers({
-    // The name of a hashed file says what is in it; everything else is asked for again.
+    // A hashed file name identifies the content; browsers revalidate everything else.
     'cache-control': built.immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     vary: 'Accept-Encoding',
     etag,
