@@ -1,56 +1,56 @@
 /**
- * The smallest interface the capabilities need of a messaging platform. Adapters implement it, the
- * account sessions in `worker/` call it, and `test/platform/conformance.ts` says what every adapter must do.
+ * The smallest interface that the capabilities need from a messaging platform. Adapters implement it, the account sessions in
+ * `worker/` call it, and `test/platform/conformance.ts` says what every adapter must do.
  *
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
 import type { ChatNumber } from '../lib/shapes.ts'
 
 export interface Platform {
-  /** What its accounts say under `platform`; `cli/platforms.ts` knows which there are. */
+  /** The value of `platform` on its accounts; `cli/platforms.ts` lists the platforms. */
   readonly name: string
-  /** How long to wait between two requests for the past. */
+  /** How long to wait between two requests for history. */
   readonly paceMs: number
   /**
-   * Chats with this number or a lower one count their messages themselves, so a deletion there always names its chat.
-   * All other chats of an account share one count, and a deletion may name the messages alone.
+   * A chat with this number or a lower one numbers its own messages, so a deletion there always names its chat. All other chats
+   * of an account share one numbering, and a deletion may name the messages only.
    */
   readonly ownCountUpTo: string
   /**
-   * The gap between an account's campaign messages is longer by up to this share of it, at random: a real platform notices
-   * who writes by the second. 0: exactly the gap, so that what happens can be foretold.
+   * Lengthens the gap between an account's campaign messages by up to this share of it, at random: a real platform notices an
+   * account that writes to the second. 0: exactly the gap, so that what happens is predictable.
    */
   readonly gapJitter: number
-  /** Opens the account's one session. Updates begin after `position`; null means from now on. */
+  /** Opens the account's only session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
-  /** Releases what the adapter itself holds. Whoever opened sessions closes them before this. */
+  /** Releases what the adapter itself holds. The caller closes its sessions first. */
   close(): Promise<void>
 }
 
-/** The time of a platform that goes by a manual clock. A real platform has none: its time cannot be moved. */
+/** The time of a platform on a manual clock. A real platform has none: its time cannot be moved. */
 export interface PlatformClock {
-  /** Does everything that is due by then, in its order, and tells where the platform stands afterwards. */
+  /** Does everything due by then, in order, and returns where the platform stands afterwards. */
   run(to: Date): Promise<Standing>
 }
 
 export interface Standing {
-  /** RFC 3339, UTC; null while nothing is planned. */
+  /** RFC 3339, UTC; null if nothing is planned. */
   readonly next_due_at: string | null
-  /** By account id, where its stream of updates ends. Positions of such a platform are whole numbers that grow. */
+  /** Where each account's stream of updates ends, by account id. Positions of such a platform are growing whole numbers. */
   readonly positions: Readonly<Record<string, string>>
 }
 
 export interface AccountRef {
   readonly account_id: string
   readonly name: string
-  /** Where the stored updates end: the `position` of the last batch that was persisted. */
+  /** Where the stored updates end: the `position` of the last batch that was stored. */
   readonly position: string | null
 }
 
-/** What a session tells whoever opened it. A batch is handed over once the one before it has been taken. */
+/** Receives what a session reports. The next batch arrives once the listener has taken the one before. */
 export interface Listener {
   updates(batch: UpdateBatch): Promise<void>
-  /** The session is over and will not come back by itself. Not told after `close` of the session. */
+  /** The session is over and will not reconnect by itself. Not called after the session's `close`. */
   closed(reason: Closed): void
 }
 
@@ -60,26 +60,26 @@ export interface Closed {
 }
 
 export interface UpdateBatch {
-  /** May be empty: a session hands over a first batch in any case, which tells where it begins. */
+  /** May be empty: a session always delivers a first batch, which says where it begins. */
   readonly updates: readonly Update[]
-  /** Persist it in the transaction that stores the batch: reconnecting there loses and repeats nothing. */
+  /** Store it in the transaction that stores the batch: reconnecting there loses and repeats nothing. */
   readonly position: string
   /**
-   * Nothing that the platform has told by now comes after it. Until such a batch is stored the account is not live:
-   * what was sent before must be known before anything is sent again.
+   * Nothing that the platform has reported so far comes after this batch. The account is not live until such a batch is stored:
+   * we must know what was sent before we send again.
    */
   readonly caught_up: boolean
 }
 
 export type Update =
   /**
-   * A message of either side after the position, also one from while we were away. `live` is false only where a
-   * platform replays older history into its updates, as after a gap that is too long for them. Such a message is not
-   * announced, and ends sequences like any other.
+   * A message of either side after the position, including those from while we were disconnected. `live` is false only if a
+   * platform replays older history into its updates, as after a gap that is too long for them. Such a message emits no event,
+   * and ends sequences like any other.
    */
   | { readonly kind: 'message'; readonly chat: Chat; readonly message: Message; readonly live: boolean }
   | { readonly kind: 'edited'; readonly chat_id: ChatNumber; readonly message: Message }
-  /** `chat_id` is null where the platform names the messages alone; see `ownCountUpTo`. */
+  /** `chat_id` is null if the platform names only the messages; see `ownCountUpTo`. */
   | { readonly kind: 'deleted'; readonly chat_id: ChatNumber | null; readonly message_ids: readonly string[] }
   /** The other side has read our messages up to this one. */
   | {
@@ -88,9 +88,9 @@ export type Update =
       readonly up_to_message_id: string
       readonly at: string
     }
-  /** We (here or on another device) have read, or marked unread. */
+  /** Our side, here or on another device, has read the chat or marked it unread. */
   | { readonly kind: 'unread'; readonly chat_id: ChatNumber; readonly unread_count: number }
-  /** The proof that a submission with this random id was accepted. */
+  /** Proof that the platform accepted a submission with this random id. */
   | {
       readonly kind: 'sent'
       readonly random_id: string
@@ -115,7 +115,7 @@ export interface Chat {
   readonly name: string
   readonly username: string | null
   readonly unread_count: number
-  /** The people of the chat as far as the platform says: both of a private chat, members of a group. */
+  /** The people of the chat as far as the platform lists them: both of a private chat, members of a group. */
   readonly participants: readonly Person[]
 }
 
@@ -128,7 +128,7 @@ export interface Message {
   readonly timestamp: string
   readonly edited_at: string | null
   readonly attachments: readonly Attachment[]
-  /** The random id we submitted it with, where the platform shows it. */
+  /** The random id we submitted it with, if the platform shows it. */
   readonly random_id: string | null
 }
 
@@ -138,16 +138,16 @@ export interface Attachment {
   readonly size: number
 }
 
-/** Everything a platform call can end in. There is no other: what is not proven is `unknown`. */
+/** Every possible result of a platform call. What is not proven is `unknown`. */
 export type Outcome<T> =
   | { readonly kind: 'accepted'; readonly value: T }
-  /** The platform said no, for good. */
+  /** The platform refused, permanently. */
   | { readonly kind: 'refused'; readonly reason: PlatformRefusal }
-  /** The platform said no, for now; the same call may succeed after this many seconds. */
+  /** The platform refused for now; the same call may succeed after this many seconds. */
   | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number }
   /** Proven: no byte of the call was written. */
   | { readonly kind: 'not_written'; readonly reason: string }
-  /** No answer, a lost connection, a 5xx, an answer nobody can read. It may have happened. */
+  /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
 
 /** The allowlist of refusals that are proven to mean "nothing happened, and never will". */
@@ -162,18 +162,18 @@ export const platformRefusals = [
 ] as const
 export type PlatformRefusal = (typeof platformRefusals)[number]
 
-/** One open connection of one account. Calls after `close` answer `not_written`. */
+/** One open connection of one account. Calls after `close` return `not_written`. */
 export interface Session {
   readonly self: Person
-  /** Answers only if the platform answered: a silent socket is not a live session. */
+  /** True only if the platform answered: a silent socket is not a live session. */
   ping(): Promise<boolean>
-  /** Looks a public username (without `@`) up. Nothing is opened and nobody is told. */
+  /** Looks up a public username (without `@`). Opens nothing and notifies no one. */
   resolve(identifier: Identifier): Promise<Outcome<Person>>
-  /** Opens the private chat with a person that `resolve` gave. */
+  /** Opens the private chat with a person that `resolve` returned. */
   openChat(person_id: string): Promise<Outcome<Chat>>
-  /** Uploads before the boundary; the handle is good for one `send` of this session. */
+  /** Uploads before the boundary; the handle is valid for one `send` of this session. */
   upload(file: Upload): Promise<Outcome<UploadedFile>>
-  /** Submits once. Everything awaited inside happens after the first byte may have left. */
+  /** Submits once. Whatever it awaits happens after the first byte may have left. */
   send(message: Submission): Promise<Outcome<Sent>>
   /** Newest first, strictly older than `before` when given. Never marks anything read. */
   history(page: HistoryPage): Promise<Outcome<readonly Message[]>>
@@ -190,7 +190,7 @@ export type Identifier =
   | { readonly kind: 'id'; readonly value: string }
 
 export interface Upload extends Attachment {
-  /** Each is valid until the next one is asked for. */
+  /** Each chunk is valid until the caller asks for the next. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 
