@@ -1,4 +1,4 @@
-/** What an account can ask of the platform. Each returns at once; its answer is sent once `World.durable` resolves. */
+/** What an account can ask of the platform. Each returns at once; the session sends the answer when `World.durable` resolves. */
 import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {
   Chat,
@@ -99,7 +99,7 @@ function isInt64(text: string): boolean {
   return int64.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
 }
 
-/** Why nobody can write here, if so. A person needs no opened chat first: knowing them is enough. */
+/** Why the account cannot write here, or null. It need not open a chat with a person first: knowing them is enough. */
 function refusalOf(world: World, account: Account, chat_id: number): PlatformRefusal | null {
   if (chat_id < 0) return account.boxes.has(chat_id) ? null : 'chat_unavailable'
   const person = world.state.people.get(chat_id)
@@ -125,7 +125,7 @@ export function readHistory(account: Account, page: HistoryPage): Outcome<readon
   return accepted(posts.reverse().map(viewMessage))
 }
 
-/** Pages by time of last message, then by id; a chat that moves up meanwhile is told by an update. */
+/** Pages by time of the last message, then by id. An update reports a chat that moves up meanwhile. */
 export function listChats(
   world: World,
   account: Account,

@@ -1,15 +1,15 @@
-/** Everything that can happen in the world, as it is logged. `apply.ts` says what each entry changes. */
+/** Everything that can happen in the world, in the form of the log. `apply.ts` says what each entry changes. */
 import type { Attachment } from '../port.ts'
 import type { Fault } from './faults.ts'
 import type { WorldPerson } from './people.ts'
 
-/** How an update enters the account's stream when a fault has struck it. */
+/** How a fault makes an update enter the account's stream. */
 export interface Delivery {
   readonly late_until?: string
   readonly twice?: true
 }
 
-/** A file is consumed and counted; its bytes are not kept. */
+/** Counts and hashes a file; its bytes are not kept. */
 export interface KeptFile extends Attachment {
   readonly sha256: string
 }
@@ -24,7 +24,7 @@ interface Streamed extends InChat {
   readonly delivery?: Delivery
 }
 
-/** What a due thing, once done, was: it is done no second time. */
+/** The due act that an entry carried out, so that it never runs twice. */
 interface FromDue {
   readonly due_id?: number
 }
@@ -49,7 +49,7 @@ export interface ReadStateEntry extends Streamed {
   readonly unread: boolean
 }
 
-/** A person writes to the account, or the past is filled in (`seeded`: nobody is told). */
+/** A person writes to the account, or history is filled in (`seeded`: no session gets an update). */
 export interface WrittenEntry extends Streamed, FromDue {
   readonly entry: 'written'
   readonly message_id: number
@@ -60,7 +60,7 @@ export interface WrittenEntry extends Streamed, FromDue {
 export interface SeededEntry extends InChat {
   readonly entry: 'seeded'
   readonly message_id: number
-  /** Null: the account itself. */
+  /** Null: the account wrote it. */
   readonly person_id: number | null
   readonly text: string
   readonly read: boolean
@@ -136,7 +136,7 @@ export interface JournalEntry {
   readonly chat_id: string
   readonly text: string | null
   readonly random_id: string | null
-  /** Of a file that was sent: what arrived. */
+  /** The hash of the file as it arrived. */
   readonly file_sha256: string | null
   readonly at: string
 }

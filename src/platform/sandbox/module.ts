@@ -1,4 +1,4 @@
-/** The sandbox as one of the platforms of a service: which variables it has, and how it is opened. */
+/** The sandbox as a platform of the service: its variables, and how it is opened. */
 import { z } from 'zod'
 import { Refusal } from '../../lib/errors.ts'
 import { address } from '../../lib/variables.ts'
@@ -16,7 +16,7 @@ const variables = { PARLEY_SANDBOX_URL: address('http:') }
 export const sandboxModule: PlatformModule = {
   name,
   variables,
-  /** In this process, or the one that PARLEY_SANDBOX_URL names. A lone `work` has none of its own. */
+  /** Runs in this process, or is the one that PARLEY_SANDBOX_URL names. A lone `work` does not run one itself. */
   async open({ role, data_dir, env, manual_from, failed }) {
     const url = z.object(variables).parse(env).PARLEY_SANDBOX_URL
     if (url) return opened(await reachSandbox(url, manual_from), { manual_from, calls: [] })
@@ -42,7 +42,7 @@ function opened(
   }
 }
 
-/** A sandbox on a manual clock does not know what time it is until it is told. */
+/** A sandbox on a manual clock has no time until a service sets it. */
 async function reachSandbox(url: string, manual_from: Date | undefined): Promise<Sandbox> {
   const sandbox = connectSandbox(url)
   if (!manual_from) return sandbox
@@ -56,7 +56,7 @@ async function reachSandbox(url: string, manual_from: Date | undefined): Promise
   return sandbox
 }
 
-/** What a sandbox in a process of its own answers. */
+/** What a sandbox serves in a process of its own. */
 export function aloneControl(sandbox: LocalSandbox, { manual }: { manual: boolean }): Control {
   return controlOf([
     ...bind(controlOperations, sandbox.world),
