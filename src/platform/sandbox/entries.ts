@@ -9,7 +9,7 @@ export interface Delivery {
   readonly twice?: true
 }
 
-/** Counts and hashes a file; its bytes are not kept. */
+/** A file of which only the hash is kept, not the bytes. */
 export interface KeptFile extends Attachment {
   readonly sha256: string
 }

@@ -5,7 +5,7 @@ interface Asking {
   readonly client_name: string | null
 }
 
-/** The key's name first, because its user chose it. What a client calls itself, nobody has checked. */
+/** The key's name first, because its user chose it. Nothing verifies a client's name for itself. */
 export function askersOf({ key, client_name }: Asking): readonly string[] {
   return client_name === null ? [key.name] : [key.name, client_name]
 }

@@ -1,4 +1,4 @@
-/** From nothing to an agent that works: a key for it, then the exact configuration of the client that somebody uses. */
+/** Connects an agent: creates its key, then shows the exact configuration for the user's client. */
 import { useState } from 'react'
 import type { Answer } from '../api.ts'
 import { useSession, useWorkspace } from '../place.ts'

@@ -1,4 +1,4 @@
-/** A key is made in a dialog, and its secret shown in it once: a click outside does not close that. */
+/** Creates a key in a dialog that shows its secret once. A click outside does not close it. */
 import { useState } from 'react'
 import type { Answer } from '../api.ts'
 import { useChange, type Workspace } from '../queries.ts'
@@ -11,7 +11,7 @@ import { Notice } from '../ui/notice.tsx'
 type Made = Answer<'POST /w/{workspace_id}/keys'>
 type Scope = Made['key']['scopes'][number]
 
-/** What a scope means for the people at the other end. */
+/** What a scope lets a key do, in words for people. */
 export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>> = {
   read: ['Read', 'Chats, messages, contacts, search and figures of every account here.'],
   write: ['Organise', 'Move chats between stages, fill in columns, mark as read or unread.'],
@@ -87,7 +87,7 @@ export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: Key
   const [scopes, setScopes] = useState<readonly Scope[]>(agent ? ['read', 'write', 'send'] : ['read'])
   const [days, setDays] = useState(agent ? '90' : '')
   const [mcp_only, setMcpOnly] = useState(agent)
-  // No key may do more than who makes it. No tool of agents runs campaigns.
+  // A key may do no more than its creator. Agents have no tool for campaigns.
   const offered = workspace.scopes.filter((scope) => !agent || scope !== 'campaigns')
   const submit = () => {
     const expires_at = days && new Date(Date.now() + Number(days) * 86_400_000).toISOString()
