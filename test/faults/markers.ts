@@ -17,7 +17,7 @@ export interface Marker {
   readonly name: string
   /** From the root of the repository, with forward slashes. */
   readonly file: string
-  /** Both count from 0. Where the marker is, and the line that it marks. */
+  /** Both count from 0: the marker's own line, and the line that it marks. */
   readonly at: number
   readonly marks: number
 }
@@ -40,12 +40,12 @@ export function listMarkers(file: string, text: string): Marker[] {
   })
 }
 
-/** Lines that look like a marker and are none. */
+/** Lines that look like a marker but are not one. */
 export function listMalformed(text: string): string[] {
   return text.split('\n').filter((line) => attempt.test(line) && !marker.test(line))
 }
 
-/** The shipped sources by their path. */
+/** The shipped sources by path. */
 export function readSources(): Map<string, string> {
   const files = globSync('src/**/*.ts', { cwd: repository }).filter((file) => !file.endsWith('.test.ts'))
   return new Map(files.map((file) => [file, readFileSync(join(repository, file), 'utf8')]))
