@@ -6,7 +6,7 @@
  *   where id = ${id} -- guard: token of a release                        a line that keeps a promise
  *   const submitMsMax = 10_000 // limit: from boundary to call           a constant that tests make smaller
  *
- * A marker at the end of a line marks that line. Alone on its line it marks the next one that is no comment. In SQL a
+ * A marker at the end of a line marks that line. On its own line it marks the next line that is not a comment. In SQL a
  * marked line is never the last of its template: what follows on the same line would be part of the comment.
  */
 import { globSync, readFileSync } from 'node:fs'

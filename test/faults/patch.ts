@@ -5,8 +5,8 @@
  *
  *   TEST_PATCH='[{"marker":"crash point 5a","insert":"process.kill(…)"},{"marker":"guard: deadline","replace":""}]'
  *
- * A marker must occur exactly once in src/. If not, the process ends with 97 and a sentence: a patch that no longer
- * fits must never look like a test that passed.
+ * A marker must occur exactly once in src/. Otherwise the process exits with 97 and a sentence: a patch that no longer
+ * applies must never look like a test that passed.
  */
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'

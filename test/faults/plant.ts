@@ -1,5 +1,5 @@
 /**
- * A whole installation of real processes that can be hurt: PostgreSQL, the sandbox platform as the witness, and
+ * A whole installation of real processes that tests can damage: PostgreSQL, the sandbox platform as the witness, and
  * numbered `serve` and `work` processes, each with a data directory of its own.
  *
  *   const plant = await openPlant({ serves: 2, works: 2, accounts: 8 })
@@ -7,12 +7,12 @@
  *   await plant.work(0).kill()                              // kill -9; start(), restart(patches), pause(), resume()
  *   await plant.fault({ on: 'send', fault: 'timeout_after', account_id })
  *   await plant.postgres.crash()                            // comes back by itself; stop(), copy(), restore(), start()
- *   await plant.expireLeases()                              // as if a minute had passed for whoever is dead
+ *   await plant.expireLeases()                              // as if a minute had passed for dead processes
  *   await plant.settled()
  *   expect(judge(await plant.evidence(history))).toEqual([])
  *   await plant.close()
  *
- * With `lossy` the processes reach PostgreSQL through a way that breaks at COMMIT (`lossy.ts`). Nothing here needs
+ * With `lossy` the processes reach PostgreSQL over a proxy that breaks at COMMIT (`lossy.ts`). Nothing here needs
  * vitest.
  */
 import { rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * One crash after the other in the same plant: what was asked of it, what the row says, what the platform holds, and
- * what a repeat is told.
+ * One crash after the other in the same plant: what was requested, what the row says, what the platform has, and
+ * what a repeat returns.
  *
  *   await scene.arm(dieAt('crash point 5a'))              // the worker will die exactly there
  *   const first = scene.ask(wanted)
