@@ -1,4 +1,4 @@
-/** Recipients of campaigns who have had their first message, and wait for the next: every second campaign is paused. */
+/** Recipients that have had their first message and wait for the next. Every second campaign is paused. */
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
@@ -12,7 +12,7 @@ interface Place {
 
 interface Waiting {
   readonly count: number
-  /** Their chats are numbered from here on. */
+  /** The number of their first chat. */
   readonly first_chat: number
 }
 

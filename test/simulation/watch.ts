@@ -76,7 +76,7 @@ export class Watch {
     }
   }
 
-  /** P2: after the replay of a dead worker's journal, the ledger must have its outcomes. A living worker may still be recording. */
+  /** P2: after a dead worker's journal is replayed, the ledger must have its outcomes. A living worker may still be recording. */
   requireReplayed({ disk }: SimWorker): void {
     for (const { token } of this.#flying.values()) {
       const writer = this.#concluded.get(token)
