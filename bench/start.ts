@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import { openEmbedded } from '../src/db/embedded.ts'
 
 const rounds = 5
-const main = join(import.meta.dirname, '..', 'src', 'main.ts')
+const main = join(import.meta.dirname, '..', 'bin', 'parley.js')
 
 const data_dir = await mkdtemp(join(tmpdir(), 'parley-bench-'))
 try {

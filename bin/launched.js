@@ -3,4 +3,4 @@
 process.on('disconnect', () => process.kill(process.pid, 'SIGINT'))
 // The channel alone keeps no command running.
 process.channel?.unref()
-await import('../src/main.ts')
+await import('./main.js')

@@ -4,11 +4,10 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const own = fileURLToPath(new URL(`../node_modules/node-linux-${process.arch}/bin/node`, import.meta.url))
 const packaged = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch)
 if (Number(process.versions.node.split('.')[0]) >= 24) {
-  await import(main)
+  await import('./main.js')
 } else if (existsSync(own)) {
   const launched = fileURLToPath(new URL('launched.js', import.meta.url))
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc']

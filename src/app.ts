@@ -1,4 +1,4 @@
-/** What a capability may reach. Built once in main, handed down as the first argument. */
+/** What a capability may use. Built once at the start, passed down as the first argument. */
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { Config } from './config.ts'
@@ -9,7 +9,7 @@ import type { OperationKinds, State } from './operation.ts'
 
 export interface App {
   readonly config: Config
-  /** The address that people and agents use, without a slash at its end. */
+  /** The address that people and agents use, without a final slash. */
   base_url(): string
   readonly db: Database
   readonly secrets: Secrets
@@ -20,31 +20,31 @@ export interface App {
   readonly log: Logger
   /** Every module adds its own metrics. */
   readonly metrics: Registry
-  /** The routes there are, and what each needs. */
+  /** All routes, and what each needs. */
   readonly routes: readonly RouteInfo[]
-  /** The kinds of operation on the platform, by their names. */
+  /** The kinds of platform operations, by name. */
   readonly operations: OperationKinds
   readonly sources: Sources
-  /** Aborted once the service stops: whoever waits for something to happen ends his waiting. */
+  /** Aborted once the service stops: code that waits for an event stops waiting. */
   readonly stopping: AbortSignal
 }
 
-/** What operators switch while the service runs, never older than a second. */
+/** What operators switch while the service runs; never more than a second old. */
 export interface Settings {
   current(): Promise<Snapshot>
-  /** Looks now: the process that made a change sees it at once. */
+  /** Reads now, so that the process that made a change sees it at once. */
   refresh(): Promise<Snapshot>
 }
 
 export interface Snapshot {
   readonly version: string
   readonly gates: ReadonlySet<Gate>
-  /** Undefined where the table cannot be read: what needs it is unavailable, everything else goes on. */
+  /** Undefined if the table cannot be read: what needs it is unavailable, everything else works. */
   readonly allowlists: Readonly<Record<Allowlist, ReadonlySet<string>>> | undefined
   readonly dispatch: boolean
-  /** Domain time, as of this process. */
+  /** Domain time, as this process knows it. */
   now(): Date
-  /** Looked up once for each version; a revoked key or a changed account makes a new version. */
+  /** Cached per version; a revoked key or a changed account makes a new version. */
   readonly callers: Map<string, KnownKey>
   readonly accounts: Map<string, Promise<readonly Account[]>>
 }
@@ -54,10 +54,10 @@ export interface KnownKey {
   readonly expires_at: Date | null
 }
 
-/** Counts requests in a window that slides: never more than `limit` in any `seconds`. */
+/** Counts requests in a sliding window: never more than `limit` in any `seconds`. */
 export interface Limits {
   take(caller: string, rule: Rule): Promise<Window>
-  /** Asks in this order, up to the first that refuses. Returns the window of that one, or of the last. */
+  /** Takes in this order, up to the first that refuses. Returns the window of that one, or of the last. */
   takeAll(asked: readonly Taking[]): Promise<Window>
   close(): Promise<void>
 }
@@ -76,55 +76,55 @@ export interface Window {
   readonly allowed: boolean
   readonly limit: number
   readonly remaining: number
-  /** Unix seconds: when the oldest counted request leaves the window. */
+  /** When the oldest counted request leaves the window, in Unix seconds. */
   readonly reset: number
-  /** Seconds until a refused caller may ask again; 0 when allowed. */
+  /** Seconds until a refused caller may retry; 0 when allowed. */
   readonly retry_after: number
 }
 
-/** What a loop may wait for. It is declared once, by the module that writes the rows it is about. */
+/** What a loop may wait for. The module that writes the rows declares it, once. */
 export interface Topic {
   /** Its name in notifications between processes. */
   readonly topic: string
 }
 
-/** Wakes loops, in this process and in others, when there may be something to do. */
+/** Wakes loops, in this process and in others, when there may be work. */
 export interface Wake {
-  /** After the commit, never inside a data transaction. */
+  /** Call it after the commit, never inside a data transaction. */
   signal(topic: Topic): void
   on(topic: Topic, listener: () => void): () => void
   close(): Promise<void>
 }
 
-/** Callers that wait for their operations on the platform. */
+/** Callers that wait for their platform operations. */
 export interface Waiting {
-  /** How this attempt settled, or a later one of the same key; undefined once the time is up. */
+  /** How this attempt, or a later one of the same key, settled; undefined once the time is up. */
   settled(attempt: Queued, ms: number): Promise<Settled | undefined>
   close(): void
 }
 
-/** An operation that was queued, and how often it had been by then. */
+/** A queued operation, and how often it had been queued by then. */
 export interface Queued {
   readonly id: string
   readonly queued_no: number
 }
 
-/** What would be different on every run. A simulation decides it by its seed. */
+/** What differs on every run. A simulation derives it from its seed. */
 export interface Sources {
   newId(): string
   newToken(): string
   /** The monotonic clock, in milliseconds. */
   now(): number
-  /** What the calendar says, in real time; domain time is the database's. */
+  /** The real calendar time; domain time is the database's. */
   date(): Date
   /** From 0 to below 1. */
   random(): number
   sleep(ms: number): Promise<void>
-  /** Calls back once the time is up, unless what it answers is called first. */
+  /** Calls back once the time is up, unless the returned function is called first. */
   timer(ms: number, done: () => void): () => void
 }
 
-/** A row of the ledger as its caller sees it, in any state; `Waiting.settled` gives out only rows that have ended. */
+/** A row of the ledger as its caller sees it, in any state; `Waiting.settled` returns only rows that have ended. */
 export interface Settled extends Queued {
   readonly account_id: string
   readonly state: State

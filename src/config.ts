@@ -1,54 +1,54 @@
-/** The environment, read once at the start. All faults are named together; nothing is guessed. */
+/** The environment, read once at the start. Reports all faults together and guesses nothing. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { type Network, networksRule, readNetworks } from './lib/addresses.ts'
 import { ConfigError } from './lib/errors.ts'
 import { address, baseAddress, wholeNumber } from './lib/variables.ts'
 
-/** Where a service listens that was told nothing else. */
+/** Where a service listens by default. */
 export const addressDefault = 'http://127.0.0.1:8080'
 
 export interface Config {
   readonly database: { readonly kind: 'embedded' } | { readonly kind: 'url'; readonly url: string }
   readonly redis_url: string | undefined
-  /** Undefined only in embedded mode: then it is made once and kept in the data directory. */
+  /** Undefined only in embedded mode, where it is created once and kept in the data directory. */
   readonly secret: string | undefined
   readonly base_url: string | undefined
-  /** What commands that call the API present, such as `parley events`. */
+  /** The key of commands that call the API, such as `parley events`. */
   readonly api_key: string | undefined
-  /** Hosts that webhooks may reach by plain HTTP and on private addresses. */
+  /** Hosts that webhooks may reach over plain HTTP and on private addresses. */
   readonly webhook_allow: ReadonlySet<string>
-  /** The variables of the platforms, checked and as they stand in the environment. */
+  /** The platforms' variables, validated, with their values as set. */
   readonly platform_env: Readonly<Record<string, string>>
   readonly host: string
-  /** Whose `X-Forwarded-For` counts. Empty: nobody's. */
+  /** The proxies whose `X-Forwarded-For` counts. Empty: none. */
   readonly trusted_proxies: readonly Network[]
-  /** Undefined: `start` takes the port after its own, every other process has none. */
+  /** Undefined: `start` uses the port after its own, every other process has none. */
   readonly admin_port: number | undefined
   readonly admin_host: string
-  /** Whether the sandbox may be controlled outside of the demo. */
+  /** Whether the sandbox may be controlled outside the demo. */
   readonly sandbox_control: boolean
-  /** How long a process that was told to stop goes on taking requests, so that a balancer notices first. */
+  /** How long a stopping process keeps accepting requests, so that a load balancer notices first. */
   readonly drain_seconds: number
   readonly clock: 'system' | 'manual'
   readonly rate_limit: number
   readonly pool_size: number
   readonly log_level: (typeof logLevels)[number]
   readonly metrics_token: string | undefined
-  /** Says that this is the database we mean, to a worker whose disk does not know it. */
+  /** Confirms the database to a worker whose disk does not know it. */
   readonly instance_id: string | undefined
   /** Limits per account, below what platforms restrict accounts for. */
   readonly read_state_minute: number
   readonly start_chat_minute: number
   readonly start_chat_day: number
-  /** The least time between two campaign messages of one account. */
+  /** The minimum time between two campaign messages of one account. */
   readonly pacing_seconds: number
-  /** A sequence whose start was missed by more than this is paused; undefined: it starts however late. */
+  /** Pauses a sequence that missed its start by more than this; undefined: it starts however late. */
   readonly schedule_lateness_seconds: number | undefined
   /** Limits per workspace. */
   readonly campaign_create_minute: number
   readonly campaign_cancel_minute: number
-  /** A message that is one of these puts its sender on the suppression list. */
+  /** A message that consists of one of these puts its sender on the suppression list. */
   readonly opt_out_words: readonly string[]
   /** The identity provider that people may sign in with, besides e-mail and password. */
   readonly oidc: OidcConfig | undefined
@@ -57,17 +57,17 @@ export interface Config {
 export interface OidcConfig {
   readonly issuer: string
   readonly client_id: string
-  /** Undefined: a public client, which has only PKCE to show. */
+  /** Undefined: a public client, which only uses PKCE. */
   readonly client_secret: string | undefined
-  /** The claim that holds a person's UUID, where the subject is none. */
+  /** The claim that holds a person's UUID, if the subject is not one. */
   readonly uuid_claim: string | undefined
-  /** What the button says: "Sign in with …". */
+  /** The button's text: "Sign in with …". */
   readonly label: string
-  /** Whether a verified e-mail address is enough to link an unknown identity to the user who has that address. */
+  /** Whether a verified e-mail address is enough to link an unknown identity to the user with that address. */
   readonly link_by_email: boolean
 }
 
-/** Asking to stop, in the languages people write to us in. */
+/** Requests to stop, in the languages people write to us in. */
 const optOutWords = [
   'stop, stop all, stopall, please stop, stop please, unsubscribe, unsubscribe me, opt out, optout, remove me',
   'stop messaging me, stop writing to me, do not contact me, leave me alone',
@@ -88,7 +88,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 const issuerRule = 'must be an address that starts with https:// (http:// on loopback only), without ? and #'
 
-/** What `.env.example` documents; a variable that starts with PARLEY_ and is not here stops the service. */
+/** What `.env.example` documents. An unknown variable that starts with PARLEY_ stops the service. */
 const variables = {
   DATABASE_URL: address('postgres:', 'postgresql:'),
   REDIS_URL: address('redis:', 'rediss:'),
@@ -139,10 +139,10 @@ const variables = {
 /** Read by the command line itself. */
 const elsewhere = new Set(['PARLEY_DATA_DIR'])
 
-/** Every variable there is, as `.env.example` documents them. */
+/** Every variable, as `.env.example` documents them. */
 export const variableNames: readonly string[] = [...Object.keys(variables), ...elsewhere]
 
-/** The value of each variable that is left out, as `docs/configuration.md` shows it. */
+/** The default of each variable that has one, as `docs/configuration.md` shows it. */
 export function variableDefaults(): Readonly<Record<string, string | undefined>> {
   const entries = Object.entries(variables).map(([name, variable]) => [
     name,
@@ -155,7 +155,7 @@ export function variableDefaults(): Readonly<Record<string, string | undefined>>
   }
 }
 
-/** Platforms bring variables of their own: whoever runs them says which. */
+/** Platforms have variables of their own; the caller passes them. */
 export function readConfig(
   env: NodeJS.ProcessEnv,
   platformVariables: Readonly<Record<string, z.ZodType>> = {},
@@ -231,7 +231,7 @@ export function readConfig(
   }
 }
 
-/** A provider that is only half described would be missing from the sign-in page without a word. */
+/** Otherwise a provider that is only half configured would silently be missing from the sign-in page. */
 function findOidcFaults(given: Readonly<Record<string, string>>): string[] {
   const names = Object.keys(given).filter((name) => name.startsWith('PARLEY_OIDC_'))
   if (!given.PARLEY_OIDC_ISSUER) return names.map((name) => `${name} needs PARLEY_OIDC_ISSUER.`)
@@ -249,7 +249,7 @@ function isIssuer(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))
 }
 
-/** A host to listen on that only this machine reaches. */
+/** A host to listen on that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }
@@ -269,12 +269,12 @@ function isHost(text: string): boolean {
   return isIP(text) !== 0 || /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(text)
 }
 
-/** An empty variable is one that is not set. */
+/** An empty variable counts as not set. */
 function pick(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])))
 }
 
-/** `none` switches it off; a list that begins with a plus is added to the one there is. */
+/** `none` switches opt-outs off; a list that begins with a plus extends the default one. */
 function readWords(text: string | undefined): readonly string[] {
   if (text === undefined) return optOutWords
   const given = text.trim()
@@ -288,7 +288,7 @@ function listOf(text: string): string[] {
   return words.map((word) => word.trim()).filter(Boolean)
 }
 
-/** A list without a single word would switch opt-outs off without saying so. */
+/** A list without a single word would switch opt-outs off silently. */
 function namesWords(text: string): boolean {
   const words = listOf(text)
   return words.length > 0 && words.every((word) => /[\p{L}\p{N}]/u.test(word))

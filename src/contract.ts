@@ -1,9 +1,9 @@
-/** The words of the contract that everything else is spelled with. */
+/** The contract's names, which all other code uses. */
 
 export const contractVersion = '1.0.0'
 export const apiPrefix = '/api/v1'
 export const mcpPath = '/api/mcp'
-/** What a signed-in user asks for in a workspace, and what is their own. */
+/** Paths for a signed-in user in a workspace, and for the user's own data. */
 export const workspacePrefix = '/dashboard/api/w/{workspace_id}'
 export const ownPrefix = '/dashboard/api'
 
@@ -32,11 +32,11 @@ export type Scope = (typeof scopes)[number]
 export const allowlists = ['campaign_user', 'campaign_workspace'] as const
 export type Allowlist = (typeof allowlists)[number]
 
-/** What a user is in a workspace. Each may do what those before it may. */
+/** A user's role in a workspace. Each may do what those before it may. */
 export const roles = ['member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
 
-/** What a user may do at the dashboard, by their role in the workspace. A key has scopes of its own. */
+/** What a user may do at the dashboard, by their role in the workspace. A key has its own scopes. */
 export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
   member: ['read', 'write', 'send'],
   admin: scopes,
@@ -51,7 +51,7 @@ interface ViaKey {
   readonly mcp_only: boolean
 }
 
-/** How a user has proved who they are: by a password of ours (issuer `local`), or at an identity provider. */
+/** How a user proved who they are: with a local password (issuer `local`), or at an identity provider. */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
@@ -62,13 +62,13 @@ export interface Identity {
 export interface ViaSession {
   readonly kind: 'session'
   readonly id: string
-  /** Null outside of a workspace. */
+  /** Null outside a workspace. */
   readonly role: Role | null
   readonly operator: boolean
   readonly identity: Identity
 }
 
-/** On whose behalf something happens in a workspace: an API key, a user at the dashboard, an operator at the terminal. */
+/** For whom something happens in a workspace: an API key, a dashboard user, an operator at the terminal. */
 export interface Caller {
   readonly workspace_id: string
   readonly user_id: string
@@ -76,28 +76,28 @@ export interface Caller {
   readonly via: ViaKey | ViaSession | { readonly kind: 'terminal' }
 }
 
-/** A signed-in user who asks for what is their own, outside of any workspace. */
+/** A signed-in user who requests their own data, outside any workspace. */
 export interface UserCaller {
   readonly user_id: string
   readonly via: ViaSession
 }
 
-/** Somebody who has not signed in yet. */
+/** A person who has not signed in yet. */
 export interface Visitor {
   readonly via: {
     readonly kind: 'visitor'
     readonly address: string
     readonly user_agent: string
-    /** The cookie that came along, so that signing in can end the session before. */
+    /** The cookie that came along, so that signing in can end the previous session. */
     readonly session_token: string | undefined
-    /** What tells a browser that has signed in before from strangers. */
+    /** Distinguishes a browser that has signed in before from strangers. */
     readonly device_token: string | undefined
   }
 }
 
 export type AnyCaller = Caller | UserCaller | Visitor
 
-/** A messaging account that may be used: READY, and of the caller's workspace. */
+/** A messaging account that may be used: READY, and in the caller's workspace. */
 export interface Account {
   readonly id: string
   readonly provider: string
@@ -106,15 +106,15 @@ export interface Account {
   readonly status: string
 }
 
-/** What has to be true of the instance and the caller before the input is looked at. */
+/** What the instance and the caller must satisfy before the input is read. */
 export interface Needs {
-  /** Any one of these. None: a route for people, which no key may use. */
+  /** Any one of these. Empty: a route for people, which no key may use. */
   readonly scopes: readonly Scope[]
-  /** At least this role in the workspace. No key ever has one. */
+  /** At least this role in the workspace. No key has one. */
   readonly role?: Role
-  /** At least this role of a user at the dashboard. Of a key, scopes alone are asked. */
+  /** At least this role, for a dashboard user. A key only needs the scopes. */
   readonly dashboard_role?: Role
-  /** Only those who may change what holds for the whole instance. No key ever may. */
+  /** Only users who may change what applies to the whole instance. No key may. */
   readonly operator?: true
   /** All of these, besides `rest`. */
   readonly gates?: readonly Gate[]
@@ -126,9 +126,9 @@ export interface Needs {
 export interface RouteInfo extends Needs {
   /** Its name: operationId, capability in /me, and the scope of its idempotency keys. */
   readonly name: string
-  /** Whether it reads, changes our own database, acts on a platform, or does what operators do at the terminal too. */
+  /** Whether it reads, changes our own database, acts on a platform, or does what operators also do at the terminal. */
   readonly effect: 'read' | 'local' | 'platform' | 'admin'
-  /** What the ledger says was done, as a sentence, where the answer has no `message` that says so. */
+  /** What the ledger says was done, as a sentence, if the response has no `message` that says so. */
   readonly done?: string
 }
 

@@ -1,4 +1,4 @@
-/** Lists of any length: the whole of one in a single stream where no limit is asked for, otherwise a page at a time. */
+/** Lists of any length: a single stream of the whole list without a limit, otherwise a page at a time. */
 import type { App } from './app.ts'
 import type { Account } from './contract.ts'
 import type { Sql } from './db/sql.ts'
@@ -9,18 +9,18 @@ import { Json, Stream } from './route.ts'
 export interface LongList {
   /** The property that holds the items. */
   readonly name: string
-  /** What a page with a cursor and without a limit holds. */
+  /** The size of a page with a cursor but without a limit. */
   readonly pageSize: number
   readonly page: (
     accounts: readonly Account[],
     { after, limit }: { after: Position | undefined; limit: number },
   ) => Sql
-  /** How many rows of a stream are read at a time: each batch is held as one text. */
+  /** How many rows a stream reads at a time: each batch is held as one text. */
   readonly batchSize: number
   readonly batch: (account_id: string, after: readonly string[] | undefined, size: number) => Sql
 }
 
-/** `before` is what stands in front of the items, as JSON: `"stages":[…],`. */
+/** `before` is the JSON in front of the items: `"stages":[…],`. */
 export async function streamOrPage(
   app: App,
   accounts: readonly Account[],

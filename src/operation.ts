@@ -1,6 +1,6 @@
 /**
- * What an operation on the platform is. One file of a slice holds everything about one kind: what is stored of the
- * request, what is prepared, the one call, the reply, and what is stored and counted once the platform accepted.
+ * What a platform operation is. One file of a slice holds everything about one kind: what is stored of the request, what is
+ * prepared, the one call, the reply, and what is stored and counted once the platform has accepted it.
  */
 import type { z } from 'zod'
 import type { AccountKey } from './contract.ts'
@@ -8,15 +8,15 @@ import type { Database, Sql, Tx } from './db/sql.ts'
 import type { ChatNumber } from './lib/shapes.ts'
 import type { Outcome, Session } from './platform/port.ts'
 
-/** Which message of a campaign or broadcast an operation is; all null where it is none. */
+/** Which message of a campaign or broadcast an operation is; all null if it is none. */
 export interface CampaignPlace {
   readonly campaign_id: string | null
   readonly recipient_id: string | null
-  /** How many messages the recipient had had before it. */
+  /** How many messages the recipient had received before it. */
   readonly step_no: number | null
-  /** The day of the workspace whose quota it uses, as 2026-11-02; null where it uses none. */
+  /** The day, in the workspace's time zone, whose quota it uses, as 2026-11-02; null if it uses none. */
   readonly quota_day: string | null
-  /** It is a first message to somebody who never wrote to the account, and uses that allowance of the day as well. */
+  /** A first message to a person who has never written to the account: it also uses that day's cold allowance. */
   readonly cold: boolean
 }
 
@@ -40,23 +40,23 @@ export function requireChatOf({ id, chat_id }: Operation): ChatNumber {
   return chat_id
 }
 
-/** What a handler wants done on the platform. The payload is all that the worker needs to know. */
+/** What a handler wants done on the platform. The payload is all that the worker needs. */
 export interface NewOperation {
   readonly account_id: string
-  /** The chat's number; null where there is none yet. */
+  /** The chat's number; null if there is none yet. */
   readonly chat_id: ChatNumber | null
   readonly payload: unknown
   /** An attachment that is stored already. */
   readonly file_id?: string | undefined
 }
 
-/** Our own rules refuse it before the platform is asked. */
+/** Our own rules refuse it before the platform is called. */
 export interface Forbidden {
   readonly kind: 'forbidden'
   readonly detail: string
 }
 
-/** What the platform accepted, and what it answered. */
+/** An accepted operation, and the platform's answer. */
 export interface Completion<P = unknown, V = unknown> {
   readonly operation: Operation<P>
   readonly value: V
@@ -64,36 +64,36 @@ export interface Completion<P = unknown, V = unknown> {
 
 export type State = 'queued' | 'submitting' | 'completed' | 'refused' | 'released' | 'ambiguous'
 
-/** An operation that has just left a state, as its own slice is told of it. */
+/** An operation that has just left a state, as its slice receives it. */
 export interface SettledOperation extends Operation {
   readonly from_state: State
   readonly state: State
   readonly reason: string | null
   readonly detail: string | null
-  /** A person's note on an outcome that nobody knows. */
+  /** A person's note on an unknown outcome. */
   readonly closed_as: 'sent' | 'not_sent' | null
 }
 
-/** P: what is stored of the request. R: what was prepared. V: what the platform answers. */
+/** P: what is stored of the request. R: what was prepared. V: the platform's answer. */
 interface KindSpec<P, R, V> extends KindInfo {
   readonly payload: z.ZodType<P>
   /** The platform's answer, which may come back from a journal. */
   readonly answer: z.ZodType<V>
-  /** Whether preparing it asks the platform for anything. */
+  /** Whether preparing it calls the platform. */
   readonly asks: (operation: Operation<P>) => boolean
-  /** Before the boundary: if the process dies here, the operation is simply prepared again. */
+  /** Runs before the boundary: if the process dies here, the operation is simply prepared again. */
   readonly prepare: (target: Target, operation: Operation<P>) => Promise<Outcome<R> | Forbidden>
   /** The one call. Nothing is awaited before it. */
   readonly submit: (session: Session, operation: Operation<P>, prepared: R) => Promise<Outcome<V>>
-  /** What the callers are told, now and on every repeat. A row put back from a journal has no payload. */
+  /** The responses to the callers, now and on every repeat. A row put back from a journal has no payload. */
   readonly reply: (tx: Tx, done: readonly Completion<P | null, V>[]) => Promise<unknown[]> | unknown[]
-  /** What changes here, in one transaction with the rows' completion. Doing it twice changes nothing more. */
+  /** Stores the effects in one transaction with the rows' completion. Running it twice changes nothing more. */
   readonly store: (tx: Tx, done: readonly Completion<P | null, V>[]) => Promise<unknown>
-  /** What is counted, once. */
+  /** Counts what is counted, once. */
   readonly count?: (tx: Tx, done: readonly Completion<P | null, V>[]) => void
-  /** The message it became, where it became one: the platform's own update about it then tells nothing new. */
+  /** The message it became, if any: the platform's own update about it then contains nothing new. */
   readonly message?: (operation: Operation<P>, value: V) => SentMessage | undefined
-  /** Told of every transition, in its transaction: whatever depends on the operation changes with it. */
+  /** Called on every transition, in its transaction: whatever depends on the operation changes with it. */
   readonly settled?: (tx: Tx, rows: readonly SettledOperation[]) => Promise<void>
 }
 
@@ -103,15 +103,15 @@ interface SentMessage {
 }
 
 interface KindInfo {
-  /** The name of its rows in `operations.kind`; it never changes. */
+  /** The value of its rows in `operations.kind`; it never changes. */
   readonly kind: string
   /** The platform's history shows its random id, so an unknown outcome can be looked for there. */
   readonly found_in_history: boolean
   /** Its rows, and so its keys, are deleted 30 days after their end. The others stay as long as the workspace. */
   readonly forgettable: boolean
   /**
-   * Asked inside the boundary, about its row `o` (`id`, `workspace_id`, `account_id`, `chat_id`): null where it may cross,
-   * otherwise why not, and `busy` where it has to be asked again. It must be ordered against whoever changes the answer.
+   * Evaluated inside the boundary for its row `o` (`id`, `workspace_id`, `account_id`, `chat_id`): null if it may cross,
+   * otherwise why not, and `busy` if it must be retried. It must be ordered against every transaction that changes the answer.
    */
   readonly recheck?: Sql | undefined
 }
@@ -125,7 +125,7 @@ export interface Target {
 /** Submits what was prepared, once. */
 export type Submit = () => Promise<Outcome<unknown>>
 
-/** Any kind of operation: rows and answers come in as they are stored, and are parsed here. */
+/** Any kind of operation: takes rows and answers as stored, and parses them. */
 export interface OperationKind extends KindInfo {
   readonly asks: (row: Operation) => boolean
   readonly prepare: (target: Target, row: Operation) => Promise<Outcome<Submit> | Forbidden>

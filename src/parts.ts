@@ -1,4 +1,4 @@
-/** Everything there is, listed. */
+/** The lists of everything the program consists of. */
 import { platformModules } from './cli/platforms.ts'
 import { migrationsDirectory } from './db/migrate.ts'
 import { ownRoutes, workspaceRoutes } from './lists/dashboard-routes.ts'

@@ -1,6 +1,6 @@
 /**
- * What a route is. A slice states what each of its routes needs, and one function; HTTP, MCP, the dashboard, the
- * OpenAPI document and the tests that hold for every route read the same list.
+ * What a route is. A slice declares what each of its routes needs, and one function. HTTP, MCP, the dashboard, the OpenAPI
+ * document and the tests that apply to every route read the same list.
  */
 import type { z } from 'zod'
 import type { App, Rule } from './app.ts'
@@ -13,15 +13,15 @@ export interface Reply {
   readonly status: number
   readonly body: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** The session that begins with this answer, for the cookie; null ends it. Only routes of the dashboard have one. */
+  /** The session that begins with this response, for the cookie; null ends it. Only dashboard routes set it. */
   readonly session_token?: string | null
-  /** What the browser is known by at its next sign-in. */
+  /** Identifies the browser at its next sign-in. */
   readonly device_token?: string | undefined
-  /** What the browser brings back from the identity provider. */
+  /** What the browser returns from the identity provider. */
   readonly oidc_flow?: { readonly cookie: string; readonly seconds: number }
 }
 
-/** JSON that the database has written already; it goes out as it is. */
+/** JSON that the database has already written; it is sent as it is. */
 export class Json {
   readonly text: string
 
@@ -31,8 +31,8 @@ export class Json {
 }
 
 /**
- * A text too long to be held at once. It has begun when it is made, so what cannot be read is refused while there is
- * still a status to refuse it with; what fails later ends the connection.
+ * A text too long to hold at once. It has begun when it is created, so that a failed first read is refused while there is
+ * still a status to refuse it with; a later failure ends the connection.
  */
 export class Stream implements AsyncIterable<string> {
   readonly #rest: AsyncGenerator<string>
@@ -55,7 +55,7 @@ export class Stream implements AsyncIterable<string> {
   }
 }
 
-/** A form as it came in: its fields, and its one file, which is stored already unless there is a refusal. */
+/** A form as received: its fields, and its one file, which is stored already unless there is a refusal. */
 export class Form {
   readonly fields: Readonly<Record<string, unknown>>
   readonly attachment: FormFile
@@ -87,26 +87,26 @@ export function ok(body: unknown): Reply {
   return { status: 200, body }
 }
 
-interface Described extends RouteInfo {
+interface RouteDescription extends RouteInfo {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
-  /** Who asks, where it is not a caller in a workspace: `ownRoute` and `visitorRoute` say so. */
+  /** Who calls it, if not a caller in a workspace: set by `ownRoute` and `visitorRoute`. */
   readonly asked_by?: 'user' | 'visitor'
   readonly summary: string
   readonly description?: string
   /** `required`: always named. `extended`: may be left out with that gate. `optional`: a filter. `all`: never named. */
   readonly account?: 'required' | 'extended' | 'optional' | 'all'
-  /** What a malformed path parameter answers, where it is not 400. */
+  /** The code for a malformed path parameter, if not 400. */
   readonly malformed?: ErrorCode
-  /** 409 instead of 400 for an idempotency key that was used for another payload. */
+  /** 409 instead of 400 for an idempotency key that was used with another payload. */
   readonly collision?: 400 | 409
-  /** Takes a form with one file as well, for the platform: what its fields are, and the file as `attachment`. */
+  /** Also accepts a form with one file for the platform: the schema of its fields, with the file as `attachment`. */
   readonly form?: z.ZodType
   /** Bytes of JSON; CONTRACT 1 says 1 MiB unless an operation needs more. */
   readonly body_limit?: number
   readonly response: z.ZodType
   readonly statuses?: readonly [number, ...number[]]
-  /** What it can refuse with, beyond what its needs imply. */
+  /** Errors it can return beyond those that its needs imply. */
   readonly errors?: readonly (ErrorCode | readonly [ErrorCode, number])[]
   readonly example: {
     readonly params?: Readonly<Record<string, string>>
@@ -123,11 +123,11 @@ export interface Call<P, Q, B, C = undefined, W = Caller> {
   readonly body: B
   /** What `check` returned. */
   readonly checked: C
-  /** The named account, or every eligible one of the workspace where none was named. */
+  /** The named account, or every eligible one of the workspace if none was named. */
   readonly accounts: readonly Account[]
-  /** The caller's idempotency key, where one came. */
+  /** The caller's idempotency key, if it sent one. */
   readonly key: string | undefined
-  /** Aborted once the caller has left and would not hear the answer: for work that takes seconds. */
+  /** Aborted once the caller has left and cannot receive the answer: for work that takes seconds. */
   readonly left?: (() => AbortSignal) | undefined
 }
 
@@ -135,13 +135,13 @@ interface Input<P, Q, B, C, W> {
   readonly params?: z.ZodType<P>
   readonly query?: z.ZodType<Q>
   readonly body?: z.ZodType<B>
-  /** Where the input decides what is needed: checked again once it is known. Throws where the gates forbid the input. */
+  /** For input that decides what is needed: checked again once it is known. Throws if the gates forbid the input. */
   readonly variant?: (input: { readonly query: Q; readonly body: B }, gates: ReadonlySet<Gate>) => Needs
-  /** What a schema cannot see, such as who a cursor was made for. Throws, or hands on what it has read. */
+  /** Checks what a schema cannot see, such as for whom a cursor was made. Throws, or returns what it has read. */
   readonly check?: (app: App, caller: W, input: { readonly query: Q; readonly body: B }) => C | Promise<C>
 }
 
-/** The schemas of a route have made it, and its own function takes it. */
+/** A call that the route's schemas have parsed for the route's own function. */
 export type AnyCall = Call<never, never, never, never, never>
 
 interface Read<P, Q, B, C, W> {
@@ -152,24 +152,24 @@ interface Read<P, Q, B, C, W> {
 /** Changes our database only: the key's row, the effect and the stored answer commit together. */
 interface Local<P, Q, B, C, W> {
   readonly effect: 'local'
-  /** What one workspace may ask for, counted over all processes. A replay is not counted. */
+  /** The limit of one workspace, counted across all processes. A replay does not count. */
   readonly workspace_limit?: (app: App) => Rule
-  /** Throws where what the request names is not there: that is told before the limit, and counts for nothing. */
+  /** Throws if something that the request names is missing: that is reported before the limit and not counted. */
   readonly require_resources?: (app: App, call: Call<P, Q, B, C, W>) => Promise<unknown>
   readonly handle: (app: App, tx: Tx, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 
-/** Reaches the platform: a row of the ledger, executed once by the worker that drives the account. */
+/** Reaches the platform: a row of the ledger, which the worker that drives the account executes once. */
 interface OnPlatform<P, Q, B, C, W> {
   readonly effect: 'platform'
   readonly operation: OperationKind
-  /** What is wanted; throws where it cannot be. Nothing is written yet. */
+  /** Returns what is wanted; throws if it is not possible. Nothing is written yet. */
   readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<NewOperation>
-  /** What one account may ask for, each counted over all processes. */
+  /** The limits of one account, each counted across all processes. */
   readonly account_limits?: (app: App) => readonly Rule[]
   /** The status a caller gets during a flood wait. */
   readonly flood: 429 | 503
-  /** A second operation once the first has completed, under the same key: a row of its own. */
+  /** A second operation under the same key once the first has completed, with a row of its own. */
   readonly followed_by?: {
     readonly operation: OperationKind
     readonly wanted: (body: B) => boolean
@@ -178,43 +178,43 @@ interface OnPlatform<P, Q, B, C, W> {
 }
 
 /**
- * Does what operators do at the terminal too, by the same function of the capability, which makes its own transaction and
- * records the change in the audit log.
+ * Does what operators also do at the terminal, with the same function of the capability, which opens its own transaction
+ * and records the change in the audit log.
  */
 interface Admin<P, Q, B, C, W> {
   readonly effect: 'admin'
   readonly handle: (app: App, call: Call<P, Q, B, C, W>) => Promise<Reply>
 }
 
-type Spec<P, Q, B, C, W> = Described &
+type Spec<P, Q, B, C, W> = RouteDescription &
   Input<P, Q, B, C, W> &
   (Read<P, Q, B, C, W> | Local<P, Q, B, C, W> | OnPlatform<P, Q, B, C, W> | Admin<P, Q, B, C, W>)
 
-/** Any route: its schemas and its function belong together, and only `perform` brings them together. */
+/** Any route: its schemas and its function belong together, and only `perform` combines them. */
 export type Route = Spec<never, never, never, never, never>
 
-/** In a workspace: the contract's routes, and those for people under the dashboard's address of the workspace. */
+/** In a workspace: the contract's routes, and those for people under the workspace's dashboard address. */
 export function route<P = undefined, Q = undefined, B = undefined, C = undefined>(
   spec: Spec<P, Q, B, C, Caller>,
 ): Route {
   return spec as unknown as Route
 }
 
-/** Of a signed-in user, outside of any workspace. */
+/** For a signed-in user, outside any workspace. */
 export function ownRoute<P = undefined, Q = undefined, B = undefined, C = undefined>(
   spec: OutsideSpec<P, Q, B, C, UserCaller>,
 ): Route {
   return { ...spec, asked_by: 'user' } as unknown as Route
 }
 
-/** For somebody who has not signed in yet. */
+/** For a person who has not signed in yet. */
 export function visitorRoute<P = undefined, Q = undefined, B = undefined, C = undefined>(
   spec: OutsideSpec<P, Q, B, C, Visitor>,
 ): Route {
   return { ...spec, asked_by: 'visitor' } as unknown as Route
 }
 
-/** Outside of a workspace there are no accounts, no ledger and no idempotency keys. */
+/** Outside a workspace there are no accounts, ledger or idempotency keys. */
 type OutsideSpec<P, Q, B, C, W extends AnyCaller> = Extract<
   Spec<P, Q, B, C, W>,
   { effect: 'read' | 'admin' } | { effect: 'local' }

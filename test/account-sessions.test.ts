@@ -13,6 +13,7 @@ import { until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { timed } from './harness/timed.ts'
 import { openNeighbour, openWorkplace, type Workplace } from './harness/worker.ts'
+import { heldAccount } from './platform/account-store.ts'
 
 let place: Workplace
 let tenant: Tenant
@@ -231,10 +232,10 @@ describe('a lease that was taken away', () => {
       where account_id = ${account_id}`)
     let evicted = 0
     const platform = place.sandbox.platform
-    const outcome = await platform.connect(
-      { account_id, name: 'Sales', position: null },
-      { updates: async () => {}, closed: () => void evicted++ },
-    )
+    const outcome = await platform.connect(heldAccount({ account_id, name: 'Sales' }), {
+      updates: async () => {},
+      closed: () => void evicted++,
+    })
     expect(outcome.kind).toBe('accepted')
     place.write(account_id, person_id, 'not mine')
     await sleep(2_500)

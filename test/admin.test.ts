@@ -1,7 +1,6 @@
 /** The admin port: who has one, where it listens, what is on it, and when the sandbox is controlled there. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeLogger } from '../src/cli/log.ts'
@@ -13,12 +12,13 @@ import type { PlatformModule } from '../src/platform/module.ts'
 import { sandboxModule } from '../src/platform/sandbox/module.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { endProcesses, type Parley, spawnParley } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
 
 let directory: string
 let database: TestDatabase
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'parley-admin-'))
+  directory = await makeScratch('parley-admin-')
   database = await copyDatabase()
 })
 afterAll(async () => {
@@ -160,6 +160,7 @@ const nobody: PlatformModule = {
       paceMs: 0,
       ownCountUpTo: '-1000000000000',
       gapJitter: 0,
+      takeoverSeconds: 0,
       connect: async () => ({ kind: 'not_written', reason: 'Nobody is there.' }),
       close: async () => {},
     },

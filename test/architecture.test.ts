@@ -304,6 +304,13 @@ test('only http knows Fastify', () => {
   expect(wrong).toEqual([])
 })
 
+test('only Telegram and the data centre of its tests know mtcute', () => {
+  const knowing = files.filter((file) => /['"](@mtcute|@fuman|long|uqr)\b/.test(texts.get(file) ?? ''))
+  expect(knowing.length).toBeGreaterThan(0)
+  const wrong = knowing.filter((file) => !/^platform\/(telegram|sandbox\/mtproto)\//.test(file))
+  expect(wrong).toEqual([])
+})
+
 test('only the list of platforms, and the verbs of a platform itself, know a platform by name', () => {
   const platforms = new Set(
     files.filter((file) => /^platform\/[^/]+\//.test(file)).map((file) => file.split('/')[1] ?? ''),

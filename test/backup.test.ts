@@ -11,6 +11,7 @@ import { newId } from '../src/lib/ids.ts'
 import { sha256 } from '../src/lib/secrets.ts'
 import { patchEnv } from './faults/patch.ts'
 import { copyDatabase } from './harness/database.ts'
+import { runVerb } from './harness/operator.ts'
 import { endProcesses, type Parley, runParley, serversOf, spawnParley, until } from './harness/process.ts'
 import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
@@ -40,7 +41,7 @@ async function stop(service: Parley): Promise<void> {
 }
 
 async function json<T>(...args: readonly string[]): Promise<T> {
-  const { code, stdout, stderr } = await runParley([...args, '--json'])
+  const { code, stdout, stderr } = await runVerb([...args, '--json'])
   expect([code, stderr]).toEqual([0, ''])
   return JSON.parse(stdout) as T
 }
@@ -127,7 +128,7 @@ describe('parley backup and restore', () => {
     expect(made.rows).toBeGreaterThan(500)
     expect((await stat(file('running'))).mode & 0o777).toBe(0o600)
     expect((await ask(base, key, '/me')).status).toBe(200)
-    const running = await runParley(['restore', file('running'), '--data-dir', source])
+    const running = await runVerb(['restore', file('running'), '--data-dir', source])
     expect([running.code, running.stderr]).toEqual([1, expect.stringContaining('is running on')])
     await stop(service)
     expect((await actionsOf(source)).at(-1)).toBe('backup.made')
@@ -137,7 +138,7 @@ describe('parley backup and restore', () => {
     ;[before, was] = await inspect(source, async (db) => [await readAll(db), await readInstance(db)])
     madeAt = new Date()
     await json('backup', file('stopped'), '--data-dir', source)
-    const again = await runParley(['backup', file('stopped'), '--data-dir', source])
+    const again = await runVerb(['backup', file('stopped'), '--data-dir', source])
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('overwrites nothing')])
     expect((await readdir(home)).sort()).toEqual(['running', 'source', 'stopped'])
     expect(await serversOf(source)).toEqual([])
@@ -147,7 +148,7 @@ describe('parley backup and restore', () => {
     const bytes = await readFile(file('stopped'))
     bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 4, bytes.length >> 1)
     await writeFile(file('altered'), bytes)
-    const { code, stderr } = await runParley(['restore', file('altered'), '--data-dir', target])
+    const { code, stderr } = await runVerb(['restore', file('altered'), '--data-dir', target])
     expect([code, stderr]).toEqual([1, expect.stringContaining('cut off or altered')])
     expect(await readdir(home)).not.toContain('target')
   })
@@ -155,7 +156,7 @@ describe('parley backup and restore', () => {
   test('a directory with another secret is refused', async () => {
     await mkdir(join(home, 'other'), { mode: 0o755 })
     await writeFile(join(home, 'other', 'secret'), 'x'.repeat(43), { mode: 0o600 })
-    const { code, stderr } = await runParley(['restore', file('stopped'), '--data-dir', join(home, 'other')])
+    const { code, stderr } = await runVerb(['restore', file('stopped'), '--data-dir', join(home, 'other')])
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not the secret')])
     expect(await readdir(join(home, 'other'))).toEqual(['secret'])
   })
@@ -201,7 +202,7 @@ describe('parley backup and restore', () => {
   })
 
   test('a directory that is not empty is refused', async () => {
-    const { code, stderr } = await runParley(['restore', file('running'), '--data-dir', target])
+    const { code, stderr } = await runVerb(['restore', file('running'), '--data-dir', target])
     expect([code, stderr]).toEqual([1, expect.stringContaining('is not empty')])
     expect(await inspect(target, readAll)).toEqual(before)
   })
@@ -241,7 +242,7 @@ describe('parley restore --mark', () => {
       await db.run(sql`
         insert into sessions (id, token_hash, user_id, issuer, subject, expires_at)
         values (${newId()}, ${sha256('session')}, ${user_id}, 'local', ${user_id}, now() + interval '1 hour')`)
-      const { code, stdout, stderr } = await runParley(['restore', '--mark'], env)
+      const { code, stdout, stderr } = await runVerb(['restore', '--mark'], env)
       expect([code, stderr]).toEqual([0, ''])
       expect(stdout).toContain('parley dispatch on')
       const is = await readInstance(db)
@@ -257,7 +258,7 @@ describe('parley restore --mark', () => {
         ['backup', file('foreign')],
         ['restore', file('stopped')],
       ]) {
-        const refused = await runParley(args, env)
+        const refused = await runVerb(args, env)
         expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('its own tools')])
       }
     } finally {
@@ -275,7 +276,7 @@ describe('parley restore --mark', () => {
   test('or a file: one of both, and a missing file is said', async () => {
     const target = join(home, 'never')
     const refusal = async (...args: readonly string[]) => {
-      const { code, stdout, stderr } = await runParley(['restore', ...args, '--data-dir', target])
+      const { code, stdout, stderr } = await runVerb(['restore', ...args, '--data-dir', target])
       expect([stdout, existsSync(target)]).toEqual(['', false])
       return [code, stderr.split('\n')[0]]
     }
@@ -291,17 +292,17 @@ describe('parley restore --mark', () => {
 test('a secret of the environment is not in the file, and is asked for', async () => {
   const [from, to] = [join(home, 'kept'), join(home, 'kept-target')]
   const env = { PARLEY_SECRET: testSecret }
-  expect((await runParley(['gate', 'enable', 'rest', '--data-dir', from], env)).code).toBe(0)
-  expect((await runParley(['backup', file('without'), '--data-dir', from], env)).code).toBe(0)
+  expect((await runVerb(['gate', 'enable', 'rest', '--data-dir', from], env)).code).toBe(0)
+  expect((await runVerb(['backup', file('without'), '--data-dir', from], env)).code).toBe(0)
   const content = gunzipSync((await readFile(file('without'))).subarray(16, -72))
   expect(content.includes('"secret":null')).toBe(true)
   expect(content.includes(testSecret)).toBe(false)
-  const without = await runParley(['restore', file('without'), '--data-dir', to])
+  const without = await runVerb(['restore', file('without'), '--data-dir', to])
   expect([without.code, without.stderr]).toEqual([1, expect.stringContaining('Set PARLEY_SECRET')])
-  const other = await runParley(['restore', file('without'), '--data-dir', to], {
+  const other = await runVerb(['restore', file('without'), '--data-dir', to], {
     PARLEY_SECRET: `${testSecret}!`,
   })
   expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('is not the secret')])
-  expect((await runParley(['restore', file('without'), '--data-dir', to], env)).code).toBe(0)
+  expect((await runVerb(['restore', file('without'), '--data-dir', to], env)).code).toBe(0)
   expect(await readdir(to)).not.toContain('secret')
 })

@@ -1,8 +1,7 @@
-/** The verbs about users: real processes on the database of a service in this one. */
+/** The verbs about users, on the database of a service. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser } from './harness/browser.ts'
 import { patient, run, runJson, runRefused } from './harness/operator.ts'
-import { endProcesses } from './harness/process.ts'
 import { openService, type Service, type Tenant } from './harness/service.ts'
 
 let service: Service
@@ -12,10 +11,7 @@ beforeAll(async () => {
   service = await openService()
   tenant = await service.tenant()
 })
-afterAll(async () => {
-  await endProcesses()
-  await service.close()
-})
+afterAll(() => service.close())
 
 interface User {
   readonly id: string

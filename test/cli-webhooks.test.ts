@@ -1,4 +1,4 @@
-/** The verbs of whoever receives events: real processes against a service in this one. */
+/** The verbs of a receiver of events, against a service in this process. */
 
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -6,6 +6,7 @@ import { splitItems } from '../src/cli/events-feed.ts'
 import { emitted } from '../src/events/emit.ts'
 import { version } from '../src/lib/version.ts'
 import { patchEnv } from './faults/patch.ts'
+import { runVerb } from './harness/operator.ts'
 import { endProcesses, runParley, spawnParley, until } from './harness/process.ts'
 import type { Tenant } from './harness/service.ts'
 import { Receiver, WebhookPlace } from './harness/webhooks.ts'
@@ -25,13 +26,13 @@ afterAll(async () => {
   await receiver.close()
 })
 
-/** Every command is a process of its own, and a busy machine starts few of them a second. */
+/** A busy machine starts few processes a second. */
 const patient = { timeout: 120_000 }
 
 const env = () => ({ PARLEY_API_KEY: own.key, PARLEY_BASE_URL: place.service.url })
 
 async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
-  const { code, stdout, stderr } = await runParley([...args, '--json'], env())
+  const { code, stdout, stderr } = await runVerb([...args, '--json'], env())
   expect([code, stderr]).toEqual([0, ''])
   return JSON.parse(stdout) as T
 }
@@ -76,10 +77,10 @@ describe('parley webhook', () => {
     async () => {
       const note =
         'The secret is shown this once: keep it where secrets are kept. `webhook rotate` makes another.'
-      const made = await runParley(['webhook', 'create', receiver.url], env())
+      const made = await runVerb(['webhook', 'create', receiver.url], env())
       expect([made.code, made.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, ['', note]])
       const field = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(made.stdout)?.[1] ?? ''
-      const rotated = await runParley(['webhook', 'rotate', field('id')], env())
+      const rotated = await runVerb(['webhook', 'rotate', field('id')], env())
       const later = 'For 24 hours deliveries are signed with the secret before, too.'
       expect([rotated.code, rotated.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, [note, later]])
       const secret = /whsec_\S+/.exec(rotated.stdout)?.[0] ?? ''
@@ -104,7 +105,7 @@ describe('parley webhook', () => {
     ])
     expect(JSON.parse(refused.stdout)).toMatchObject({ state: 'failed', status: 410, error: null })
     receiver.answer = (response) => void response.socket?.destroy()
-    const cut = await runParley(['webhook', 'test', id], env())
+    const cut = await runVerb(['webhook', 'test', id], env())
     expect([cut.code, cut.stderr]).toEqual([
       1,
       expect.stringMatching(/^The endpoint gave no answer \(\w+\) after \d+ ms\.\n$/),
@@ -130,7 +131,7 @@ describe('parley webhook', () => {
 
   test('says what is wrong', patient, async () => {
     const refused = async (args: readonly string[], environment: Record<string, string>) => {
-      const { code, stdout, stderr } = await runParley(args, environment)
+      const { code, stdout, stderr } = await runVerb(args, environment)
       expect([code, stdout]).toEqual([1, ''])
       return stderr
     }
@@ -171,7 +172,7 @@ describe('parley events', () => {
       const some = await runParley(['events', ...forward], env())
       expect([some.code, receiver.received.length]).toEqual([1, 3])
       expect(some.stderr).toMatch(/^evt_\w+ was not taken: 500\n1 event was not taken\.\n$/)
-      const none = await runParley(['events', '--after', '2', ...forward], env())
+      const none = await runVerb(['events', '--after', '2', ...forward], env())
       expect([none.code, none.stderr]).toEqual([0, ''])
       const follower = spawnParley(['events', '--follow', ...forward], env())
       await until('it has posted the last one', 180_000, () => receiver.received.length === 7)

@@ -1,10 +1,10 @@
 /** The command line as an operator uses it, on an embedded database: first start, crashes, clean ends. */
-import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gates } from '../src/contract.ts'
+import { runVerb } from './harness/operator.ts'
 import {
   type Exit,
   endProcesses,
@@ -14,12 +14,13 @@ import {
   spawnParley,
   until,
 } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
 
 let home: string
 let data_dir: string
 
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'parley-cli-'))
+  home = await makeScratch('parley-cli-')
   await chmod(home, 0o755)
   data_dir = join(home, 'data')
 })
@@ -32,7 +33,7 @@ afterAll(async () => {
 
 const start = (...options: readonly string[]) =>
   spawnParley(['start', '--port', '0', '--data-dir', data_dir, ...options])
-const verb = (...args: readonly string[]) => runParley([...args, '--data-dir', data_dir])
+const verb = (...args: readonly string[]) => runVerb([...args, '--data-dir', data_dir])
 
 /** A command prints exactly one JSON document, and nothing else. */
 async function json<T>(...args: readonly string[]): Promise<T> {
@@ -63,9 +64,9 @@ interface Row {
 }
 
 test('journals of a worker on DATABASE_URL do not lie where an embedded database has its own', async () => {
-  const { stdout } = await runParley(['--help'], { DATABASE_URL: 'postgres://nowhere/parley' })
+  const { stdout } = await runVerb(['--help'], { DATABASE_URL: 'postgres://nowhere/parley' })
   expect(stdout.replaceAll(/\s+/g, ' ')).toContain('(default: .parley-work)')
-  expect((await runParley(['--help'])).stdout.replaceAll(/\s+/g, ' ')).toContain('(default: .parley)')
+  expect((await runVerb(['--help'])).stdout.replaceAll(/\s+/g, ' ')).toContain('(default: .parley)')
 })
 
 describe('the life of an embedded database', () => {
@@ -157,8 +158,10 @@ describe('the life of an embedded database', () => {
 
   test('two commands at once on a stopped directory both work, and leave no server', async () => {
     const names = ['First', 'Second', 'Third']
-    const made = await Promise.all(names.map((name) => json<Row>('workspace', 'create', name)))
-    expect(made.map(({ name }) => name)).toEqual(names)
+    const made = await Promise.all(
+      names.map((name) => runParley(['workspace', 'create', name, '--json', '--data-dir', data_dir])),
+    )
+    expect(made.map(({ stdout }) => (JSON.parse(stdout) as Row).name)).toEqual(names)
     expect(await serversOf(data_dir)).toEqual([])
     expect(await json<Row[]>('workspace', 'list')).toHaveLength(4)
     expect(await json('audit', 'verify')).toMatchObject({ ok: true })
@@ -207,7 +210,7 @@ describe('a directory in an unusual place', () => {
   const works = async (directory: string) => {
     // A path too long for a socket: it is made in the system's temporary folder, which here is ours.
     const gate = async (...args: readonly string[]) => {
-      const { code, stdout, stderr } = await runParley(['gate', ...args, '--json', '--data-dir', directory], {
+      const { code, stdout, stderr } = await runVerb(['gate', ...args, '--json', '--data-dir', directory], {
         TMPDIR: home,
       })
       expect([code, stderr]).toEqual([0, ''])
@@ -271,7 +274,8 @@ describe('what an operator gets wrong', () => {
   })
 
   test('what is not there: a sentence, exit 1, nothing on stdout', async () => {
-    const { code, stdout, stderr } = await verb('gate', 'enable', 'rest', 'nonsense', '--json')
+    const command = ['gate', 'enable', 'rest', 'nonsense', '--json', '--data-dir', data_dir]
+    const { code, stdout, stderr } = await runParley(command)
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/^There is no gate "nonsense"\. .*\n$/)
   })

@@ -11,6 +11,7 @@ import { connectSandbox } from '../src/platform/sandbox/sandbox.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
 import { endProcesses, spawnParley, until } from './harness/process.ts'
 import { openNeighbour, seedTenant, testSecret } from './harness/worker.ts'
+import { heldAccount } from './platform/account-store.ts'
 
 const manual = { PARLEY_CLOCK: 'manual', PARLEY_SANDBOX_CONTROL: 'on' }
 
@@ -265,7 +266,7 @@ async function withSession<T>(
   const heard: UpdateBatch[] = []
   const { platform } = connectSandbox(base)
   const listener = { updates: async (batch: UpdateBatch) => void heard.push(batch), closed: () => {} }
-  const outcome = await platform.connect({ account_id, name: 'Sales', position: null }, listener)
+  const outcome = await platform.connect(heldAccount({ account_id, name: 'Sales' }), listener)
   if (outcome.kind !== 'accepted') throw new Error(`The session was not opened: ${outcome.kind}`)
   try {
     return await work(outcome.value, heard)

@@ -1,12 +1,16 @@
-/** Every verb, walked as a tree: its help, and what it makes in a data directory without a Parley. */
+/** Every verb, walked as a tree: its help, what it makes in a data directory without a Parley, and that it runs as a process. */
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { makeProgram } from '../src/cli/program.ts'
 import { verbs } from '../src/cli/verb-list.ts'
+import { copyDatabase, type TestDatabase } from './harness/database.ts'
+import { runVerb } from './harness/operator.ts'
+import { type Exit, runParley } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
+import { testSecret } from './harness/worker.ts'
 
 const parts = {
   routes: [],
@@ -73,38 +77,33 @@ test('a format is shown wherever a value has one', () => {
   }
 })
 
-let home: string
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'parley-none-'))
-})
-afterEach(async () => {
-  vi.unstubAllEnvs()
-  await rm(home, { recursive: true, force: true })
-})
-
-/** A command ends its process. In this one it leaves listeners behind. */
-async function run(...args: readonly string[]): Promise<void> {
-  const events = ['exit', 'SIGINT', 'SIGTERM'] as const
-  const before = events.map((event) => process.rawListeners(event))
-  try {
-    const program = await makeProgram(async () => parts, verbs, args)
-    await program.parseAsync(args, { from: 'user' })
-  } finally {
-    for (const [at, event] of events.entries()) {
-      const added = process.rawListeners(event).filter((each) => !before[at]?.includes(each))
-      for (const each of added) process.removeListener(event, each as () => void)
-    }
-  }
+/** The words of a verb, with something in the place of every argument and every option that it requires. */
+function commandLineOf(verb: string, command: Command): string[] {
+  const args = command.registeredArguments.map(() => '1')
+  const options = command.options
+    .filter(({ mandatory }) => mandatory)
+    .flatMap(({ long, argChoices }) => [long ?? '', argChoices?.[0] ?? '1'])
+  return [...verb.split(' '), ...args, ...options]
 }
 
+const commands = leaves.map(([path, command]) => ({ verb: path.replace('parley ', ''), command }))
+
+let home: string
+beforeEach(async () => {
+  home = await makeScratch('parley-none-')
+})
+afterEach(() => rm(home, { recursive: true, force: true }))
+
 test('a command without the PARLEY_SECRET of the service refuses, and makes no other secret', async () => {
-  vi.stubEnv('PARLEY_SECRET', 'a secret for tests that is long enough')
-  await run('gate', 'enable', 'rest', '--json', '--data-dir', home)
-  vi.stubEnv('PARLEY_SECRET', undefined)
+  const here = ['--json', '--data-dir', home]
+  const made = await runVerb(['gate', 'enable', 'rest', ...here], { PARLEY_SECRET: testSecret })
+  expect([made.code, made.stderr]).toEqual([0, ''])
   for (const words of ['gate list', 'gate enable crm']) {
-    await expect(run(...words.split(' '), '--json', '--data-dir', home)).rejects.toThrow(
-      `There is no ${join(home, 'secret')}. Set PARLEY_SECRET`,
-    )
+    const { code, stderr } = await runVerb([...words.split(' '), ...here])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`There is no ${join(home, 'secret')}. Set PARLEY_SECRET`),
+    ])
   }
   expect(existsSync(join(home, 'secret'))).toBe(false)
 })
@@ -113,24 +112,55 @@ describe('in a data directory without a Parley', () => {
   /** Verbs that are of use before the first start, that call the API, or that open the database in their own way. */
   const others =
     /^(start|serve|work|demo|sandbox|migrate|restore|generate|mcp|events|webhook .*|workspace create|gate (en|dis)able|dispatch off)$/
-  const reading = leaves
-    .map(([path, command]) => ({ verb: path.replace('parley ', ''), command }))
-    .filter(({ verb }) => !others.test(verb))
+  const reading = commands.filter(({ verb }) => !others.test(verb))
 
   test('the verbs that need one are most of them', () => {
     expect(reading.length).toBeGreaterThan(35)
   })
 
   test.each(reading)('$verb refuses and makes nothing', async ({ verb, command }) => {
-    const args = command.registeredArguments.map(() => '1')
-    const options = command.options
-      .filter(({ mandatory }) => mandatory)
-      .flatMap(({ long, argChoices }) => [long ?? '', argChoices?.[0] ?? '1'])
     const missing = join(home, 'missing')
     for (const data_dir of [missing, home]) {
-      const refused = run(...verb.split(' '), ...args, ...options, '--data-dir', data_dir)
-      await expect(refused).rejects.toThrow(`There is no Parley in ${data_dir}.`)
+      const { code, stderr } = await runVerb([...commandLineOf(verb, command), '--data-dir', data_dir])
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`There is no Parley in ${data_dir}.`)])
     }
     expect([existsSync(missing), await readdir(home)]).toEqual([false, []])
   })
+})
+
+describe('as a process of its own', () => {
+  /** These run until they are stopped, or write into the checkout; each has processes in tests of its own. */
+  const others = /^(start|serve|work|sandbox|mcp|generate)$/
+  let databases: { readonly spawned: TestDatabase; readonly here: TestDatabase }
+  beforeAll(async () => {
+    databases = { spawned: await copyDatabase(), here: await copyDatabase() }
+  })
+  afterAll(async () => {
+    await databases.spawned.drop()
+    await databases.here.drop()
+  })
+
+  /** Both databases get the same commands; what each makes up for itself is left out. */
+  const comparable = ({ code, stdout, stderr }: Exit) => ({
+    code,
+    stdout: stdout.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d[ T][\d:.]+Z/g, 'HERE'),
+    stderr,
+  })
+
+  test.each(commands.filter(({ verb }) => !others.test(verb)))(
+    '$verb does the same as in this one',
+    async ({ verb, command }) => {
+      const args = [...commandLineOf(verb, command), '--data-dir', home]
+      const env = ({ url }: TestDatabase) => ({
+        DATABASE_URL: url,
+        PARLEY_SECRET: testSecret,
+        PARLEY_API_KEY: 'svc_live_nobody',
+        PARLEY_BASE_URL: 'http://127.0.0.1:9',
+      })
+      const spawned = comparable(await runParley(args, env(databases.spawned)))
+      expect(spawned).toEqual(comparable(await runVerb(args, env(databases.here))))
+      expect(spawned.code === 0 ? spawned.stdout : spawned.stderr).toMatch(/\S/)
+      expect(spawned.stderr).not.toContain('bug in Parley')
+    },
+  )
 })

@@ -1,6 +1,5 @@
 /** The first start: a demo that is alive, told once; and the starts that must be empty. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { gates } from '../src/contract.ts'
@@ -11,11 +10,12 @@ import { routes } from '../src/lists/routes.ts'
 import { exampleKey } from '../src/openapi/openapi.ts'
 import { copyDatabase } from './harness/database.ts'
 import { endProcesses, type Parley, spawnParley, until } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
 
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'parley-demo-'))
+  directory = await makeScratch('parley-demo-')
 })
 afterAll(async () => {
   await endProcesses()

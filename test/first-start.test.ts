@@ -1,16 +1,17 @@
 /** The first minutes of a stranger: what a start says at a terminal, what stops it, and that a signal ends it at any moment. */
-import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { version } from '../src/lib/version.ts'
+import { runVerb } from './harness/operator.ts'
 import { endProcesses, type Parley, runParley, serversOf, spawnParley, until } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
 
 let home: string
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'parley-first-'))
+  home = await makeScratch('parley-first-')
   await chmod(home, 0o755)
 })
 afterAll(async () => {
@@ -111,7 +112,7 @@ describe('parley start at a terminal', () => {
   })
 
   test('elsewhere every change is in the log, with the head of the audit chain', async () => {
-    const { stdout } = await runParley(['audit', 'list', '--json', '--data-dir', join(home, 'terminal')])
+    const { stdout } = await runVerb(['audit', 'list', '--json', '--data-dir', join(home, 'terminal')])
     const rows = JSON.parse(stdout) as { action: string; detail: object }[]
     expect(rows.map(({ action }) => action)).toEqual(
       expect.arrayContaining(['workspace.created', 'key.created', 'gate.enabled']),
@@ -132,7 +133,7 @@ test('an empty instance says how to go on, and what it says works as printed', a
     const words = [...line.matchAll(/"([^"]+)"|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain)
     const known = words.map((word) => ids.get(word) ?? word)
     expect(words.slice(-2), line).toEqual(['--data-dir', data_dir])
-    const { code, stdout, stderr } = await runParley([...known, '--json'])
+    const { code, stdout, stderr } = await runVerb([...known, '--json'])
     expect([code, stderr], line).toEqual([0, ''])
     const { id, key } = JSON.parse(stdout) as { id?: string; key?: string }
     if (id) ids.set(`${words[0]?.toUpperCase()}_ID`, id)
@@ -153,7 +154,7 @@ test('an empty instance says how to go on, and what it says works as printed', a
   expect((await runParley(list, wide(400))).stdout).toMatch(/^id +workspace_id /)
   const rows = (await runParley(list, wide(80))).stdout
   expect((await runParley(list)).stdout).toBe(rows)
-  const piped = (await runParley(['audit', 'list', '--data-dir', data_dir])).stdout
+  const piped = (await runVerb(['audit', 'list', '--data-dir', data_dir])).stdout
   expect(piped).toMatch(/^action {8}key\.created$/m)
   expect(Math.max(...piped.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(100)
   expect(rows).toMatch(/^name {10}my app$/m)
@@ -287,15 +288,15 @@ describe('what a start refuses with a sentence', () => {
       await chmod(join(data_dir, name), 0o640)
     }
     expect(await serversOf(data_dir)).toEqual([])
-    expect(await runParley(['gate', 'list', '--data-dir', data_dir])).toMatchObject({ code: 0 })
+    expect(await runVerb(['gate', 'list', '--data-dir', data_dir])).toMatchObject({ code: 0 })
   })
 })
 
 describe('small verbs', () => {
-  const parley = (...args: string[]) => runParley([...args, '--data-dir', join(home, 'terminal')])
+  const parley = (...args: string[]) => runVerb([...args, '--data-dir', join(home, 'terminal')])
 
   test('--version prints the version of package.json', async () => {
-    expect(await parley('--version')).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
+    expect(await runParley(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
     expect(version).toMatch(/^\d+\.\d+\.\d+/)
   })
 

@@ -34,7 +34,7 @@ interface Message {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-const main = join(import.meta.dirname, '..', 'src', 'main.ts')
+const main = join(import.meta.dirname, '..', 'bin', 'parley.js')
 
 /** A client with a pipe at either end. */
 function start(env: Readonly<Record<string, string>> = {}) {

@@ -1,18 +1,18 @@
 /** README and the guides as one session: every command is typed as it stands, on a fresh instance, and prints what they show. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyDatabase } from './harness/database.ts'
 import { type Block, blocksOf, commandsOf, isOutput, readPage } from './harness/pages.ts'
 import { endProcesses, freePort, type Parley, spawnParley, until } from './harness/process.ts'
+import { makeScratch } from './harness/scratch.ts'
 import { testSecret } from './harness/worker.ts'
 
 const root = join(import.meta.dirname, '..')
-const main = join(root, 'src', 'main.ts')
+const main = join(root, 'bin', 'parley.js')
 
 /** In this order, because later pages use what earlier ones made. */
 const typedFirst = ['README.md', 'docs/quickstart.md', 'docs/campaigns.md', 'docs/cli.md']
@@ -56,7 +56,7 @@ const background: ChildProcess[] = []
 let receiverPort: string
 
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'parley-readme-'))
+  home = await makeScratch('parley-readme-')
   service = await startNew('.parley', {})
   const [, token = ''] = /setup#(\w+)/.exec(service.stdout()) ?? []
   meant.set(/setup#(\w+)/.exec(quickstartText ?? '')?.[1] ?? 'none', token)

@@ -8,8 +8,9 @@ import { noWorker } from '../src/capabilities/accounts/accounts.ts'
 import { openDatabase } from '../src/db/pool.ts'
 import { version } from '../src/lib/version.ts'
 import { copyDatabase, type TestDatabase } from './harness/database.ts'
+import { runVerb } from './harness/operator.ts'
 import { blocksOf, commandsOf } from './harness/pages.ts'
-import { endProcesses, freePort, type Parley, runParley, spawnParley, until } from './harness/process.ts'
+import { endProcesses, freePort, type Parley, spawnParley, until } from './harness/process.ts'
 import { testSecret } from './harness/worker.ts'
 
 let directory: string
@@ -71,7 +72,7 @@ test('docs/scaling.md: several processes send after its own lines', async () => 
 
   /** Runs a verb, and keeps the id or key that it prints for the lines below. */
   async function note(words: readonly string[]): Promise<void> {
-    const { code, stdout, stderr } = await runParley(flags(words.slice(2)), env)
+    const { code, stdout, stderr } = await runVerb(flags(words.slice(2)), env)
     expect([words, code, stderr]).toEqual([words, 0, ''])
     const [, id] = /^id +(\S+)$/m.exec(stdout) ?? []
     const [, key] = /^key +(\S+)$/m.exec(stdout) ?? []
@@ -137,7 +138,7 @@ describe('a process', () => {
 
   test('an account that no worker could drive says so when it is made', async () => {
     const made = async (...args: string[]) => {
-      const { stdout } = await runParley([...args, '--json'], env())
+      const { stdout } = await runVerb([...args, '--json'], env())
       return JSON.parse(stdout)
     }
     const { id } = await made('workspace', 'create', 'Lonely')
@@ -148,7 +149,7 @@ describe('a process', () => {
   })
 
   test('warns where its secret is not the one that the database was set up with', async () => {
-    await runParley(['workspace', 'create', 'First'], env())
+    await runVerb(['workspace', 'create', 'First'], env())
     const other = { PARLEY_SECRET: `${testSecret}, but another` }
     const warned = async (more: Readonly<Record<string, string>>) => {
       const parley = run('serve', more)
@@ -163,7 +164,7 @@ describe('a process', () => {
     expect(await warned(other)).toBe(false)
     await db.pool.query('alter table audit_away rename to audit')
     await db.close()
-    const { code, stderr } = await runParley(['audit', 'verify'], { ...env(), ...other })
+    const { code, stderr } = await runVerb(['audit', 'verify'], { ...env(), ...other })
     const sentence =
       'The audit log does not fit at row 1: row 1 was changed, or PARLEY_SECRET is not the one it was made with.\n'
     expect([code, stderr]).toEqual([1, sentence])

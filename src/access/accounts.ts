@@ -5,7 +5,7 @@ import { sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { quote } from '../lib/text.ts'
 
-/** Read once for each version of the settings: every change of an account's status raises that version. */
+/** Reads once per version of the settings: every change of an account's status raises that version. */
 export async function listEligibleAccounts(app: App, caller: Caller): Promise<readonly Account[]> {
   const { accounts } = await app.settings.current()
   let known = accounts.get(caller.workspace_id)
@@ -20,7 +20,7 @@ export async function listEligibleAccounts(app: App, caller: Caller): Promise<re
   return known
 }
 
-/** Another workspace's account, a disabled one and one that does not exist get the same answer, so none can be probed. */
+/** Another workspace's account, a disabled one and a missing one get the same answer, so a caller can probe none. */
 export function requireAccount(eligible: readonly Account[], account_id: string): Account {
   const account = eligible.find(({ id }) => id === account_id)
   if (!account) {

@@ -1,14 +1,14 @@
 /**
- * Browsers that have signed in before. Each carries a token that opens nothing: it tells its user's own browser from
- * strangers, so that neither wrong passwords from elsewhere nor a crowd of them keep its user out. Nothing is stored.
+ * Browsers that have signed in before. Each carries a token that grants no access: it distinguishes the user's own browser
+ * from strangers, so that wrong passwords from elsewhere, however many, do not lock the user out. Nothing is stored.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { App } from '../app.ts'
 
-/** How long a browser is known after it has signed in. */
+/** How long a browser stays known after signing in. */
 export const deviceDays = 180
 
-/** Whose browser it is. The hash is part of what is signed, so another password makes every browser a stranger. */
+/** Whose browser it is. The signature covers the hash, so a new password makes every browser a stranger. */
 export interface DeviceOwner {
   readonly user_id: string
   readonly password_hash: string
@@ -21,7 +21,7 @@ export async function issueDeviceToken(app: App, owner: DeviceOwner): Promise<st
   return `${id}.${expires}.${sign(app, owner, id, expires).toString('base64url')}`
 }
 
-/** The id of a browser that is known as this user's. Undefined for a token of another user, or of a password before. */
+/** The id of a browser known as this user's. Undefined for a token of another user, or of an earlier password. */
 export async function findDevice(
   app: App,
   token: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * What can be said against a form before its file has come, so that no byte of a file is stored that nobody may send. The
- * usual checks run afterwards, in their order, and decide what the caller is told.
+ * Checks a form before its file arrives, so that no byte of a file is stored that the caller may not send. The usual checks
+ * run afterwards, in their order, and decide what the caller gets.
  */
 import type { z } from 'zod'
 import type { App } from '../app.ts'
@@ -14,20 +14,20 @@ import { parse } from '../lib/parse.ts'
 import type { Call, FormFile, Route } from '../route.ts'
 import { listEligibleAccounts, requireAccount } from './accounts.ts'
 
-interface Begun {
+interface BegunForm {
   readonly params: never
   readonly query: never
-  /** Those that came before the file. */
+  /** The fields that arrived before the file. */
   readonly fields: object
   readonly idempotency_keys: readonly string[]
 }
 
-/** Why the file that follows is not to be stored; undefined where nothing is known against it. */
+/** Why the file that follows must not be stored; undefined if nothing speaks against it so far. */
 export async function refuseEarly(
   app: App,
   route: Route,
   caller: Caller,
-  begun: Begun,
+  begun: BegunForm,
 ): Promise<ApiError | undefined> {
   try {
     await requireSendable(app, route, caller, begun)
@@ -38,7 +38,7 @@ export async function refuseEarly(
   }
 }
 
-async function requireSendable(app: App, route: Route, caller: Caller, begun: Begun): Promise<void> {
+async function requireSendable(app: App, route: Route, caller: Caller, begun: BegunForm): Promise<void> {
   if (route.effect !== 'platform') return
   const { params, query, fields, idempotency_keys } = begun
   const form = route.form as unknown as z.ZodObject
@@ -47,18 +47,18 @@ async function requireSendable(app: App, route: Route, caller: Caller, begun: Be
   const { gates } = await app.settings.current()
   const needs: Needs = route.variant?.({ query, body }, gates) ?? route
   const key = readIdempotencyKey(idempotency_keys)
-  // Without an account so far the key may turn out to be optional.
+  // Without an account so far, the key may turn out to be optional.
   if (account_id !== undefined && needs.idempotency === 'required' && key === undefined) {
     throw new ApiError('idempotency_key_required')
   }
   const asked = { operation: route.operation, key, fingerprint: Buffer.alloc(0) }
   const known = await findOperation(app.db, caller.workspace_id, asked)
-  // A repeat is answered from its row, another payload is refused: neither needs the file, only its hash.
+  // A repeat is answered from its row, and another payload is refused. Neither needs the file, only its hash.
   if (known && known.state !== 'released') throw new ApiError('operation_in_progress')
   if (account_id === undefined) return
   const accounts = [requireAccount(await listEligibleAccounts(app, caller), account_id)]
   const whole = form.safeParse({ ...fields, attachment: unread })
-  // A field that is required is still to come.
+  // A required field is still to come.
   if (!whole.success) return
   const call: Call<never, never, never, never, never> = {
     caller: caller as never,
@@ -73,5 +73,5 @@ async function requireSendable(app: App, route: Route, caller: Caller, begun: Be
   await requireReachable(app, wanted.account_id, route.flood)
 }
 
-/** Stands for the file while nothing is known of it. */
+/** Stands for the file until it has been read. */
 const unread: FormFile = { file_id: newId(), file_name: 'file', media_type: '', size: 0, sha256: '' }

@@ -1,4 +1,4 @@
-/** API keys: their form, and who is behind one. */
+/** API keys: their format, and the caller behind one. */
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { App, KnownKey, Snapshot } from '../app.ts'
@@ -13,7 +13,7 @@ const randomLength = 32
 const checksumLength = 6
 const form = /^svc_live_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
 
-/** `svc_live_`, 32 random characters, and a checksum that lets a mistyped key be refused at sight. */
+/** `svc_live_`, 32 random characters, and a checksum, so that a mistyped key is refused without a query. */
 export function makeKey(): { key: string; prefix: string; hash: Buffer } {
   const random = randomText(randomLength)
   const key = `${keyPrefix}${random}${checksumOf(random)}`
@@ -29,7 +29,7 @@ export function looksLikeKey(text: string): boolean {
   return match !== null && checksumOf(match[1] as string) === match[2]
 }
 
-/** The caller behind `Authorization: Bearer …`. Exactly one header, or nobody. */
+/** The caller behind `Authorization: Bearer …`. Requires exactly one header. */
 export async function requireKey(
   app: App,
   settings: Snapshot,

@@ -1,13 +1,13 @@
 /**
- * The sliding log: the times of the requests that were let through, at most `limit` of them in any window.
- * One process counts in memory; several share PostgreSQL or Redis. Real time, never the domain's.
+ * A sliding log: the times of the requests that were allowed, at most `limit` of them in any window. One process counts in
+ * memory; several share PostgreSQL or Redis. Uses real time, never domain time.
  */
 import assert from 'node:assert'
 import type { Limits, Rule, Taking, Window } from '../app.ts'
 import { type Database, type Db, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 
-/** At this size callers are dropped, a tenth of them at once (`makeRoom`). */
+/** At this size a tenth of the callers is dropped at once (`makeRoom`). */
 const callersMax = 100_000
 
 export function memoryLimits(now: () => number = Date.now): Limits {
@@ -23,7 +23,7 @@ export function memoryLimits(now: () => number = Date.now): Limits {
 interface Hits {
   times: number[]
   first: number
-  /** When its last request has left the window. */
+  /** When its last request will have left the window. */
   idleAt: number
   /** Its last request was refused. */
   refused: boolean
@@ -73,9 +73,9 @@ function forget(hits: Hits, until: number): void {
 }
 
 /**
- * Makes room for many callers at once: done one by one, each new caller of a flood would cost a look at all. Idle callers
- * lose nothing. Then go those whose last request is longest ago, and callers that were refused go last: a flood of new
- * callers must not give them another budget.
+ * Drops many callers at once: one by one, each new caller of a flood would cost a scan of all. Idle callers go first and
+ * lose nothing. Next go those whose last request is longest ago. Refused callers go last: a flood of new callers must not
+ * give them another budget.
  */
 function makeRoom(callers: Map<string, Hits>, at: number): void {
   for (const [caller, { idleAt }] of callers) if (idleAt <= at) callers.delete(caller) // guard: idle callers go first
@@ -90,12 +90,12 @@ function makeRoom(callers: Map<string, Hits>, at: number): void {
   }
 }
 
-/** The least is dropped first. */
+/** The lowest rank is dropped first. */
 function rankOf({ times, refused }: Hits): number {
   return (times.at(-1) ?? 0) + (refused ? Number.MAX_SAFE_INTEGER / 2 : 0) // guard: refused callers go last
 }
 
-interface Counted {
+interface CountedHits {
   readonly allowed: boolean
   readonly used: number
   readonly oldest: number
@@ -110,10 +110,10 @@ export function postgresLimits(db: Database): Limits {
   }
 }
 
-/** One statement: the row lock of the upsert makes it exact over all processes. */
+/** One statement: the upsert's row lock makes it exact across all processes. */
 async function takeIn(db: Db, { caller, rule }: Taking): Promise<Window> {
   const { limit, seconds } = rule
-  const { allowed, used, oldest, at } = await db.one<Counted>(sql`
+  const { allowed, used, oldest, at } = await db.one<CountedHits>(sql`
     insert into request_log as log (caller, hits, idle_at)
     values (${caller}, array[clock_timestamp()], clock_timestamp() + make_interval(secs => ${seconds}))
     on conflict (caller) do update set idle_at = excluded.idle_at, hits = (
@@ -128,7 +128,7 @@ async function takeIn(db: Db, { caller, rule }: Taking): Promise<Window> {
   return windowOf(rule, allowed, used, oldest, at)
 }
 
-/** Undoes what was counted before the one that refuses. */
+/** Rolls back what was counted before the limit that refuses. */
 class Overdrawn extends Error {
   readonly window: Window
 
@@ -138,7 +138,7 @@ class Overdrawn extends Error {
   }
 }
 
-/** In one transaction, so that a refused attempt adds no row. Callers of one kind come in one order, so none waits in a circle. */
+/** One transaction, so that a refused attempt adds no row. All take their kinds of callers in one order, so none deadlock. */
 async function takeAllIn(db: Database, asked: readonly Taking[]): Promise<Window> {
   try {
     return await db.transaction(async (tx) => {
@@ -156,14 +156,14 @@ async function takeAllIn(db: Database, asked: readonly Taking[]): Promise<Window
   }
 }
 
-/** Rows whose every hit has left its window. An older release has not noted when: no window is longer than a day. */
+/** Deletes rows whose every hit has left its window. Older releases did not store when: no window is longer than a day. */
 export function forgetQuietCallers(db: Db): Promise<number> {
   return db.run(sql`
     delete from request_log where idle_at <= clock_timestamp() or (idle_at is null and not exists (
       select from unnest(hits) hit where hit > clock_timestamp() - interval '1 day' and hit < 'infinity'))`)
 }
 
-/** Times in microseconds of the Redis server; a counter keeps two requests of one microsecond apart. */
+/** Uses the Redis server's time in microseconds; a counter separates two requests of one microsecond. */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -182,7 +182,7 @@ local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or now
 return { allowed, used, tostring(oldest), tostring(now) }`
 
 export async function redisLimits(url: string): Promise<Limits> {
-  // Loaded here, because most instances count without it.
+  // Loaded here, because most instances do not use it.
   const { Redis } = await import('ioredis')
   const redis = new Redis(url, { maxRetriesPerRequest: 1, commandTimeout: 2_000, enableOfflineQueue: true })
   // The request that needs it reports the failure.
@@ -205,7 +205,7 @@ export async function redisLimits(url: string): Promise<Limits> {
   }
   return {
     take: takeOne,
-    // Keys of a refused attempt expire by themselves, so nothing has to be undone.
+    // Keys of a refused attempt expire by themselves, so nothing needs undoing.
     async takeAll(asked) {
       let window: Window | undefined
       for (const { caller, rule } of asked) {

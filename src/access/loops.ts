@@ -1,4 +1,4 @@
-/** The loops that remove what access control and the ledger no longer need. */
+/** The loops that delete what access control and the ledger no longer need. */
 
 import { forgetFiles } from '../ledger/files.ts'
 import { forgetOperations } from '../ledger/sweep.ts'
@@ -20,7 +20,7 @@ export const loops = (): readonly Loop[] => [
   {
     name: 'forget-files',
     restMs,
-    // Files may come faster than one step a minute deletes them, so it goes on until there are none.
+    // Files may arrive faster than one step a minute deletes them, so it repeats until none is left.
     step: async ({ db }) => (await forgetFiles(db)) > 0,
   },
   {

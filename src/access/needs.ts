@@ -1,25 +1,25 @@
-/** What has to be true of the instance and the caller before the input is looked at. */
+/** What the instance and the caller must satisfy before the input is read. */
 import type { Snapshot } from '../app.ts'
 import { type Allowlist, type AnyCaller, type Needs, type Role, roles, type Scope } from '../contract.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 
-/** Gates, role, scope, allowlists: what can be said without looking at the input. */
+/** Gates, role, scope, allowlists: what can be checked without the input. */
 export function requireNeeds(settings: Snapshot, caller: AnyCaller, needs: Needs): void {
   const missing = unmetNeed(settings, caller, needs)
   if (missing) throw new ApiError(missing.code, { detail: missing.sentence })
 }
 
-/** Whether the caller could do this now, as /me tells it. */
+/** Whether the caller could do this now, as /me reports it. */
 export function isCapable(settings: Snapshot, caller: AnyCaller, needs: Needs): boolean {
   return unmetNeed(settings, caller, needs) === undefined
 }
 
-interface Unmet {
+interface UnmetNeed {
   readonly code: ErrorCode
   readonly sentence: string
 }
 
-function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): Unmet | undefined {
+function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): UnmetNeed | undefined {
   const { gates = [], allowlists = [] } = needs
   for (const gate of gates) {
     if (!settings.gates.has(gate)) {
@@ -35,8 +35,8 @@ function unmetNeed(settings: Snapshot, caller: AnyCaller, needs: Needs): Unmet |
   return undefined
 }
 
-/** What a route asks of a user. A key has no role: `role` always refuses it, and `dashboard_role` never does. */
-function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs): Unmet | undefined {
+/** What a route requires of a user. A key has no role: `role` always refuses it, and `dashboard_role` never does. */
+function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs): UnmetNeed | undefined {
   const { via } = caller
   if (operator && !(via.kind === 'session' && via.operator)) {
     return { code: 'missing_role', sentence: 'Only operators of this instance may do this.' }
@@ -45,7 +45,7 @@ function unmetRole(caller: AnyCaller, { role, dashboard_role, operator }: Needs)
   return wanted && !hasRole(caller, wanted) ? lackingRole(wanted) : undefined
 }
 
-function lackingRole(role: Role): Unmet {
+function lackingRole(role: Role): UnmetNeed {
   const enough = roles.slice(rankOf(role)).map((each) => `${/^[aeiou]/.test(each) ? 'an' : 'a'} ${each}`)
   return { code: 'missing_role', sentence: `Only ${enough.join(' or ')} of this workspace may do this.` }
 }
@@ -59,7 +59,7 @@ function rankOf(role: Role | null): number {
   return role ? roles.indexOf(role) : -1
 }
 
-function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): Unmet | undefined {
+function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): UnmetNeed | undefined {
   if (scopes.length === 0 && caller.via.kind !== 'key') return undefined
   const granted = 'scopes' in caller ? caller.scopes : []
   if (scopes.some((scope) => granted.includes(scope))) return undefined
@@ -72,7 +72,7 @@ function unmetScope(caller: AnyCaller, scopes: readonly Scope[]): Unmet | undefi
   }
 }
 
-function unmetAllowlist(settings: Snapshot, caller: AnyCaller, list: Allowlist): Unmet | undefined {
+function unmetAllowlist(settings: Snapshot, caller: AnyCaller, list: Allowlist): UnmetNeed | undefined {
   if (!settings.allowlists) {
     return { code: 'schema_unavailable', sentence: 'The campaign allowlists are not installed.' }
   }

@@ -1,4 +1,4 @@
-/** What one account or one workspace may ask for, besides the rate limit of a key. */
+/** Limits on an account or a workspace, besides the rate limit of a key. */
 import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isKnownKey } from '../ledger/idempotency.ts'
@@ -25,7 +25,7 @@ export async function requireAccountLimits(
   }
 }
 
-/** Limits per workspace. Whatever a key has come to is told without counting it, and so is what is not there. */
+/** Limits per workspace. A repeated key and a request for something missing do not count. */
 export async function requireWorkspaceLimit(
   app: App,
   route: Extract<Route, { effect: 'local' }>,

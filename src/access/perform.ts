@@ -1,4 +1,4 @@
-/** The one place that knows the order of checks. Each line lets a request through or throws. */
+/** The one place that knows the order of checks. Each line lets a request pass or throws. */
 import type { App, Snapshot, Window } from '../app.ts'
 import type { AnyCaller, Caller, Gate, Needs } from '../contract.ts'
 import { LostCommit } from '../db/errors.ts'
@@ -15,7 +15,7 @@ import { refuseEarly } from './early-checks.ts'
 import { requireKey } from './keys.ts'
 import { requireNeeds } from './needs.ts'
 import { requireAccountLimits, requireWorkspaceLimit } from './operation-limits.ts'
-import { type Known, requireSession } from './sessions.ts'
+import { requireSession, type SignedInUser } from './sessions.ts'
 
 /** A request from HTTP, MCP or the dashboard. The body is read only once the caller is known to be allowed. */
 export interface Incoming {
@@ -24,43 +24,43 @@ export interface Incoming {
   readonly body: (wanted: Wanted) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
   readonly channel: Channel
-  /** Gates that this way in needs besides the route's own. */
+  /** Gates that this channel needs besides the route's own. */
   readonly gates?: readonly Gate[]
   readonly approval?: Approval
-  /** Aborted once the caller has left. Made when it is first asked for. */
+  /** Aborted once the caller has left. Created on first use. */
   readonly left?: () => AbortSignal
 }
 
-/** What a write that a person has approved brings along. */
+/** What comes with a write that a person has approved. */
 export interface Approval {
   /** The key of its operation, in place of a caller's own. */
   readonly key: string
-  /** Runs first in the transaction that creates the operation. Where it throws, nothing is created. */
+  /** Runs first in the transaction that creates the operation. If it throws, nothing is created. */
   readonly consume: (tx: Tx) => Promise<void>
-  /** How to try again what provably did not happen, as the end of a sentence. */
+  /** How to retry what provably did not happen, as the end of a sentence. */
   readonly again: string
 }
 
-/** Where a request came in. */
+/** How a request came in. */
 export type Channel = 'rest' | 'mcp' | 'dashboard'
 
-/** How a body is to be read. */
+/** How to read a body. */
 export interface Wanted {
   readonly route: Route
-  /** Why the file of a form is not to be stored, as far as the fields before it tell. */
+  /** Why the form's file must not be stored, judging by the fields before it. */
   readonly refuse: (fields: Readonly<Record<string, string>>) => Promise<ApiError | undefined>
 }
 
-interface Admitted {
+interface AdmittedCaller {
   readonly caller: Caller
   readonly window: Window
 }
 
-/** What holds before any route is looked at: the API is open, the key is good, its rate is kept. */
+/** Checks before any route: the API is open, the key is valid, its rate limit is not exceeded. */
 export async function admit(
   app: App,
   { authorization }: { authorization: readonly string[] },
-): Promise<Admitted> {
+): Promise<AdmittedCaller> {
   const settings = await app.settings.current()
   if (!settings.gates.has('rest')) throw new ApiError('rest_disabled')
   const caller = await requireKey(app, settings, authorization)
@@ -69,14 +69,14 @@ export async function admit(
   return { caller, window: await app.limits.take(`key:${id}`, rule) }
 }
 
-/** What one session may ask for. */
+/** The rate limit of one session. */
 const sessionRule = { limit: 600, seconds: 60 }
 
-/** The same for a signed-in user. The gate `rest` is for keys, so the dashboard works while it is closed. */
+/** The same for a signed-in user. The gate `rest` applies to keys, so the dashboard works while it is closed. */
 export async function admitUser(
   app: App,
   asked: { token: string | undefined; workspace_id: string | undefined },
-): Promise<Known & { readonly window: Window }> {
+): Promise<SignedInUser & { readonly window: Window }> {
   const known = await requireSession(app, asked)
   return { ...known, window: await app.limits.take(`session:${known.user.via.id}`, sessionRule) }
 }
@@ -86,20 +86,20 @@ export async function perform(app: App, route: Route, caller: AnyCaller, incomin
   if (!('workspace_id' in caller)) return performOutside(app, route, caller, { ...incoming, ...begun })
   const read = await receive(app, route, caller, { ...incoming, ...begun })
   const { received } = read
-  if (!(received instanceof Form) || received.refusal) return performRead(app, route, caller, read)
+  if (!(received instanceof Form) || received.refusal) return performInside(app, route, caller, read)
   const { file_id } = received.attachment
   try {
-    const reply = await performRead(app, route, caller, read)
+    const reply = await performInside(app, route, caller, read)
     await dropFile(app, file_id)
     return reply
   } catch (error) {
-    // Where the answer to the commit was lost, an operation that needs the file may show up yet.
+    // If the answer to the commit was lost, an operation that needs the file may still exist.
     if (!isAmbiguous(error)) await dropFile(app, file_id)
     throw error
   }
 }
 
-/** Outside of a workspace there are no accounts, no files, no ledger and no idempotency keys. */
+/** Outside a workspace there are no accounts, files, ledger or idempotency keys. */
 async function performOutside(
   app: App,
   route: Route,
@@ -122,7 +122,7 @@ async function performOutside(
   }
 }
 
-/** A change whose commit was not answered may have happened. */
+/** If the answer to a change's commit is lost, the change may have happened. */
 async function tellLostCommit(reply: Promise<Reply>): Promise<Reply> {
   try {
     return await reply
@@ -136,7 +136,7 @@ function isAmbiguous(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'outcome_ambiguous'
 }
 
-interface Received extends Begun {
+interface ReceivedRequest extends BegunRequest {
   readonly received: unknown
   readonly again: string | undefined
   readonly idempotency_keys: readonly string[]
@@ -144,14 +144,14 @@ interface Received extends Begun {
   readonly left: (() => AbortSignal) | undefined
 }
 
-interface Begun {
+interface BegunRequest {
   readonly settings: Snapshot
   readonly params: never
   readonly query: never
 }
 
-/** What is needed of the caller, then what the address says. */
-async function begin(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<Begun> {
+/** Checks the caller, then the path and query. */
+async function begin(app: App, route: Route, caller: AnyCaller, incoming: Incoming): Promise<BegunRequest> {
   const settings = await app.settings.current()
   requireNeeds(settings, caller, { ...route, gates: [...(route.gates ?? []), ...(incoming.gates ?? [])] })
   if (caller.via.kind === 'key' && caller.via.mcp_only && incoming.channel !== 'mcp') {
@@ -165,8 +165,8 @@ async function receive(
   app: App,
   route: Route,
   caller: Caller,
-  incoming: Omit<Incoming, keyof Begun> & Begun,
-): Promise<Received> {
+  incoming: Omit<Incoming, keyof BegunRequest> & BegunRequest,
+): Promise<ReceivedRequest> {
   const { settings, params, query, idempotency_keys, approval, channel, left } = incoming
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
@@ -175,20 +175,20 @@ async function receive(
   return { settings, params, query, received, idempotency_keys, approval, again, left }
 }
 
-interface Checked {
+interface CheckedRequest {
   readonly body: never
   readonly needs: Needs
   /** Throws if the account is not eligible, so it is called only when there is no earlier answer to replay. */
   readonly call: (key: string | undefined) => AnyCall
 }
 
-/** The whole request is known: what it needs, and what can be said against its input. */
+/** Checks the whole request: what it needs, and its input. */
 async function check(
   app: App,
   route: Route,
   caller: Caller,
-  { settings, params, query, received, left }: Received,
-): Promise<Checked> {
+  { settings, params, query, received, left }: ReceivedRequest,
+): Promise<CheckedRequest> {
   const form = received instanceof Form
   const body = parse(form ? (route.form as typeof route.body) : route.body, form ? received.fields : received)
   const needs: Needs = route.variant?.({ query, body }, settings.gates) ?? route
@@ -204,13 +204,18 @@ async function check(
   return { body, needs, call }
 }
 
-/** Everything up to the input; what may not be done any more is only found out by doing it. */
-export async function inspect(app: App, route: Route, caller: Caller, incoming: Incoming): Promise<Checked> {
+/** Runs every check up to the input. What is no longer possible shows only when it is done. */
+export async function inspect(
+  app: App,
+  route: Route,
+  caller: Caller,
+  incoming: Incoming,
+): Promise<CheckedRequest> {
   const begun = await begin(app, route, caller, incoming)
   return check(app, route, caller, await receive(app, route, caller, { ...incoming, ...begun }))
 }
 
-async function performRead(app: App, route: Route, caller: Caller, read: Received): Promise<Reply> {
+async function performInside(app: App, route: Route, caller: Caller, read: ReceivedRequest): Promise<Reply> {
   const { params, received, approval, again } = read
   const checked = await check(app, route, caller, read)
   if (route.effect === 'read') return route.handle(app, checked.call(undefined))
@@ -231,8 +236,8 @@ async function performRead(app: App, route: Route, caller: Caller, read: Receive
   return once(app, route, caller, { key, fingerprint, consume: approval?.consume }, work)
 }
 
-/** An approved operation has the approval's key, whether or not its route takes one of the caller's. */
-function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: Received): string | undefined {
+/** An approved operation uses the approval's key, whether or not its route accepts one from the caller. */
+function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: ReceivedRequest): string | undefined {
   if (approval) return approval.key
   const key = idempotency ? readIdempotencyKey(idempotency_keys) : undefined
   if (idempotency === 'required' && key === undefined) throw new ApiError('idempotency_key_required')
@@ -241,24 +246,24 @@ function keyOf({ idempotency }: Needs, { idempotency_keys, approval }: Received)
 
 type OnPlatform = Extract<Route, { effect: 'platform' }>
 
-interface Asked {
+interface PlatformRequest {
   readonly key: string | undefined
   readonly fingerprint: Buffer
   readonly call: () => AnyCall
   readonly body: never
-  /** Its file was not stored, for a reason that held when it came. */
+  /** Why its file was not stored, as of its arrival. */
   readonly refusal: ApiError | undefined
   readonly approval: Approval | undefined
-  /** How to try again what provably did not happen, for callers that have no key of their own to repeat. */
+  /** How to retry what provably did not happen, for callers without a key of their own to repeat. */
   readonly again: string | undefined
 }
 
-/** A row of the ledger under the key, and where the operation has a second part, another row for that. */
+/** Submits a ledger row under the key and, if the operation has a second part, another row for that. */
 async function performOnPlatform(
   app: App,
   route: OnPlatform,
   caller: Caller,
-  { key, fingerprint, call, body, refusal, approval, again }: Asked,
+  { key, fingerprint, call, body, refusal, approval, again }: PlatformRequest,
 ): Promise<Reply> {
   const overrides = {
     collision: route.collision ?? 400,
@@ -285,7 +290,7 @@ async function performOnPlatform(
   return second.status === 200 ? reply : second
 }
 
-/** Where the contract requires `account_id`, only the extended gate lets it be left out. */
+/** Where the contract requires `account_id`, only the extended gate makes it optional. */
 function readAccountId(settings: Snapshot, route: Route, input: unknown): string | undefined {
   if (!route.account) return undefined
   const { account_id } = (input ?? {}) as { account_id?: string }

@@ -1,4 +1,4 @@
-/** A write that is checked to the end and not done: what stands in its way is told before a person is asked. */
+/** Checks a write to the end without doing it, so that obstacles show before a person is asked to approve. */
 import { z } from 'zod'
 import type { App } from '../app.ts'
 import type { Caller } from '../contract.ts'
@@ -7,7 +7,7 @@ import { type ChatNumber, chatId, chatNumber } from '../lib/shapes.ts'
 import type { AnyCall, Reply, Route } from '../route.ts'
 import { type Incoming, inspect } from './perform.ts'
 
-/** The input as it was read, and what it would be done to. */
+/** The input as parsed, and what it would apply to. */
 export interface Rehearsed {
   readonly body: Readonly<Record<string, unknown>>
   readonly account_id: string
@@ -26,7 +26,7 @@ export async function rehearse(
   const call = checked.call(undefined)
   const { body } = checked
   if (route.effect === 'platform') {
-    // Limits of the account are not taken here: nothing is done yet that would count.
+    // Does not count against the account's limits: nothing is done yet.
     const { account_id, chat_id } = await route.handle(app, call)
     await requireReachable(app, account_id, route.flood)
     if (chat_id === null) throw new Error(`${route.name} names no chat.`)
@@ -37,7 +37,7 @@ export async function rehearse(
   return { body, account_id, chat_id: chatNumber(chat_id) }
 }
 
-/** Thrown to roll a transaction back that has gone well. */
+/** Thrown to roll back a transaction that succeeded. */
 class Undone extends Error {
   readonly reply: Reply
 

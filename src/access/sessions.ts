@@ -1,4 +1,4 @@
-/** Sessions of users at the dashboard: begun by signing in, looked up on every request, ended by time or by hand. */
+/** Dashboard sessions: signing in begins one, every request looks it up, time or a person ends it. */
 import { randomBytes } from 'node:crypto'
 import type { App } from '../app.ts'
 import type { Caller, Identity, Role, UserCaller, Visitor } from '../contract.ts'
@@ -8,12 +8,12 @@ import { ApiError } from '../lib/errors.ts'
 import { isUuid, newId } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
 
-/** How long one lasts, however busy it is. */
+/** How long a session lasts, however busy it is. */
 export const sessionHours = 12
 const idleHours = 2
 const userAgentLengthMax = 300
 
-/** What is true of a session that still holds, in domain time. */
+/** Whether a session is still valid, in domain time. */
 const alive = sql`s.revoked_at is null and s.expires_at > domain_now()
   and s.last_seen_at > domain_now() - make_interval(hours => ${idleHours})`
 
@@ -21,24 +21,24 @@ interface SessionRow extends Identity {
   readonly id: string
   readonly user_id: string
   readonly operator: boolean
-  /** As the database spells it: a path may have capital letters, and limits are counted by what is written here. */
+  /** As the database spells it: a path may have capital letters, and limits count by this spelling. */
   readonly workspace_id: string | null
   readonly role: Role | null
-  /** Its last request is noted to the minute, so that most requests write nothing. */
+  /** Its last request is stored to the minute, so that most requests write nothing. */
   readonly unnoted: boolean
 }
 
-export interface Known {
+export interface SignedInUser {
   readonly user: UserCaller
-  /** The same user in the workspace that was asked for, if it is one of theirs. */
+  /** The same user in the requested workspace, if they are a member. */
   readonly member: Caller | undefined
 }
 
-/** Who is behind the cookie, and what they are in the workspace. Nothing is remembered between two requests. */
+/** The user behind the cookie, and their role in the workspace. Nothing is cached between two requests. */
 export async function requireSession(
   app: App,
   { token, workspace_id }: { token: string | undefined; workspace_id: string | undefined },
-): Promise<Known> {
+): Promise<SignedInUser> {
   const row = token && looksLikeToken(token) && (await findSession(app.db, token, workspace_id))
   if (!row) throw new ApiError('not_signed_in')
   const { id, user_id, operator, role, issuer, subject, idp_user_uuid } = row
@@ -72,7 +72,7 @@ function looksLikeToken(token: string): boolean {
   return tokenForm.test(token)
 }
 
-/** Begins a session with a token of its own, and ends the one whose cookie came along: nobody can plant one. */
+/** Begins a session with a new token and ends the one whose cookie came along, so that an attacker cannot plant one. */
 export async function beginSession(
   tx: Tx,
   { via }: Visitor,
@@ -91,7 +91,7 @@ export async function beginSession(
   return token
 }
 
-interface Listed {
+interface ListedSession {
   readonly id: string
   readonly created_at: Date
   readonly last_seen_at: Date
@@ -100,22 +100,22 @@ interface Listed {
   readonly identity: Pick<Identity, 'issuer'>
 }
 
-/** Those that still hold, the one last used first. */
-export function listSessions(db: Db, user_id: string): Promise<Listed[]> {
-  return db.rows<Listed>(sql`
+/** Valid sessions, the most recently used first. */
+export function listSessions(db: Db, user_id: string): Promise<ListedSession[]> {
+  return db.rows<ListedSession>(sql`
     select s.id, s.created_at, s.last_seen_at, s.expires_at, s.user_agent,
       json_build_object('issuer', s.issuer) as identity
     from sessions s where s.user_id = ${user_id} and ${alive} order by s.last_seen_at desc, s.id desc`)
 }
 
-/** Whether it was one of theirs that still held. */
+/** Whether it was a valid session of theirs. */
 export async function endSession(tx: Tx, { user_id, id }: { user_id: string; id: string }): Promise<boolean> {
   const ended = await tx.run(sql`
     update sessions s set revoked_at = domain_now() where s.user_id = ${user_id} and s.id = ${id} and ${alive}`)
   return ended > 0
 }
 
-/** How many were ended. */
+/** Returns how many it ended. */
 export function endOtherSessions(
   tx: Tx,
   { user_id, except }: { user_id: string; except: string | null },
@@ -125,12 +125,12 @@ export function endOtherSessions(
     where s.user_id = ${user_id} and s.id is distinct from ${except}::uuid and ${alive}`)
 }
 
-/** Of everybody, on the whole instance. */
+/** Ends the sessions of all users on the whole instance. */
 export async function endEverySession(tx: Tx): Promise<void> {
   await tx.run(sql`update sessions set revoked_at = domain_now() where revoked_at is null`)
 }
 
-/** Rows that nobody can use any more are kept for a while, so that somebody who wonders can look. */
+/** Keeps expired rows for 30 days, so that they can still be looked up. */
 export function forgetSessions(db: Db): Promise<number> {
   return db.run(sql`delete from sessions where expires_at < domain_now() - interval '30 days'`)
 }

@@ -23,7 +23,7 @@ interface State {
   readonly manual: boolean
 }
 
-/** Polls the version, and reads through when the last look is over a second old. */
+/** Polls the version, and queries again when the last answer is over a second old. */
 export function openSettings(db: Database): LiveSettings {
   let snapshot: Snapshot | undefined
   let seenAt = Number.NEGATIVE_INFINITY
@@ -57,7 +57,7 @@ export function openSettings(db: Database): LiveSettings {
   }
 }
 
-/** One statement; where the allowlists are not there, everything but what needs them goes on without. */
+/** One statement. Without the allowlists, everything that does not need them still works. */
 async function readState(db: Database): Promise<State> {
   const state = await readWith(db, listed).catch((error) => {
     if (error instanceof ApiError && error.code === 'schema_unavailable') return readWith(db, unlisted)

@@ -4,7 +4,11 @@ import type { Config } from '../config.ts'
 import { version } from '../lib/version.ts'
 import { writeLines } from './log-lines.ts'
 
-export function makeLogger(level: Config['log_level'], stream: DestinationStream = destination()): Logger {
+/** A silent log opens nothing. */
+export function makeLogger(
+  level: Config['log_level'],
+  stream: DestinationStream = level === 'silent' ? nowhere : destination(),
+): Logger {
   return pino(
     {
       level,
@@ -21,6 +25,8 @@ export function makeLogger(level: Config['log_level'], stream: DestinationStream
 export function tellVersion(log: Logger, role: string): void {
   if (!process.stdout.isTTY) log.info({ version, node: process.versions.node, role }, 'starting')
 }
+
+const nowhere: DestinationStream = { write: () => {} }
 
 function destination(): DestinationStream {
   // Reading `process.stdout` makes a pipe's descriptor non-blocking.

@@ -53,8 +53,6 @@ export type Result = Row | readonly Row[] | Plain | Noted | Failed
 const columnsPiped = 100
 
 export async function print(result: Result, { json }: { json: boolean }): Promise<void> {
-  // A reader that closes the pipe early, such as `head`, is not a failure.
-  process.stdout.on('error', () => {})
   if (result instanceof Failed) {
     await print(result.found, { json })
     throw new Refusal(result.sentence)

@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { ApiError, ConfigError, Refusal } from '../lib/errors.ts'
 import { version } from '../lib/version.ts'
-import { dataDirDefault } from './data-dir.ts'
+import { readDataDirDefault } from './data-dir.ts'
 import { helpStyle } from './help.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
@@ -31,7 +31,7 @@ export async function makeProgram(
     .description('Outreach for messaging accounts: one HTTP API, messages that are never sent twice.')
     .version(version, '-V, --version', 'print which Parley this is')
     .helpOption('-h, --help', 'explain a verb and its options')
-    .option('--data-dir <dir>', 'where the embedded database and the journals live', dataDirDefault)
+    .option('--data-dir <dir>', 'where the embedded database and the journals live', readDataDirDefault())
     .configureHelp(helpStyle)
     .helpCommand(false)
     .exitOverride()
@@ -48,15 +48,24 @@ export async function makeProgram(
 
 /** Runs the verb named on the command line and ends the process with its exit code. */
 export async function runProgram(parts: LoadParts, verbs: readonly VerbModule[]): Promise<never> {
-  // The reader of our output may have closed it or run out of space. That must not change the exit code.
+  return process.exit(await runCommand(parts, verbs, process.argv.slice(2)))
+}
+
+/** Runs one command and returns its exit code. */
+export async function runCommand(
+  parts: LoadParts,
+  verbs: readonly VerbModule[],
+  args: readonly string[],
+): Promise<number> {
+  // A reader that has gone, such as `head`, or that has no room, must not decide how the process ends.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   try {
-    const program = await makeProgram(parts, verbs, process.argv.slice(2))
-    await program.parseAsync()
-    return process.exit(0)
+    const program = await makeProgram(parts, verbs, args)
+    await program.parseAsync(args, { from: 'user' })
+    return 0
   } catch (error) {
-    return process.exit(explain(error))
+    return explain(error)
   }
 }
 

@@ -1,11 +1,14 @@
 /** `parley sandbox`: the sandbox platform alone, so that it survives a killed service. */
+import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { readConfig } from '../config.ts'
 import { openDataDirectory } from '../db/data-directory.ts'
 import { buildControlServer } from '../http/admin.ts'
-import { aloneControl } from '../platform/sandbox/module.ts'
+import { aloneControl } from '../platform/sandbox/open.ts'
+import type { DataCentre } from '../platform/sandbox/mtproto/data-centre.ts'
 import { openLocalSandbox } from '../platform/sandbox/sandbox.ts'
 import { serveLink } from '../platform/sandbox/serve-link.ts'
+import type { World } from '../platform/sandbox/world.ts'
 import { makeLogger, tellVersion } from './log.ts'
 import { platformVariables } from './platforms.ts'
 import { commandOf, port, type Shared, whole } from './verbs.ts'
@@ -13,6 +16,9 @@ import { commandOf, port, type Shared, whole } from './verbs.ts'
 interface SandboxOptions {
   readonly port: number
   readonly seed?: number
+  readonly mtprotoPort?: number
+  readonly keepUpdates?: number
+  readonly dedupe: 'on' | 'off'
 }
 
 /** Its journal is kept apart from the service's data. This is the default of --data-dir. */
@@ -31,6 +37,23 @@ export function addSandboxVerb(program: Command): void {
         'what chance is drawn from: a whole number; the same one gives the same people',
       ).argParser(whole),
     )
+    .addOption(
+      new Option(
+        '--mtproto-port <port>',
+        'also serve its accounts as a Telegram data centre, on this port and the one after it; 0 picks free ones',
+      ).argParser(port),
+    )
+    .addOption(
+      new Option(
+        '--keep-updates <number>',
+        'a Telegram client that was away for more updates than this cannot catch up; all are kept unless named',
+      ).argParser(whole),
+    )
+    .addOption(
+      new Option('--dedupe <switch>', 'accept a random id of an account once')
+        .choices(['on', 'off'])
+        .default('off'),
+    )
     .action(async (_, command: Command) => {
       const given = program.getOptionValueSource('dataDir') === 'cli'
       const data_dir = given ? program.opts<Shared>().dataDir : ownDirectory
@@ -38,7 +61,8 @@ export function addSandboxVerb(program: Command): void {
     })
 }
 
-async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptions): Promise<void> {
+async function runSandbox(data_dir: string, options: SandboxOptions): Promise<void> {
+  const { port: wanted, seed, dedupe } = options
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
   tellVersion(log, 'sandbox')
@@ -50,17 +74,38 @@ async function runSandbox(data_dir: string, { port: wanted, seed }: SandboxOptio
     // The service that moves the clock sets the time.
     manual_from: manual ? new Date(0) : undefined,
     failed: fail,
+    dedupe: dedupe === 'on',
     ...(seed !== undefined && { seed }),
   })
   const server = await buildControlServer(log, aloneControl(sandbox, { manual }), serveLink(sandbox.world))
+  let centre: DataCentre | undefined
   process.on('SIGINT', () => end())
   process.on('SIGTERM', () => end())
   try {
     const address = await server.listen({ host: '127.0.0.1', port: wanted })
+    centre = await serveTelegram(sandbox.world, data_dir, options)
     log.info({ address }, 'ready')
     await ended
   } finally {
+    await centre?.close()
     await sandbox.close()
     await server.close()
   }
+}
+
+/** Prints what Parley needs to reach it. Only here is MTProto loaded. */
+async function serveTelegram(
+  world: World,
+  data_dir: string,
+  { mtprotoPort, keepUpdates }: SandboxOptions,
+): Promise<DataCentre | undefined> {
+  if (mtprotoPort === undefined) return undefined
+  const { host, openDataCentre } = await import('../platform/sandbox/mtproto/data-centre.ts')
+  const centre = await openDataCentre(world, {
+    port: mtprotoPort,
+    data_dir: resolve(data_dir),
+    keep_updates: keepUpdates,
+  })
+  process.stdout.write(`PARLEY_TELEGRAM_DC=${host}:${centre.port},${centre.key_file}\n`)
+  return centre
 }

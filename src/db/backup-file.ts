@@ -1,6 +1,6 @@
 /**
- * The file of a backup: a line with the format, a gzip stream of frames, and a line with the SHA-256 of all before it. The
- * last line is checked before anything is made of the rest, so a file that was cut off or altered restores nothing.
+ * The format of a backup file: a line with the format number, a gzip stream of frames, and a line with the SHA-256 of all
+ * before it. The reader checks the last line before it uses the rest, so a truncated or altered file restores nothing.
  *
  * A frame is its kind (a byte), its length (four bytes) and its content: one header, then for each table its name and
  * columns, its rows as PostgreSQL writes them, and one frame with the counts.
@@ -21,7 +21,7 @@ const lastLineBytes = 6 + 1 + 64 + 1
 const blockBytes = 64 * 1024
 const frameHeadBytes = 5
 const frameBytesMax = 4 * 1024 * 1024
-/** Text and hexadecimal digits: higher levels take several times as long for a few per cent. */
+/** For text and hexadecimal digits, higher levels take several times as long to save a few per cent. */
 const gzipLevel = 3
 
 const kinds = { header: 0x48, table: 0x54, rows: 0x52, end: 0x45 } as const
@@ -30,9 +30,9 @@ const header = z.object({
   parley_version: z.string(),
   made_at: z.string(),
   migrations: z.array(z.object({ name: z.string(), checksum: z.string() })),
-  /** Of the data directory; null when the environment has given it, which keeps it elsewhere. */
+  /** The data directory's secret; null when it comes from the environment, which keeps it elsewhere. */
   secret: z.string().min(32).nullable(),
-  /** Tells whether a secret is the one, and nothing else. */
+  /** Identifies the secret without revealing anything about it. */
   secret_id: z.string(),
 })
 const table = z.object({ name: z.string(), columns: z.array(z.string()) })
@@ -45,7 +45,7 @@ export type BackupHeader = Readonly<z.infer<typeof header>>
 export type BackupTable = Readonly<z.infer<typeof table>>
 export type BackupEnd = Readonly<z.infer<typeof end>>
 
-/** Writes frames into a file that is open and empty. */
+/** Writes frames to an open, empty file. */
 export class BackupWriter {
   readonly #gzip = createGzip({ level: gzipLevel, chunkSize: blockBytes })
   readonly #done: Promise<void>
@@ -70,7 +70,7 @@ export class BackupWriter {
     })
   }
 
-  /** Why it cannot go on, if so. A connection that is cut because of it says less. */
+  /** Why it failed, if it did. The error of a connection that is cut because of it says less. */
   get failure(): Error | undefined {
     return this.#failure
   }
@@ -83,7 +83,7 @@ export class BackupWriter {
     this.#frame(kinds.table, Buffer.from(JSON.stringify(table)))
   }
 
-  /** Rows are gathered into blocks, however long one is. A promise asks to wait. */
+  /** Gathers rows into blocks, however long one is. If it returns a promise, wait for it. */
   rows(bytes: Buffer): Promise<void> | undefined {
     for (let at = 0; at < bytes.length; ) {
       const copied = bytes.copy(this.#block, this.#used, at)
@@ -94,14 +94,14 @@ export class BackupWriter {
     return this.#drained
   }
 
-  /** Resolves when everything is on the disk. */
+  /** Resolves once everything is on the disk. */
   async end(end: BackupEnd): Promise<void> {
     this.#frame(kinds.end, Buffer.from(JSON.stringify(end)))
     this.#gzip.end()
     await this.#done
   }
 
-  /** Gives the file up. */
+  /** Abandons the file. */
   async abandon(): Promise<void> {
     this.#gzip.destroy()
     await this.#done.catch(() => {})
@@ -125,7 +125,7 @@ export class BackupWriter {
   #write(bytes: Buffer, written?: () => void): void {
     if (this.#gzip.write(bytes, written) || this.#drained) return
     this.#drained = this.#untilDrained()
-    // Whoever waits is told; if nobody does, the end of the file tells it.
+    // A caller that waits gets the error; otherwise `end` reports it.
     this.#drained.catch(() => {})
   }
 
@@ -150,10 +150,10 @@ export type BackupPart =
   | { readonly kind: 'rows'; readonly bytes: Buffer }
   | { readonly kind: 'end'; readonly end: BackupEnd }
 
-/** A backup that is whole: its checksum was right when it was opened. */
+/** A complete backup: its checksum was right when it was opened. */
 export interface OpenBackup {
   readonly header: BackupHeader
-  /** Everything in its order, from the beginning. */
+  /** All parts in order, from the beginning. */
   parts(): AsyncGenerator<BackupPart, void>
   close(): Promise<void>
 }
@@ -184,7 +184,7 @@ function damaged(path: string): Refusal {
   )
 }
 
-/** Where its frames end. Reads all of it once. */
+/** Returns where the frames end. Reads the whole file once. */
 async function requireWhole(file: FileHandle, path: string): Promise<number> {
   const found = await file.stat()
   if (!found.isFile()) throw new Refusal(`${path} is not a backup of Parley.`)
@@ -220,7 +220,7 @@ async function* readParts(
   try {
     yield* parseFrames(gunzip)
   } catch (error) {
-    // Only a file that somebody has made by hand comes this far with something wrong in it.
+    // With a right checksum, only a file made by hand can still be wrong.
     const { code } = error as NodeJS.ErrnoException
     const ours = error instanceof SyntaxError || error instanceof z.ZodError || code?.startsWith('Z_')
     throw ours ? damaged(path) : error
@@ -230,7 +230,7 @@ async function* readParts(
   }
 }
 
-/** Rows are handed on as they come; what is JSON is gathered first. */
+/** Yields rows as they arrive; gathers JSON content first. */
 async function* parseFrames(stream: AsyncIterable<Buffer>): AsyncGenerator<BackupPart, void> {
   let head = Buffer.alloc(0)
   let content: Buffer[] = []

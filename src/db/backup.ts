@@ -1,4 +1,4 @@
-/** Writes everything the database holds into one file, as it was at one moment. */
+/** Writes everything the database holds into one file, as of one moment. */
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { type FileHandle, link, lstat, open, rm } from 'node:fs/promises'
@@ -9,10 +9,10 @@ import { type BackupEnd, type BackupHeader, type BackupTable, BackupWriter } fro
 import { copyRows } from './copy-stream.ts'
 import type { Database } from './sql.ts'
 
-/** Migrations make the first themselves; of the second nothing is true any more after a restore. Unlogged tables are left out as well. */
+/** Migrations fill the first themselves; the second is out of date after a restore. Unlogged tables are left out as well. */
 const leftOut = ['schema_migrations', 'workers']
 
-/** A backup takes as long as it takes. Values are written and read the same way whatever a server is set to. */
+/** A backup has no time limit. Values are written and read the same way whatever a server's settings are. */
 export const patience = `
   set lock_timeout = 0; set statement_timeout = 0; set idle_in_transaction_session_timeout = 0;
   set client_encoding = 'UTF8'; set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set intervalstyle = 'postgres';
@@ -26,8 +26,8 @@ export interface BackupFacts {
 type HeaderOfCaller = Pick<BackupHeader, 'parley_version' | 'secret' | 'secret_id'>
 
 /**
- * The file has a temporary name until it is whole and on the disk. `made` runs before it gets its own: a file with all the
- * data must not be there without a trace of who made it.
+ * The file has a temporary name until it is complete and on the disk. `made` runs before it gets its final name: a file
+ * with all the data must not exist without a record of who made it.
  */
 export async function writeBackup(
   db: Database,
@@ -39,7 +39,7 @@ export async function writeBackup(
   const file = await open(draft, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw new Refusal(`The file ${path} cannot be made (${error.code}).`)
   })
-  // Also when the process is interrupted: half of a backup is of no use to its owner.
+  // Also when the process is interrupted: half a backup is useless.
   const forget = () => rmSync(draft, { force: true })
   process.once('exit', forget)
   try {
@@ -65,7 +65,7 @@ function exists(path: string): Refusal {
   return new Refusal(`${path} is there already, and a backup overwrites nothing. Give it another name.`)
 }
 
-/** A link does not replace what is there, as a rename would. */
+/** A link does not replace an existing file, as a rename would. */
 async function publish(draft: string, path: string): Promise<void> {
   await link(draft, path).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST' ? exists(path) : new Refusal(`${path} cannot be made (${error.code}).`)
@@ -91,7 +91,7 @@ async function fill(db: Database, file: FileHandle, header: HeaderOfCaller): Pro
       const rows = await copyRows(client, `copy ${listOf(table)} to stdout`, (row) => writer.rows(row))
       tables.push({ name: table.name, rows })
     }
-    // Sequences know no snapshot: read last, they are beyond every row that was copied.
+    // Sequences are not part of a snapshot. Read last, they are beyond every copied row.
     const end = { tables, sequences: await readSequences(client) }
     await writer.end(end)
     return end
@@ -103,7 +103,7 @@ async function fill(db: Database, file: FileHandle, header: HeaderOfCaller): Pro
   }
 }
 
-/** What a disk says is for the operator; anything else stays what it is. */
+/** Disk errors become a refusal for the operator; other errors stay as they are. */
 function refusalOf(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG' || code === 'EIO') {
@@ -120,7 +120,7 @@ async function readState(client: pg.Client): Promise<Pick<BackupHeader, 'made_at
   return { ...rows[0], made_at: rows[0].made_at.toISOString() }
 }
 
-/** The tables of a backup and their columns, each after those that it refers to. */
+/** The tables of a backup and their columns, each after the tables it refers to. */
 export async function listTables(client: pg.Client): Promise<BackupTable[]> {
   const { rows } = await client.query<BackupTable & { needs: readonly string[] }>(
     `
@@ -148,7 +148,7 @@ export async function listTables(client: pg.Client): Promise<BackupTable[]> {
   return sorted
 }
 
-/** A table and its columns as COPY wants them. Names are those of the catalogs. */
+/** A table and its columns in COPY's syntax. The names come from the catalogs. */
 export function listOf({ name, columns }: BackupTable): string {
   const quoted = [name, ...columns].map((word) => `"${word.replaceAll('"', '""')}"`)
   return `public.${quoted[0]} (${quoted.slice(1).join(', ')})`

@@ -1,20 +1,20 @@
-/** Whole tables to and from the database, however large: neither side gets ahead of the other by more than a few blocks. */
+/** Copies whole tables to and from the database, however large: neither side gets more than a few blocks ahead. */
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
 
-/** Takes the bytes of a row, which are good during the call. A promise holds the server back until it is settled. */
+/** Takes the bytes of a row, which are valid during the call. A returned promise holds the server back until it settles. */
 type Take = (row: Buffer) => Promise<void> | undefined
 
 type Done = (error: Error | undefined, result: pg.QueryResult) => void
 
-/** A `copy … to stdout`. Resolves with the number of rows. If `take` fails, the connection is cut. */
+/** A `copy … to stdout`. Resolves with the number of rows. If `take` fails, cuts the connection. */
 export function copyRows(client: pg.ClientBase, text: string, take: Take): Promise<number> {
   return new Promise((resolve, reject) => {
     client.query(new CopyRows(text, take, settle(resolve, reject)))
   })
 }
 
-/** A `copy … from stdin`. Resolves with the number of rows. If the source fails, the copy does. */
+/** A `copy … from stdin`. Resolves with the number of rows. If the source fails, so does the copy. */
 export function copyStream(
   client: pg.ClientBase,
   text: string,
@@ -35,12 +35,12 @@ class CopyRows extends pg.Query {
   #failure: Error | undefined
 
   constructor(text: string, take: Take, done: Done) {
-    // What stopped it says more than the connection that was cut because of it.
+    // The cause says more than the connection that was cut because of it.
     super(text, (error, result) => done(this.#failure ?? error, result))
     this.#take = take
   }
 
-  /** Called by the driver. Rows that were read together with this one still come while it waits. */
+  /** Called by the driver. Rows that were read together with this one still arrive while it waits. */
   handleCopyData({ chunk }: { chunk: Buffer }, { stream }: pg.Connection): void {
     const wait = this.#failure ? undefined : this.#take(chunk)
     if (!wait || wait === this.#waiting) return
@@ -61,7 +61,7 @@ class CopyRows extends pg.Query {
 const copyData = 0x64
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
 const copyFail = Buffer.from([0x66, 0, 0, 0, 5, 0])
-/** The length of a message counts itself, but not the kind before it. */
+/** A message's length includes itself, but not the kind before it. */
 const lengthBytes = 4
 
 class CopyStream extends pg.Query {
@@ -77,7 +77,7 @@ class CopyStream extends pg.Query {
     this.#source = source
   }
 
-  /** Called by the driver when the server is ready for them. */
+  /** Called by the driver when the server is ready for the data. */
   handleCopyInResponse({ stream }: pg.Connection): void {
     this.#send(stream).catch((error: Error) => {
       this.#failure = error
@@ -87,7 +87,7 @@ class CopyStream extends pg.Query {
 
   async #send(stream: Duplex): Promise<void> {
     for await (const bytes of this.#source) {
-      // The server has refused a row: it reads no more.
+      // The server has refused a row and reads no more.
       if (this.#ended || stream.destroyed) return
       const head = Buffer.from([copyData, 0, 0, 0, 0])
       head.writeInt32BE(bytes.length + lengthBytes, 1)
@@ -98,7 +98,7 @@ class CopyStream extends pg.Query {
   }
 }
 
-/** Or closed: the driver tells of that, and nobody waits for ever. */
+/** Resolves on close as well: the driver reports that, and the copy must not wait for ever. */
 function drained(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const go = () => {

@@ -1,6 +1,6 @@
 /**
- * COPY of large files past the driver, which would copy every byte twice on the way in and decode it as text on the way
- * out. Such copies are garbage that Node collects late, so they would add up to hundreds of megabytes.
+ * COPY of large files around the driver, which would copy every byte twice on the way in and decode it as text on the way
+ * out. Node collects such garbage late, so it would add up to hundreds of megabytes.
  */
 import type { Duplex } from 'node:stream'
 import pg from 'pg'
@@ -26,7 +26,7 @@ class CopyIn extends pg.Query {
     this.#bytes = bytes
   }
 
-  /** Called by the driver when the server is ready for them. All of them are one message. */
+  /** Called by the driver when the server is ready for the data. Sends all of it as one message. */
   handleCopyInResponse({ stream }: pg.Connection): void {
     const head = Buffer.from([copyData, 0, 0, 0, 0])
     const size = this.#bytes.reduce((sum, { length }) => sum + length, 0)
@@ -37,7 +37,7 @@ class CopyIn extends pg.Query {
   }
 }
 
-/** Until it is undone, the data of a `copy … to stdout` goes to `take`, and only other messages reach the driver. */
+/** Until undone, sends the data of a `copy … to stdout` to `take`; only other messages reach the driver. */
 export function divert(stream: Duplex, take: (bytes: Buffer) => void): () => void {
   const driver = stream.listeners('data') as ((bytes: Buffer) => void)[]
   let head = Buffer.alloc(0)

@@ -1,4 +1,4 @@
-/** The data directory: made where it is missing, and a sentence where it cannot be used or trusted. */
+/** Opens the data directory: creates it if missing, and refuses one that cannot be used or trusted. */
 import { constants } from 'node:fs'
 import { access, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ export async function openDataDirectory(data_dir: string): Promise<void> {
   await requireTrusted(data_dir)
 }
 
-/** Another user who may put files here could choose the secret, the database and the journals. */
+/** Another user who could write here could choose the secret, the database and the journals. */
 async function requireTrusted(data_dir: string): Promise<void> {
   const { mode } = await stat(data_dir)
   // guard: a directory that everybody may write to

@@ -1,4 +1,4 @@
-/** Domain time is the database's: a manual clock is a row, and so holds for every process. */
+/** Domain time is the database's: a manual clock is a row, so it applies to every process. */
 import { Refusal } from '../lib/errors.ts'
 import { type Db, sql } from './sql.ts'
 

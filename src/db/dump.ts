@@ -1,4 +1,4 @@
-/** The schema as text, read from the catalogs: committed as schema.sql, compared in CI. */
+/** The schema as text, read from the catalogs. Committed as schema.sql; CI compares the two. */
 import { type Db, sql } from './sql.ts'
 
 export async function dumpSchema(db: Db): Promise<string> {

@@ -1,9 +1,9 @@
 /** What a first start leaves in the data directory when it is killed, when two come at once, and when the server is killed. */
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { endProcesses, serversOf, spawnParley, until } from '../../test/harness/process.ts'
+import { makeScratch } from '../../test/harness/scratch.ts'
 import { openEmbedded } from './embedded.ts'
 import { layOut, runAlone } from './embedded-cluster.ts'
 
@@ -14,7 +14,7 @@ afterAll(async () => {
 })
 
 async function makeDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'parley-cluster-'))
+  const directory = await makeScratch('parley-cluster-')
   directories.push(directory)
   return directory
 }

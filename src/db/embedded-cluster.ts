@@ -11,7 +11,7 @@ import { openDataDirectory } from './data-directory.ts'
 import { keepSecret } from './secret-file.ts'
 import { openSocketDirectory } from './socket-directory.ts'
 
-/** The role of Parley. It owns the database and is no superuser, but in data directories of earlier versions. */
+/** Parley's role. It owns the database. It is no superuser, except in data directories of earlier versions. */
 export const role = 'parley'
 const nobody = 65_534
 
@@ -28,7 +28,7 @@ export interface Cluster {
 /** How the server is spawned: PostgreSQL refuses to run as root. */
 type Runner = 'ourselves' | 'nobody' | 'namespace'
 
-/** The folders and secrets of a data directory, with a cluster made on the first call. With `existing` nothing is made. */
+/** The folders and secrets of a data directory. The first call creates the cluster; with `existing`, nothing is created. */
 export async function layOut(directory: string, { existing = false } = {}): Promise<Cluster> {
   // PostgreSQL runs in another working directory, so a relative path would lead it elsewhere.
   const data_dir = resolve(directory)
@@ -66,16 +66,16 @@ async function requireCluster(cluster: string, data_dir: string): Promise<void> 
   )
 }
 
-/** A cluster or a secret that is still being made. */
+/** A cluster or a secret that is still being created. */
 const draftName = /^(postgres|postgres\.password|secret|socket\.path)\.[0-9a-f]{8}(\.password)?$/
 
 /**
- * What a process leaves that was killed while it made a cluster, a password among it. Now that there is a cluster, no draft
- * can become one any more: whoever is still at one, because two started at once, goes on with the cluster that won.
+ * Removes what a process left behind that was killed while it created a cluster, including a password. Once a cluster exists,
+ * no draft can become one: if two processes started at once, the slower one goes on with the cluster that won.
  */
 async function removeDrafts(data_dir: string): Promise<void> {
   const drafts = (await readdir(data_dir)).filter((name) => draftName.test(name))
-  // The program that fills it may still run, and make a file while the others are removed.
+  // The program that fills it may still run and create a file while the others are removed.
   for (const name of drafts) await rm(join(data_dir, name), { recursive: true, force: true, maxRetries: 10 })
 }
 
@@ -91,7 +91,7 @@ function nativeDirectory(): string {
   }
 }
 
-/** As root the server runs as nobody, or, where nobody cannot enter the folder, in a user namespace. */
+/** Root runs the server as `nobody` or, if that user cannot enter the folder, in a user namespace. */
 async function chooseRunner(data_dir: string, cluster: string, native: string): Promise<Runner> {
   if (process.getuid?.() !== 0) return 'ourselves'
   const owner = await stat(cluster).then(
@@ -110,13 +110,13 @@ async function othersMayEnter(path: string): Promise<boolean> {
   }
 }
 
-/** Made in a temporary folder and renamed: of two first starts one wins, and a killed one leaves no half cluster. */
+/** Created in a temporary folder and renamed: of two first starts one wins, and a killed one leaves no half cluster. */
 async function initialise(place: Cluster): Promise<void> {
   const draft = `${place.cluster}.${randomBytes(4).toString('hex')}`
   const password_file = `${draft}.password`
   try {
     await mkdir(draft, { mode: 0o700 })
-    // The superuser's, which nobody keeps: whoever needs one has the files, and with them the server alone.
+    // The superuser's password, which is not kept: an operator with the files can run the server in single-user mode.
     await writeFile(password_file, randomBytes(32).toString('base64url'), { mode: 0o600 })
     if (place.runner === 'nobody') {
       await chown(draft, nobody, nobody)
@@ -159,7 +159,7 @@ export async function runAlone(
   const args = ['--single', '-D', cluster, '-c', 'exit_on_error=on', 'postgres']
   const child = launch(place, 'postgres', args, 'pipe')
   child.ref()
-  // It may end before it has read everything, such as where its cluster was removed: how it ended says more than that.
+  // It may end before it has read everything, for example if its cluster was removed. Its exit code says more than that.
   child.stdin?.on('error', () => {})
   child.stdin?.end(statements.map((statement) => `${statement}\n`).join(''))
   await requireSuccess(place, child)

@@ -1,4 +1,4 @@
-/** The server process of the embedded PostgreSQL: started, found again after a crash, stopped. */
+/** The server process of the embedded PostgreSQL: starts it, finds it again after a crash, stops it. */
 import { readFile, rm, stat, truncate } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ export async function startServer(place: Cluster) {
     jit: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // Errors quote statements and values. They reach us as well, and our own log leaves those out.
+    // Errors quote statements and values. The service receives them too, and its log leaves those out.
     log_min_messages: 'log',
     log_error_verbosity: 'terse',
     log_checkpoints: 'off',
@@ -42,7 +42,7 @@ export function buffersFor(bytes: number): string {
   return `${Math.min(2048, Math.max(128, megabytes))}MB`
 }
 
-/** The number of the server that runs on this cluster, if one does. */
+/** The process id of the server that runs on this cluster, if one does. */
 export async function findServer(place: Cluster): Promise<number | undefined> {
   const file = await readFile(join(place.cluster, 'postmaster.pid'), 'utf8').catch(() => '')
   const pid = Number(file.split('\n')[0])
@@ -57,8 +57,8 @@ async function isServer(pid: number, place: Cluster): Promise<boolean> {
 }
 
 /**
- * A crash leaves the number of a process that may be somebody else's by now, or a dead child's that nobody has
- * reaped yet; PostgreSQL would not start beside it. Called only when no server runs on the cluster.
+ * Removes lock files that a crash left. Their process id may belong to another program by now, or to a dead child that is
+ * not reaped yet; PostgreSQL would not start beside it. Called only when no server runs on the cluster.
  */
 async function dropForeignLocks(place: Cluster): Promise<void> {
   for (const file of [join(place.cluster, 'postmaster.pid'), join(place.socket_dir, '.s.PGSQL.5432.lock')]) {
@@ -76,19 +76,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A fast shutdown: sessions end, everything is written, the process is gone when this returns. */
+/** A fast shutdown: sessions end, everything is written. Returns once the process is gone. */
 export async function stopServer(place: Cluster): Promise<void> {
   const pid = await findServer(place)
   if (!pid) return
   process.kill(pid, 'SIGINT')
   const deadline = performance.now() + 30_000
   while ((await findServer(place)) && performance.now() < deadline) await sleep(10)
-  // Its pid file goes a moment before the process does. The wait is short, because an orphan may stay a zombie for ever.
+  // Its pid file disappears a moment before the process. The wait is short, because an orphan may stay a zombie for ever.
   const buried = performance.now() + 1_000
   while (isAlive(pid) && performance.now() < buried) await sleep(5)
 }
 
-/** At once, for a server whose files are gone: it could write nothing any more. The process is gone when this returns. */
+/** An immediate shutdown for a server whose files are gone and that can write nothing. Returns once the process is gone. */
 export async function killServer(place: Cluster, pid: number): Promise<void> {
   const runs = async () => isAlive(pid) && (await isServer(pid, place))
   if (await runs()) process.kill(pid, 'SIGQUIT')

@@ -1,9 +1,9 @@
 /** What the bundled PostgreSQL lets anybody reach: a socket of our own, no network, no TLS, no superuser. */
-import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeScratch } from '../../test/harness/scratch.ts'
 import { type Embedded, openEmbedded } from './embedded.ts'
 import { migrate } from './migrate.ts'
 import { openDatabase } from './pool.ts'
@@ -12,7 +12,7 @@ let data_dir: string
 let embedded: Embedded
 let client: pg.Client
 beforeAll(async () => {
-  data_dir = await mkdtemp(join(tmpdir(), 'parley-embedded-'))
+  data_dir = await makeScratch('parley-embedded-')
   await chmod(data_dir, 0o755)
   embedded = await openEmbedded({ data_dir, claim: 'service' })
   client = new pg.Client(embedded.connection)

@@ -2,9 +2,9 @@
  * The embedded PostgreSQL: a child process with its data in the data directory, reachable through a
  * socket only.
  *
- * Who uses it holds a shared advisory lock, and the service an exclusive one besides. Locks end with their
- * connection, so a killed process leaves nothing behind that has to be guessed at: the next one finds the
- * server running and takes it over, and whoever leaves last stops it.
+ * Every process that uses it holds a shared advisory lock, and the service an exclusive one as well. Locks end with
+ * their connection, so a killed process leaves nothing to guess about: the next process finds the server running
+ * and takes it over, and the last one to leave stops it.
  */
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -17,30 +17,30 @@ import type { Connection } from './pool.ts'
 
 export interface Embedded {
   readonly connection: Connection
-  /** Settles when this process has lost its claim on the data directory. */
+  /** Resolves when this process has lost its claim on the data directory. */
   readonly lost: Promise<Error>
-  /** Gives up the claim, and stops the server if nobody else uses it. */
+  /** Releases the claim, and stops the server if no other process uses it. */
   close(): Promise<void>
 }
 
 interface EmbeddedOptions {
   readonly data_dir: string
-  /** The service claims the directory for itself; a command only needs the server to be there. */
+  /** The service claims the directory for itself; a command only needs a running server. */
   readonly claim: 'service' | 'command'
-  /** Refuses a directory that has no database yet, instead of making one. */
+  /** Refuses a directory without a database, instead of creating one. */
   readonly existing?: boolean
 }
 
 const locks = { service: 7_346_001, use: 7_346_002 }
 const startMsMax = 60_000
-/** How long a server that does not start is left alone. */
+/** The pause between attempts to reach a server that does not start. */
 const reclaimMs = 1_000
-/** How often a server is started before it is said that it does not. */
+/** How many starts may fail before giving up. */
 const startsMax = 5
-/** How often the service looks whether its data directory is still there. */
+/** How often the service checks that its data directory still exists. */
 const lookMs = 1_000
 
-/** Somebody else has the data directory, so there is no use in trying again. */
+/** Another service has the data directory, so retrying is pointless. */
 class ClaimTaken extends Refusal {}
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
@@ -59,11 +59,11 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   watch(claim)
   const looking = setInterval(look, lookMs).unref()
 
-  /** A server whose files were deleted goes on for a minute and stores nothing: it is ended, and so is who uses it. */
+  /** A server whose files were deleted runs on for a minute and stores nothing: end it, and the process that uses it. */
   async function look(): Promise<void> {
     if (closing || existsSync(place.cluster)) return
     closing = true
-    // One that has ended in this very moment is what was wanted.
+    // If it has ended at this very moment, that is what we wanted.
     if (server) await killServer(place, server).catch(() => {})
     lose(new Refusal(`${place.cluster} was deleted or moved under the service. Stop it before you do that.`))
   }
@@ -75,8 +75,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   }
 
   /**
-   * A crashed server is started again, as often as it takes: on a full disk it does not start before there is room. The
-   * claim is lost only if somebody else took it meanwhile.
+   * Restarts a crashed server as often as it takes: on a full disk it does not start before there is room. The claim is lost
+   * only if another service took it meanwhile.
    */
   async function reclaim(): Promise<void> {
     while (!closing) {
@@ -97,14 +97,14 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     async close() {
       closing = true
       clearInterval(looking)
-      // A server that is just being started again is stopped like any other.
+      // Stops a server that is just restarting like any other.
       await reclaiming
       await leave(place, claim)
     },
   }
 }
 
-/** Whoever leaves last stops the server. */
+/** The last process to leave stops the server. */
 async function leave(place: Cluster, claim: pg.Client): Promise<void> {
   try {
     await claim.query('select pg_advisory_unlock_shared($1)', [locks.use])
@@ -139,12 +139,12 @@ async function takeClaim(
   } catch (error) {
     await client.end().catch(() => {})
     if (error instanceof Refusal) throw error
-    // The server went down meanwhile, because the last process that used it was stopping it.
+    // The server went down meanwhile, because the last process that used it stopped it.
     return takeClaim(place, connection, options)
   }
 }
 
-/** Connects to the server that runs, or starts one. */
+/** Connects to the running server, or starts one. */
 async function reachServer(place: Cluster, connection: Connection): Promise<pg.Client> {
   const deadline = performance.now() + startMsMax
   let child: Awaited<ReturnType<typeof startServer>> | undefined
@@ -163,7 +163,7 @@ async function reachServer(place: Cluster, connection: Connection): Promise<pg.C
       }
       const nobodyThere = code === 'ENOENT' || code === 'ECONNREFUSED'
       if (nobodyThere && (!child || child.exitCode !== null) && !(await findServer(place))) {
-        // One that met another's server, which was stopped since, has failed as well: that is tried again.
+        // A start also fails beside another process's server, which may have stopped since: that is retried.
         if (child?.exitCode && starts >= startsMax) {
           throw new Refusal(`The embedded PostgreSQL does not start; ${place.log_file} says why.`)
         }

@@ -38,7 +38,7 @@ export const makeMigrationsTable = `create table if not exists schema_migrations
   version integer primary key, name text not null, checksum text not null,
   applied_at timestamptz not null default now())`
 
-/** Brings the database up to the code. Several processes may start at once: one works, the others wait. */
+/** Migrates the database to this code's version. Several processes may start at once: one works, the others wait. */
 export async function migrate(db: Database, directories?: readonly string[]): Promise<readonly string[]> {
   const migrations = await listMigrations(directories)
   const client = await db.client()
@@ -46,7 +46,9 @@ export async function migrate(db: Database, directories?: readonly string[]): Pr
     await client.query('set lock_timeout = 0; set statement_timeout = 0')
     await client.query('select pg_advisory_lock($1)', [migrationLock])
     await client.query(makeMigrationsTable)
-    const { rows } = await client.query<Applied>('select version, name, checksum from schema_migrations')
+    const { rows } = await client.query<AppliedMigration>(
+      'select version, name, checksum from schema_migrations',
+    )
     requireKnown(migrations, rows)
     const pending = migrations.filter(({ version }) => !rows.some((applied) => applied.version === version))
     for (const migration of pending) {
@@ -65,9 +67,9 @@ export async function migrate(db: Database, directories?: readonly string[]): Pr
   }
 }
 
-type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>
+type AppliedMigration = Pick<Migration, 'version' | 'name' | 'checksum'>
 
-function requireKnown(migrations: readonly Migration[], applied: readonly Applied[]): void {
+function requireKnown(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
   for (const { version, name, checksum } of applied) {
     const known = migrations.find((migration) => migration.version === version)
     if (!known) {
@@ -81,7 +83,7 @@ function requireKnown(migrations: readonly Migration[], applied: readonly Applie
   }
 }
 
-/** In the transaction of the caller. */
+/** Runs in the caller's transaction. */
 export async function applyMigration(client: pg.Client, migration: Migration): Promise<void> {
   const { version, name, text, checksum } = migration
   await client.query(text)
@@ -92,7 +94,7 @@ export async function applyMigration(client: pg.Client, migration: Migration): P
   ])
 }
 
-/** Whether every migration of this code is in the database. */
+/** Whether the database has every migration of this code. */
 export async function isMigrated(db: Db, wanted?: readonly Migration[]): Promise<boolean> {
   const applied = await db.rows<{ version: number }>(sql`select version from schema_migrations`)
   const versions = new Set(applied.map(({ version }) => version))

@@ -5,7 +5,7 @@ import { isAborted, isConnectionLost, LostCommit, rethrow, unavailable } from '.
 import { watchSilence } from './silence.ts'
 import type { Database, Db, Sql, Tx } from './sql.ts'
 
-/** Statements fail before a caller gives up: an error is better than a queue behind a stuck lock or a slow plan. */
+/** Statements fail before a caller gives up: an error is better than queueing behind a stuck lock or a slow plan. */
 const limits = {
   lock_timeout: 2_000,
   statement_timeout: 5_000, // limit: statement
@@ -26,7 +26,7 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
   }
   // Pipelining sends BEGIN together with the first statement.
   const pool = new pg.Pool({ ...settings, max: pool_size, pipeline: true })
-  // Without a listener one dropped connection ends the process. The next query reports it.
+  // Without a listener, one dropped connection ends the process. The next query reports it.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const watch = watchSilence()
@@ -57,7 +57,7 @@ export function openDatabase(connection: Connection, { pool_size }: { pool_size:
 type Form = 'objects' | 'lists'
 type Ask = (client: pg.ClientBase, statement: Sql, form?: Form) => Promise<pg.QueryResult>
 
-// Without a name: there is nothing to prepare.
+// No name, because there is nothing to prepare.
 const begin: Sql = { name: '', text: 'begin', values: [] }
 const beginSnapshot: Sql = { ...begin, text: 'begin isolation level repeatable read read only' }
 const commit: Sql = { ...begin, text: 'commit' }
@@ -90,10 +90,10 @@ async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Pro
   }
 }
 
-/** The driver copies what is asked property by property, and the prototype as it is. */
+/** The driver copies the query's own properties one by one, but keeps its prototype. */
 const asLists: pg.QueryConfig = Object.create({ rowMode: 'array' })
 
-/** With a callback, because the driver's own promise keeps the rows in memory until the next full garbage collection. */
+/** Uses a callback, because the driver's own promise keeps the rows in memory until the next full garbage collection. */
 function query(
   client: pg.ClientBase,
   { name, text, values: given }: Sql,
@@ -124,7 +124,7 @@ async function copyOut(
   }
 }
 
-/** Replaces the driver's stack trace, which ends at a socket, by one that leads to the caller. */
+/** Replaces the driver's stack trace, which ends at a socket, with one that leads to the caller. */
 function trace(error: unknown): never {
   if (error instanceof Error) Error.captureStackTrace(error)
   throw error
@@ -136,13 +136,13 @@ interface Transaction<T> {
   readonly work: (tx: Tx) => Promise<T> | T
 }
 
-/** A transaction on a connection of somebody's own, with the limits that it was given. */
+/** A transaction on the caller's own connection, with that connection's limits. */
 export function transactionOn<T>(client: pg.Client, work: (tx: Tx) => Promise<T>): Promise<T> {
   const ask: Ask = (one, statement, form) => query(one, statement, { form, answered() {} }).catch(trace)
   return transaction(client, { ask, begin, work })
 }
 
-/** Statements of one transaction may be under way together: after the first that fails, the others only say so. */
+/** Statements of one transaction may run concurrently: after the first failure, the others only report that. */
 async function transaction<T>(
   client: pg.ClientBase,
   { ask: askOne, begin, work }: Transaction<T>,
@@ -166,7 +166,7 @@ async function transaction<T>(
     result = await work(tx as unknown as Tx)
     await begun
   } catch (error) {
-    // A connection that is gone has rolled back by itself.
+    // A lost connection has rolled back by itself.
     if (!isConnectionLost(error)) await ask(client, rollback)
     throw isAborted(error) ? first : error
   }
@@ -177,7 +177,7 @@ async function transaction<T>(
   committed.catch(() => {})
   const failed = (await Promise.allSettled(before)).find((one) => one.status === 'rejected')
   const done = await committed
-  // After a statement that failed the server makes a ROLLBACK of it.
+  // After a failed statement, the server turns COMMIT into ROLLBACK.
   if (failed) throw failed.reason
   if (done.command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
   return result

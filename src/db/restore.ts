@@ -1,4 +1,4 @@
-/** Makes a database out of a backup: all of it in one transaction, into one that is empty. */
+/** Restores a backup into an empty database, all of it in one transaction. */
 import pg from 'pg'
 import { Refusal } from '../lib/errors.ts'
 import { listOf, listSequences, listTables, patience } from './backup.ts'
@@ -41,7 +41,7 @@ export async function requireSteps({ header }: OpenBackup, directories?: readonl
 }
 
 /**
- * `finish` commits with it. A process that is killed on the way leaves the empty database that it found.
+ * `finish` commits with it. A process that is killed meanwhile leaves the database as empty as it found it.
  */
 export async function restoreBackup(
   db: Database,
@@ -72,7 +72,7 @@ export async function restoreBackup(
 async function requireEmpty(client: pg.Client): Promise<void> {
   const { rows } = await client.query(`select to_regclass('public.workspaces') is not null as there`)
   if (!rows[0].there) return
-  // Whoever wants to make one now waits, and finds the restored ones.
+  // A transaction that wants to create one now waits, and finds the restored ones.
   await client.query('lock table workspaces, users in access exclusive mode')
   const { rows: found } = await client.query(
     'select exists (select from workspaces) or exists (select from users) as used',
@@ -85,12 +85,12 @@ async function requireEmpty(client: pg.Client): Promise<void> {
   }
 }
 
-/** Triggers are off: rows come back as they were, and nothing is counted, listed or refused a second time. */
+/** Triggers are off: rows return as they were, and nothing is counted, listed or refused a second time. */
 async function load(client: pg.Client, backup: OpenBackup): Promise<BackupEnd> {
   const tables = await listTables(client)
   const all = tables.map(({ name }) => `public."${name}"`)
   for (const name of all) await client.query(`alter table ${name} disable trigger user`)
-  // Migrations have put rows into some of them.
+  // Migrations have inserted rows into some of them.
   await client.query(`truncate ${all.join(', ')}`)
   const end = await loadTables(client, tables, backup)
   const sequences = new Set(await listSequences(client))
@@ -102,7 +102,7 @@ async function load(client: pg.Client, backup: OpenBackup): Promise<BackupEnd> {
   return end
 }
 
-/** A backup whose checksum is right and whose content is not was not made by Parley. */
+/** If the checksum of a backup is right but its content is not, Parley did not make it. */
 function unfit(what: string): Refusal {
   return new Refusal(`The backup does not fit its own migrations: ${what}. Nothing was restored.`)
 }
@@ -140,7 +140,7 @@ async function loadRows(client: pg.Client, table: BackupTable, rows: AsyncIterab
   try {
     return await copyStream(client, `copy ${listOf(table)} from stdin`, rows)
   } catch (error) {
-    // A value that is none, a broken constraint, a foreign key that leads nowhere.
+    // An invalid value, a violated constraint, a foreign key without its row.
     const refused = error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
     throw refused ? unfit(`the rows of ${table.name}`) : error
   }
@@ -152,7 +152,7 @@ function requireTable(tables: readonly BackupTable[], wanted: BackupTable): Back
   return table
 }
 
-/** The rows up to the next part that is none; that one is left in `rest`. */
+/** Yields the rows up to the next part of another kind, and leaves that part in `rest`. */
 async function* rowsOf(
   parts: AsyncGenerator<BackupPart, void>,
   rest: { part?: IteratorResult<BackupPart, void> },

@@ -1,11 +1,11 @@
-/** Secrets that are made once and kept in the data directory. */
+/** Secrets that are created once and kept in the data directory. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, lstat, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 
-/** Reads a secret of the data directory, made on the first call and then always the same. */
+/** Reads a secret of the data directory. The first call creates it; it never changes. */
 export async function keepSecret(file: string): Promise<string> {
   if (!existsSync(file)) await writeSecret(file, randomBytes(32).toString('base64url'))
   return readSecret(file)
@@ -14,7 +14,7 @@ export async function keepSecret(file: string): Promise<string> {
 async function readSecret(file: string): Promise<string> {
   await requireOwner(file)
   const { mode } = await stat(file)
-  // The group may read it: some container platforms open a volume's files to a group of their own.
+  // The group may read it: some container platforms give a volume's files to a group of their own.
   if (mode & 0o007) {
     throw new Refusal(
       `Other users of this machine may read or change ${file}. Take that away with \`chmod o= ${file}\`; if others have seen it, ` +
@@ -44,7 +44,7 @@ export async function findSecret(file: string): Promise<string | undefined> {
   return existsSync(file) ? readSecret(file) : undefined
 }
 
-/** Written whole, then linked: whoever sees the file sees all of it, and the first one stays. */
+/** Writes the file whole, then links it: a reader sees all of it or nothing, and the first file stays. */
 export async function writeSecret(file: string, secret: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   for (let linked = false; !linked; ) {
@@ -54,7 +54,7 @@ export async function writeSecret(file: string, secret: string): Promise<void> {
       () => true,
       (error) => {
         if (error.code === 'EEXIST') return true
-        // Another process that starts may have taken our draft for one that a killed process left.
+        // Another starting process may have removed our draft, taking it for one that a killed process left.
         if (error.code === 'ENOENT') return false
         throw error
       },

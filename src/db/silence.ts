@@ -1,7 +1,7 @@
 /**
  * A server that does not answer cannot enforce its own time limits, so a connection that is silent for too long is cut,
- * and what waits on it fails. One timer checks all connections: a timer for each statement would keep the rows it read
- * in memory long after they were used.
+ * and what waits on it fails. One timer checks all connections: a timer for each statement would keep the rows it read in
+ * memory long after their use.
  */
 import type pg from 'pg'
 
@@ -10,12 +10,12 @@ const lookMs = 500
 
 interface Wait {
   pending: number
-  /** When the server was last heard of, or when the first statement was sent. */
+  /** When the server last answered, or when the first statement was sent. */
   since: number
 }
 
 interface Watch {
-  /** A statement is sent on this connection. Call the returned function when it is answered. */
+  /** Call it when a statement is sent on this connection, and the returned function when it is answered. */
   ask(client: pg.ClientBase): () => void
   close(): void
 }
@@ -29,7 +29,7 @@ export function watchSilence(): Watch {
     }
   }, lookMs)
   timer.unref()
-  /** Kept as long as the connection: entries that come and go with every statement would make garbage. */
+  /** Kept as long as the connection: an entry per statement would create garbage. */
   function meet(client: pg.ClientBase): Wait {
     const wait = { pending: 0, since: 0 }
     waits.set(client, wait)

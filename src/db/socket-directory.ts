@@ -1,6 +1,6 @@
 /**
- * Where the socket of the embedded PostgreSQL lies. Whoever could put a server of his own there would be told the password,
- * so the folder is one that only we can enter, or the start is refused.
+ * The folder for the embedded PostgreSQL's socket. A user who could put a server of their own there would receive the
+ * password, so only we may enter the folder, or the start is refused.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, type Stats } from 'node:fs'
@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { Refusal } from '../lib/errors.ts'
 import { writeSecret } from './secret-file.ts'
 
-/** A socket's path has room for about a hundred bytes. */
+/** The path of a socket may have about a hundred bytes. */
 const lengthMax = 85
 
-/** In the data directory, or where that lies too deep in the system's temporary folder, under a name nobody can guess. */
+/** In the data directory or, if its path is too long, in the system's temporary folder under an unguessable name. */
 export async function openSocketDirectory(data_dir: string, owner: number | undefined): Promise<string> {
   const inside = join(data_dir, 'socket')
   const directory = inside.length <= lengthMax ? inside : await rememberOutside(data_dir)
@@ -21,12 +21,12 @@ export async function openSocketDirectory(data_dir: string, owner: number | unde
     if (error.code !== 'EEXIST') throw error
   })
   const { uid } = await requireOurs(directory, owner)
-  // Also one that a process made and was killed before it could give it away.
+  // Also a folder whose process was killed before it could hand it over.
   if (owner !== undefined && uid !== owner) await chown(directory, owner, owner)
   return directory
 }
 
-/** Everybody who joins the server has to find it, so the data directory keeps the name. A copy of it needs another one. */
+/** Every process that uses the server must find it, so the data directory stores the name. A copy of it needs another one. */
 async function rememberOutside(data_dir: string): Promise<string> {
   const file = join(data_dir, 'socket.path')
   const chosen = join(tmpdir(), `parley-${randomBytes(16).toString('hex')}`)

@@ -1,4 +1,4 @@
-/** The one way to the database: tagged statements, and what they are handed to. `pool.ts` opens it. */
+/** The one way to the database: tagged statements, and the interfaces that run them. `pool.ts` opens it. */
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 
@@ -14,14 +14,14 @@ interface Fragment extends Sql {
   readonly [fragment]: Shape
 }
 
-/** A statement without its values. There is one for each text, and so one plan. */
+/** A statement without its values. Each text has one, and so one plan. */
 interface Shape {
   readonly strings: readonly string[]
   readonly text: string
   readonly name: string
 }
 
-/** What a template has come to so far, by the shape of the next fragment in it; undefined is a plain value. */
+/** A template's shape so far, by the shape of its next fragment; undefined stands for a plain value. */
 interface Step {
   shape: Shape | undefined
   readonly next: Map<Shape | undefined, Step>
@@ -30,7 +30,7 @@ interface Step {
 const templates = new WeakMap<TemplateStringsArray, Step>()
 const shapes = new Map<string, Shape>()
 
-/** The text is put together the first time only: a template with the same kinds of fragments has the same shape. */
+/** Builds the text only once: a template with the same kinds of fragments has the same shape. */
 export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
   let step = templates.get(strings)
   if (!step) {
@@ -55,7 +55,7 @@ function stepOf({ next }: Step, shape: Shape | undefined): Step {
   return step
 }
 
-/** The strings between the values, those inside fragments included. */
+/** The strings between the values, including those inside fragments. */
 function flatten(strings: readonly string[], values: readonly unknown[]): string[] {
   const flat = [strings[0] ?? '']
   for (const [at, value] of values.entries()) {
@@ -89,7 +89,7 @@ export interface Db {
   one<T>(statement: Sql): Promise<T>
   /** Rows as arrays of their columns: cheaper than an object for each row of a page. */
   lists<T extends readonly unknown[]>(statement: Sql): Promise<T[]>
-  /** How many rows it touched. */
+  /** Returns how many rows it touched. */
   run(statement: Sql): Promise<number>
 }
 
@@ -99,13 +99,13 @@ export interface Tx extends Db {
   readonly [inTransaction]: true
   /** A statement whose result is not needed, sent together with COMMIT. If it fails, nothing is committed. */
   atCommit(statement: Sql): void
-  /** A `copy … to stdout` by pieces, each valid during its call. It takes no parameters, but may read settings. */
+  /** A `copy … to stdout` in pieces, each valid during its call. It takes no parameters, but may read settings. */
   copyOut(statement: Sql, take: (bytes: Buffer) => void): Promise<void>
 }
 
 export interface Database extends Db {
   transaction<T>(work: (tx: Tx) => Promise<T> | T): Promise<T>
-  /** Everything that `work` reads is of one moment. */
+  /** `work` reads everything as of one moment. */
   snapshot<T>(work: (db: Db) => Promise<T>): Promise<T>
   /** A `copy … from stdin`. The bytes are sent without a copy, and may be reused once it resolves. */
   copyIn(statement: Sql, bytes: readonly Buffer[]): Promise<void>
@@ -116,7 +116,7 @@ export interface Database extends Db {
 }
 
 /**
- * For a transaction whose statements find every row by its key: they are planned once for a connection. By itself the server
- * plans a statement anew whenever its lists are short, and for these that costs more than running them.
+ * For a transaction whose statements find every row by its key: plans them once per connection. By default the server plans
+ * a statement again whenever its lists are short, which costs more here than running it.
  */
 export const planOnce: Sql = sql`set local plan_cache_mode = force_generic_plan`

@@ -1,4 +1,4 @@
-/** Events, written to the outbox in the transaction that stores what happened. */
+/** Writes events to the outbox in the transaction that stores what happened. */
 import type { Topic } from '../app.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 
@@ -21,14 +21,14 @@ export interface NewEvent {
   readonly data: unknown
 }
 
-/** Writes to the outbox, together with COMMIT. The caller signals `emitted` after the commit, never before. */
+/** Adds the events to the outbox together with COMMIT. The caller signals `emitted` after the commit, never before. */
 export function emit(tx: Tx, workspace_id: string, events: readonly NewEvent[]): void {
   if (events.length > 0) tx.atCommit(intoOutbox(workspace_id, events))
 }
 
 function intoOutbox(workspace_id: string, events: readonly NewEvent[]): Sql {
   const [first] = events
-  // Most transactions have one event. As arrays of one it would cost a fifth of the transactions per second.
+  // Most transactions have one event. An array of one would cost a fifth of the transactions per second.
   if (events.length === 1 && first) {
     return sql`
       insert into outbox (workspace_id, type, occurred_at, data)

@@ -4,7 +4,7 @@ import type { Loop } from '../loop.ts'
 import { emitted } from './emit.ts'
 import { countUnsequenced, forgetOldEvents, sequence, sequenced } from './sequencer.ts'
 
-/** A rest between two steps lets events gather into one statement. Under load it grows, to leave the database to others. */
+/** A rest between two steps lets events gather into one statement. It grows under load, to leave the database to others. */
 const rest = { leastMs: 10, timesItsWork: 4 }
 const forgetMs = 60_000
 

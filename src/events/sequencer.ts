@@ -10,9 +10,9 @@ const batchMax = 1_000
 export const retention = '30 days'
 
 /**
- * Moves what is in the outbox to `events`, in one statement. One process at a time: another one that tries
- * meanwhile moves nothing. Returns how many it moved. It takes a range of the outbox's keys, so that no plan, however
- * wrong the planner's statistics, can compare every waiting row with every other.
+ * Moves the outbox to `events` in one statement and returns how many it moved. One process at a time: another that tries
+ * meanwhile moves nothing. It takes a range of the outbox's keys, so that no plan, however wrong the planner's statistics,
+ * can compare every waiting row with every other.
  */
 export async function sequence(db: Db): Promise<number> {
   return db.run(sql`

@@ -33,7 +33,7 @@ class SharedWake implements Wake {
   readonly on: Wake['on']
   readonly #db: Database
   readonly #local = localWake()
-  /** Signalled and not sent yet; the topics of a few milliseconds share one notification. */
+  /** Signalled but not sent yet; topics signalled within a few milliseconds share one notification. */
   readonly #pending = new Set<string>()
   #client: pg.Client | undefined
   #timer: NodeJS.Timeout | undefined
@@ -53,7 +53,7 @@ class SharedWake implements Wake {
     this.#timer ??= setTimeout(() => void this.#flush(), batchMs)
   }
 
-  /** Sends what is still waiting first: a command ends right after its change. */
+  /** Sends what is still pending first: a command ends right after its change. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#connecting
@@ -73,7 +73,7 @@ class SharedWake implements Wake {
       this.#client = next
       await this.#flush()
     } catch {
-      // A connection that was made reports its own end.
+      // An open connection reports its own end.
       if (next) void next.end().catch(() => {})
       else this.#retry()
     }
@@ -87,7 +87,7 @@ class SharedWake implements Wake {
     }, reconnectMs).unref()
   }
 
-  /** One notification at a time; what is signalled meanwhile goes with the next. */
+  /** One notification at a time; what is signalled meanwhile goes into the next. */
   #flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

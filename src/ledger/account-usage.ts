@@ -1,4 +1,4 @@
-/** What an account has done today and what the platform held against it: the same for every path that uses it. */
+/** What an account has done today and what the platform held against it, whichever path used it. */
 import type { AccountKey } from '../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
@@ -14,12 +14,12 @@ interface SentMessage extends AccountKey {
 }
 
 /**
- * Messages went out, on the day on which their operations ended; cold are those to people who have never written to
- * the account.
+ * Counts sent messages on the day their operations ended. Cold are those to people who have never written to the
+ * account.
  */
 export function countSent(tx: Tx, sent: readonly SentMessage[]): void {
   if (sent.length === 0) return
-  // The clock may have passed midnight since the operations ended, in this very transaction.
+  // The clock may have passed midnight since the operations ended, even within this transaction.
   tx.atCommit(sql`
     insert into account_days as d (account_id, workspace_id, day, sent, cold)
     select g.account_id, g.workspace_id, (o.finished_at at time zone w.timezone)::date, count(*),
@@ -34,14 +34,14 @@ export function countSent(tx: Tx, sent: readonly SentMessage[]): void {
     on conflict (account_id, day) do update set sent = d.sent + excluded.sent, cold = d.cold + excluded.cold`)
 }
 
-/** One more campaign submission of an account and day, or one less. */
+/** Adds one campaign submission to an account's day, or takes one off. */
 export interface UseChange extends AccountKey {
   readonly day: string
   readonly cold: boolean
   readonly by: 1 | -1
 }
 
-/** What a campaign submission has used of a day is given back where it came to nothing, and taken where it is put back. */
+/** Refunds a campaign submission's use of a day when nothing was sent, and takes it again when the submission is put back. */
 export function changeUse(tx: Tx, changes: readonly UseChange[]): void {
   if (changes.length === 0) return
   tx.atCommit(sql`
@@ -63,7 +63,7 @@ export function changeUse(tx: Tx, changes: readonly UseChange[]): void {
       and not exists (select from missing m where m.account_id = d.account_id and m.day = d.day)`)
 }
 
-/** Somebody was looked up by name or number: platforms count these more strictly than anything else. */
+/** Counts a look-up by name or number: platforms limit these more strictly than anything else. */
 export async function countLookup(db: Db, { account_id, workspace_id }: AccountKey): Promise<void> {
   await db.run(sql`
     insert into account_days as d (account_id, workspace_id, day, lookups)

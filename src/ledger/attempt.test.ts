@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LedgerRows } from '../../test/harness/ledger-rows.ts'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
+import { heldAccount } from '../../test/platform/account-store.ts'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
 import { setDispatch } from '../capabilities/gates/gates.ts'
@@ -54,10 +55,7 @@ async function stage(app: App = rows.app): Promise<Stage> {
   const held = await rows.account()
   const listener = { updates: async () => {}, closed: () => {} }
   const { account_id } = held
-  const connected = await place.sandbox.platform.connect(
-    { account_id, name: 'Sales', position: null },
-    listener,
-  )
+  const connected = await place.sandbox.platform.connect(heldAccount({ account_id, name: 'Sales' }), listener)
   if (connected.kind !== 'accepted') throw new Error('The sandbox did not connect.')
   place.write(account_id, person, 'hello')
   const id = await rows.operation(held, { chat_id: String(person) })
@@ -430,7 +428,7 @@ describe('a flood wait', () => {
     const held = await rows.account()
     const token = newId()
     const id = await rows.operation(held, { state: 'submitting', token })
-    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60, stops: 'sends' } as const
     const recorder = new Recorder(app, { count: () => {}, noteTrouble })
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome })
     const strikes = await rows.db.rows(sql`
@@ -445,7 +443,7 @@ describe('a flood wait', () => {
     const held = await rows.account()
     const token = newId()
     const id = await rows.operation(held, { state: 'submitting', token })
-    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60, stops: 'sends' } as const
     const at = new Date(Date.now() - age * 1000).toISOString()
     const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })
@@ -457,7 +455,7 @@ describe('a flood wait', () => {
     const held = await rows.account()
     const token = newId()
     const id = await rows.operation(held, { state: 'submitting', token })
-    const outcome = { kind: 'flood_wait', retry_after_seconds: 60 } as const
+    const outcome = { kind: 'flood_wait', retry_after_seconds: 60, stops: 'sends' } as const
     const at = new Date(Date.now() + 86_400_000).toISOString()
     const recorder = new Recorder(rows.app, { count: () => {}, noteTrouble })
     await recorder.record({ operation: await rows.queued(id), public_id: id, token, outcome, at })

@@ -1,6 +1,6 @@
 /**
- * One attempt at one operation, from its preparation to what was learnt. What fails before the boundary has not happened;
- * what fails after it is never repeated.
+ * One attempt at one operation, from preparing it to recording its outcome. What fails before the boundary has not
+ * happened; what fails after it is never repeated.
  */
 
 import type { App } from '../app.ts'
@@ -9,7 +9,7 @@ import type { Forbidden, Operation, OperationKind, Submit } from '../operation.t
 import type { Outcome, Sent, Session } from '../platform/port.ts'
 import type { OperationBoundary } from './boundary.ts'
 import { attemptSeconds, releaseNeverSent } from './crossing.ts'
-import type { Echoes, Expectation, Recorded } from './echoes.ts'
+import type { Echoes, Expectation, RecordedMessage } from './echoes.ts'
 import type { Journal } from './journal.ts'
 import { type Held, holdsLease } from './leases.ts'
 import { type QueuedOperation, settleQueued, settleUncrossed } from './queue.ts'
@@ -17,26 +17,26 @@ import { isTrouble, noteFloodWait, type Recorder } from './recording.ts'
 import type { Ending } from './settle.ts'
 import { within } from './within.ts'
 
-/** From before the boundary to the call: a process that was held up for longer does not submit. */
+/** From before the boundary to the call: a process that was paused for longer does not submit. */
 const submitMsMax = 10_000 // limit: from boundary to call
-/** How long the platform may take; after that nobody knows, and a late answer is still welcome. */
+/** How long the platform may take. After that the outcome is unknown, but a late answer is still recorded. */
 const answerMsMax = { text: 20_000, file: 100_000 } as const // limit: answer of the platform
 const prepareMsMax = { text: 15_000, file: 100_000 } as const
-/** For another worker, or for a better moment: asked again at once it would be prepared again and again. */
+/** The pause before an operation that stays queued is tried again: without it, it would be prepared again and again. */
 const uncrossedMs = 500
 
 /** An account with a session, driven by this process. */
 export interface Driven {
   readonly held: Held
   readonly session: Session
-  /** The session stays open for this, at least for a while, when the account goes to another process. */
+  /** Keeps the session open for this work, at least for a while, when the account moves to another process. */
   readonly awaits: (work: Promise<unknown>) => void
-  /** Its platform's. */
+  /** The platform's jitter and pace. */
   readonly gapJitter: number
   readonly paceMs: number
 }
 
-/** What an attempt passes through. */
+/** What an attempt works with. */
 export interface Ways {
   readonly boundary: OperationBoundary
   readonly journal: Journal
@@ -44,7 +44,7 @@ export interface Ways {
   readonly echoes: Echoes
 }
 
-type Prepared = Outcome<Submit> | Forbidden
+type PreparedSubmit = Outcome<Submit> | Forbidden
 
 export async function attempt(
   app: App,
@@ -82,13 +82,13 @@ export async function attempt(
 
 interface CrossedAttempt {
   readonly token: string
-  /** From before the boundary, so that a pause anywhere after it counts. */
+  /** Read before the boundary, so that a pause anywhere after it counts. */
   readonly startedAt: number
   readonly held: Held
   readonly submit: Submit
 }
 
-/** From the boundary to what was learnt, for operations of callers and for messages of campaigns. */
+/** From the boundary to the recorded outcome, for callers' operations and for campaign messages. */
 export async function submitCrossed(
   app: App,
   ways: Ways,
@@ -116,7 +116,7 @@ export async function submitCrossed(
   if (!outcome) void concludeLate(app, ways, operation, { token, answer }) // guard: a late answer is recorded
 }
 
-/** Before its preparation asks the platform: the lease must be ours, sending on, and no flood wait, as at the boundary. */
+/** Before preparation calls the platform, checks what the boundary checks: our lease, sending on, no flood wait. */
 async function mayAsk(app: App, operation: QueuedOperation, held: Held): Promise<boolean> {
   if (await settleUncrossed(app, held, operation)) return false
   if (await holdsLease(app.db, held.worker_id, held)) return true
@@ -126,13 +126,13 @@ async function mayAsk(app: App, operation: QueuedOperation, held: Held): Promise
 
 const preparationFailed = 'preparation_failed'
 
-/** What fails here has cost nothing; the caller may try again. */
+/** A failure here has cost nothing; the caller may retry. */
 async function prepare(
   { db, log }: App,
   kind: OperationKind,
   operation: QueuedOperation,
   { held, session }: Driven,
-): Promise<Prepared> {
+): Promise<PreparedSubmit> {
   try {
     return await kind.prepare({ db, account: held, session }, operation)
   } catch (err) {
@@ -141,12 +141,12 @@ async function prepare(
   }
 }
 
-/** Nothing has happened yet, so nothing can be unknown. */
+/** Nothing was submitted yet, so the outcome cannot be unknown. */
 async function settleUnprepared(
   app: App,
   { recorder }: Ways,
   operation: QueuedOperation,
-  { held, outcome }: { held: Held; outcome: Exclude<Prepared, { kind: 'accepted' }> | undefined },
+  { held, outcome }: { held: Held; outcome: Exclude<PreparedSubmit, { kind: 'accepted' }> | undefined },
 ): Promise<void> {
   const released = (detail: string): Ending => ({ to: 'released', reason: 'not_prepared', detail })
   if (outcome?.kind === 'refused') {
@@ -155,7 +155,7 @@ async function settleUnprepared(
     await recorder.noteTrouble(held.account_id, reason)
     return settleQueued(app, operation, released(reason))
   }
-  // A session that was closed because the account is somebody else's by now: it is theirs to do.
+  // The session was closed because another worker holds the account's lease by now: that worker will do it.
   const lost = outcome === undefined || outcome.kind === 'not_written' || outcome.kind === 'unknown'
   if (lost && !(await holdsLease(app.db, held.worker_id, held))) return
   if (outcome?.kind === 'flood_wait') {
@@ -167,7 +167,7 @@ async function settleUnprepared(
   await settleQueued(app, operation, released(detailOf(outcome)))
 }
 
-function detailOf(outcome: Exclude<Prepared, { kind: 'accepted' | 'refused' }> | undefined): string {
+function detailOf(outcome: Exclude<PreparedSubmit, { kind: 'accepted' | 'refused' }> | undefined): string {
   if (!outcome) return 'timeout'
   if (outcome.kind === 'forbidden') return outcome.detail
   return outcome.kind === 'not_written' && outcome.reason === preparationFailed
@@ -217,7 +217,7 @@ interface Conclusion {
   readonly echo?: Expectation
 }
 
-/** Into the journal, which a restored database may need, and into the ledger. */
+/** Writes the outcome to the journal, which a restored database may need, and to the ledger. */
 async function conclude(
   app: App,
   { journal, recorder }: Ways,
@@ -248,7 +248,7 @@ export async function tellJournal(
   })
 }
 
-/** A late answer still counts: it turns what nobody knew into what is known. */
+/** A late answer still counts: it settles an operation whose outcome was unknown. */
 async function concludeLate(
   app: App,
   ways: Ways,
@@ -272,13 +272,13 @@ export async function concludeProven(
     'the platform has shown this message before; it is not sent again',
   )
   const outcome = { kind: 'accepted', value: proof } as const
-  // A database that goes back once more forgets this row as well.
+  // If the database is restored once more, it forgets this row as well.
   await intend(app, ways, operation, token) // guard: a proven message is in the journal
   await tellJournal(app, ways.journal, { id: operation.id, token, outcome })
   await ways.recorder.record({ operation, public_id: operation.id, token, outcome, reconciled: true })
 }
 
-/** A call that throws instead of answering leaves everything open. */
+/** A call that throws instead of answering leaves the outcome unknown. */
 async function ask(call: Submit): Promise<Outcome<unknown>> {
   try {
     return await call()
@@ -287,7 +287,7 @@ async function ask(call: Submit): Promise<Outcome<unknown>> {
   }
 }
 
-function recordedOf(app: App, operation: Operation, outcome: Outcome<unknown>): Recorded | undefined {
+function recordedOf(app: App, operation: Operation, outcome: Outcome<unknown>): RecordedMessage | undefined {
   if (outcome.kind !== 'accepted' || operation.chat_id === null) return undefined
   const message = app.operations.get(operation.kind)?.message(operation, outcome.value)
   return message && { ...message, chat_id: operation.chat_id }

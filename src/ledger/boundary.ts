@@ -11,35 +11,38 @@ import { type Crossed, cross, type Instance } from './crossing.ts'
 import { type Held, noteWrites } from './leases.ts'
 
 const batchMax = 100
-/** Another transaction holds a row for a moment: the next batches ask again, up to this long. */
+/** Another transaction holds a row for a moment: the next batches retry for up to this long. */
 const busy = { restMs: 2, msMax: 2_000 }
 
-/** What wants to cross, and the lease under which. */
+/** What is to cross, and under which lease. */
 export interface Crossing<Wanted> {
   readonly id: string
-  /** The new attempt's. */
+  /** Of the new attempt. */
   readonly token: string
   readonly held: Held
   readonly wanted: Wanted
 }
 
-/** What a statement answers about one crossing. */
+/** What a statement returns for one crossing. */
 export interface StatementAnswer {
   readonly status: string
-  /** The account's count of writes as of this commit; null where nothing of it crossed. */
+  /** The account's count of writes as of this commit; null where nothing of the account crossed. */
   readonly writes: string | null
 }
 
-/** Crosses all of them in one transaction, or none. Its answers are in the order of the crossings. */
+/** Crosses all of them in one transaction, or none. Returns the answers in the order of the crossings. */
 export type CrossingStatement<Wanted, Answer extends StatementAnswer> = (
   instance: Instance,
   crossings: readonly Crossing<Wanted>[],
 ) => Promise<readonly Answer[]>
 
-/** `lost`: the answer to COMMIT never came, so it may have crossed. `failed`: the database refused this row. */
-type Uncrossed = StatementAnswer & { readonly status: 'lost' | 'failed' | 'no' }
+/** `lost`: the answer to COMMIT was lost, so it may have crossed. `failed`: the database refused this row. */
+type UncrossedAnswer = StatementAnswer & { readonly status: 'lost' | 'failed' | 'no' }
 
-export type BoundaryAnswer<Answer> = (Answer | Uncrossed) & { readonly id: string; readonly token: string }
+export type BoundaryAnswer<Answer> = (Answer | UncrossedAnswer) & {
+  readonly id: string
+  readonly token: string
+}
 
 export interface BoundaryOptions {
   /** What this process knows of the database; undefined while it must not cross anything. */
@@ -84,7 +87,7 @@ export class Boundary<Wanted, Answer extends StatementAnswer> {
     }
   }
 
-  /** The database answered with an error, so nothing of the batch has crossed: each is tried alone with a new token. */
+  /** The database returned an error, so nothing of the batch crossed. Retries each alone with a new token. */
   async #crossEach(
     instance: Instance,
     crossings: readonly Crossing<Wanted>[],
@@ -119,8 +122,8 @@ export class Boundary<Wanted, Answer extends StatementAnswer> {
 
 function uncrossed(
   { id, token }: Crossing<unknown>,
-  status: Uncrossed['status'],
-): Uncrossed & { readonly id: string; readonly token: string } {
+  status: UncrossedAnswer['status'],
+): UncrossedAnswer & { readonly id: string; readonly token: string } {
   return { id, token, status, writes: null }
 }
 
@@ -136,9 +139,9 @@ interface WantedOperation {
 
 interface OperationAnswer extends StatementAnswer {
   readonly status: Crossed
-  /** It was accepted before; this is the message. */
+  /** The platform accepted it before; this is the message. */
   readonly proof?: Sent
-  /** Why the re-check of its kind says no. */
+  /** Why its kind's re-check forbids it. */
   readonly forbidden?: string
 }
 

@@ -1,6 +1,6 @@
 /**
  * The boundary (T2): the re-check immediately before every submission, for many operations of many accounts in one
- * statement. From its commit on a submission may have happened. Nothing leads from here back to the queue.
+ * statement. Once it commits, a submission may have happened. Nothing leads from here back to the queue.
  */
 import type { App } from '../app.ts'
 import { type Db, type Sql, sql } from '../db/sql.ts'
@@ -10,39 +10,39 @@ import type { Held } from './leases.ts'
 import { isLive } from './liveness.ts'
 import { settle } from './settle.ts'
 
-/** How long an attempt may stay without a word from its worker. Expiry means `ambiguous`, never `queued`. */
+/** How long an attempt may run without its worker recording an outcome. Expiry means `ambiguous`, never `queued`. */
 export const attemptSeconds = { text: 60, file: 150 } as const
 
 export interface Crossing {
   readonly id: string
-  /** The new attempt's. */
+  /** Of the new attempt. */
   readonly token: string
-  /** What the row had when it was read: another value means that somebody else has touched it since. */
+  /** The row's token when it was read: another value means that another transaction has changed the row since. */
   readonly seen_token: string | null
   readonly held: Held
   readonly seconds: number
 }
 
 /**
- * `proven`: the boundary is crossed, and a stored message of the account carries the random id, so it was accepted
- * before and must not be submitted. `busy`: another transaction holds the account, ask again. `behind`: the database
- * has forgotten what this process saw committed. `forbidden`: the re-check of its kind says no.
+ * `proven`: the boundary is crossed, and a stored message of the account carries the random id, so the platform accepted
+ * it before and it must not be submitted. `busy`: another transaction has locked the account; retry. `behind`: the
+ * database has forgotten what this process saw committed. `forbidden`: its kind's re-check forbids it.
  */
 export type Crossed = 'crossed' | 'proven' | 'busy' | 'behind' | 'forbidden' | 'no'
 
 export interface CrossingAnswer {
   readonly id: string
   readonly status: Crossed
-  /** The account's count of writes as of this commit; null where nothing of it crossed. */
+  /** The account's count of writes as of this commit; null where nothing of the account crossed. */
   readonly writes: string | null
   /** The message that proves it. */
   readonly message_id: string | null
   readonly sent_at: Date | null
-  /** Why the re-check of its kind says no. */
+  /** Why its kind's re-check forbids it. */
   readonly forbidden: string | null
 }
 
-/** What every crossing of this process requires of the database besides. */
+/** What every crossing of this process also requires of the database. */
 export interface Instance {
   readonly worker_id: string
   readonly restore_counter: string
@@ -87,7 +87,7 @@ export function crossStatement(
       left join lateral (
         select m.id, m.sent_at from messages m where m.account_id = g.account_id and m.random_id = o.random_id
         limit 1) m on true),
-    -- What was sent before is not asked again whether it may be.
+    -- A message that was sent before skips the re-check.
     rechecked as materialized (
       select o.*, case when o.message_id is null then ${recheckOf(kinds)} end as forbidden from taken o),
     crossed as (
@@ -115,7 +115,7 @@ export function crossStatement(
       left join rechecked r on r.id = g.id`
 }
 
-/** The re-checks that kinds bring, over the row `o`. */
+/** The re-checks of all kinds, over the row `o`. */
 function recheckOf(kinds: OperationKinds): Sql {
   let whole = sql`null`
   for (const { kind, recheck } of kinds.values()) {
@@ -125,8 +125,8 @@ function recheckOf(kinds: OperationKinds): Sql {
 }
 
 /**
- * Of the accounts in `given`: `fit` are those that may act, `held` those that this transaction holds. First the switch,
- * then the accounts, which everybody locks in this order.
+ * Of the accounts in `given`, `fit` are those that may act and `held` those that this transaction has locked. Locks the
+ * switch first, then the accounts; every transaction keeps this order.
  */
 export function accountsHeld({ worker_id, restore_counter, generation, server_run }: Instance): Sql {
   return sql`
@@ -153,7 +153,7 @@ export function accountsHeld({ worker_id, restore_counter, generation, server_ru
         for no key update of h skip locked) h)`
 }
 
-/** The account may act: it is ours, READY and live, and the platform does not ask to wait. */
+/** The account may act: its lease is ours, it is READY and live, and has no flood wait. */
 function accountFits(worker_id: string): Sql {
   return sql`
     select h.account_id, h.writes from account_hosts h join accounts a on a.id = h.account_id
@@ -168,9 +168,9 @@ function accountFits(worker_id: string): Sql {
 }
 
 /**
- * The answer to a crossing was lost, so nothing is sent. The row is locked first: whatever the crossing came to is
- * decided by then. Where it crossed, only this process knows that nothing was written. Where it has not, it may still
- * be on its way to the database, and must find another token than it expects.
+ * The answer to a crossing was lost, so nothing is sent. Locks the row first, which waits for a crossing that has begun.
+ * If it crossed, only this process knows that nothing was written. If it has not, it may still reach the database later, so
+ * the row gets a token that the crossing does not expect.
  */
 export async function releaseNeverSent(
   app: App,
@@ -182,7 +182,7 @@ export async function releaseNeverSent(
       for update -- guard: the release waits for the row
       `)
     const ours = row?.attempt_token === token // guard: token of a release
-    // Withdrawn or expired meanwhile: its caller may queue it again before the crossing arrives.
+    // It was withdrawn or expired meanwhile: its caller may queue it again before the crossing arrives.
     if (row?.state === 'queued' || (row?.state === 'released' && !ours)) {
       const fresh = app.sources.newToken()
       // guard: a late crossing finds another token

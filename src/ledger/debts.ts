@@ -1,19 +1,19 @@
 /**
- * Which workers of this disk have found the database restored and have not put everything back. A file for each worker, so
- * that none writes over what another one owes, and the next worker of the disk finds what a dead one has left.
+ * Which workers of this disk have found the database restored and have not put everything back. Each worker has its own
+ * file, so that none overwrites another's debt, and the next worker of the disk finds the debts of a dead one.
  */
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface Debt {
   readonly worker_id: string
-  /** Another one each time it is kept. */
+  /** New each time the debt is stored. */
   readonly token: string
 }
 
 const pathOf = (directory: string, worker_id: string) => join(directory, `${worker_id}.owes`)
 
-/** On the disk when it resolves. */
+/** Resolves once it is on disk. */
 export async function keepDebt(directory: string, { worker_id, token }: Debt): Promise<void> {
   const path = pathOf(directory, worker_id)
   await writeFile(`${path}.new`, token, { mode: 0o600, flush: true })
@@ -29,7 +29,7 @@ export async function listDebts(directory: string): Promise<Debt[]> {
   const debts = names.sort().map(async (name): Promise<Debt[]> => {
     const [, worker_id] = /^([0-9a-f-]{36})\.owes$/.exec(name) ?? []
     if (worker_id === undefined) return []
-    // Its worker, or one that has taken it over, may have dropped it meanwhile.
+    // Its worker, or the worker that took it over, may have dropped it meanwhile.
     const token = await readFile(join(directory, name), 'utf8').catch(() => undefined)
     return token === undefined ? [] : [{ worker_id, token }]
   })

@@ -1,7 +1,7 @@
 /**
- * The boundary for messages that were never queued: the recipients of a campaign are their queue. The transaction has two
- * flights. The first locks and reads: accounts, then what the slice itself locks, then days. Whoever runs it decides on what
- * is locked; the second flight inserts the attempts, `submitting` from their commit on.
+ * The boundary for messages that were never queued: a campaign's recipients are their queue. The transaction has two
+ * steps. The first locks and reads: accounts, then what the slice itself locks, then days. The caller decides on the
+ * locked rows; the second step inserts the attempts, `submitting` once they commit.
  */
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
@@ -12,11 +12,11 @@ import type { Held } from './leases.ts'
 
 export interface LockedAccount {
   readonly account_id: string
-  /** As a crossing answers: only what is held may act. */
+  /** As a crossing returns it: only a `held` account may act. */
   readonly status: 'held' | 'busy' | 'behind' | 'no'
 }
 
-/** The switch and the accounts. Rows that another transaction holds are left to it, but the switch is waited for. */
+/** Locks the switch and the accounts. Skips accounts that another transaction has locked, but waits for the switch. */
 export function lockAccounts(
   tx: Tx,
   instance: Instance,
@@ -40,17 +40,17 @@ export function lockAccounts(
     from given g left join fit on fit.account_id = g.account_id left join held on held.account_id = g.account_id`)
 }
 
-/** What an account has used of today, and when its next campaign message may go out. */
+/** What an account has used of today's quota, and when its next campaign message may go out. */
 export interface LockedDay {
   readonly account_id: string
-  /** Domain time; every decision of the transaction goes by it. */
+  /** Domain time; every decision of the transaction uses it. */
   readonly now: Date
   readonly day: string
   readonly used: number
   readonly used_cold: number
   readonly lookups: number
   readonly next_campaign_at: Date | null
-  /** Another transaction holds the day. */
+  /** Another transaction has locked the day. */
   readonly busy: boolean
 }
 
@@ -69,14 +69,14 @@ export function lockDays(tx: Tx, account_ids: readonly string[]): Promise<Locked
     where h.account_id = any(${account_ids})`)
 }
 
-/** An operation that is about to be made, or taken up again where an earlier attempt was released. */
+/** An operation to insert, or to run again where an earlier attempt was released. */
 export interface NewAttempt extends CampaignPlace {
   readonly id: string
   readonly token: string
   readonly kind: string
   readonly workspace_id: string
   readonly user_id: string
-  /** Whose message it is: the acting account, or the one whose stored message proves it. */
+  /** The sender: the acting account, or the one whose stored message proves the send. */
   readonly account_id: string
   /** The account under whose lease it crosses. */
   readonly acting_account_id: string
@@ -84,14 +84,14 @@ export interface NewAttempt extends CampaignPlace {
   readonly payload: unknown
   readonly fingerprint: Buffer
   readonly random_id: string
-  /** The earliest moment of the account's next campaign message. */
+  /** When the account's next campaign message may go out at the earliest. */
   readonly next_campaign_at: Date
-  /** A stored message carries the random id: it was accepted before. */
+  /** A stored message that carries the random id: the platform accepted it before. */
   readonly proof: Sent | null
 }
 
 export interface InsertedAttempt {
-  /** Another than the given one where an earlier attempt of the same message was released. */
+  /** Not the given id where an earlier attempt at the same message was released. */
   readonly id: string
   readonly recipient_id: string
   /** The account's count of writes as of this commit. */
@@ -163,7 +163,7 @@ function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): 
       join raised on raised.account_id = g.acting_account_id`
 }
 
-/** What became of a message whose crossing gave no answer; undefined where it never crossed. */
+/** Finds a message whose crossing returned no answer; undefined if it never crossed. */
 export function findAttempt(
   tx: Tx,
   { recipient_id, step_no }: { recipient_id: string; step_no: number },

@@ -1,6 +1,6 @@
 /**
- * The platform repeats what we sent in its updates. Where a batch only repeats what this process has just recorded, there
- * is nothing to store but the position, and the positions of many accounts are one statement.
+ * The platform repeats what we sent in its updates. If a batch only repeats what this process has just recorded, only the
+ * position needs storing, and one statement stores the positions of many accounts.
  */
 
 import type { App, Sources } from '../app.ts'
@@ -10,40 +10,40 @@ import { noteWrites } from './leases.ts'
 import { type Advance, advancePositions } from './positions.ts'
 import { within } from './within.ts'
 
-/** How long a batch waits for the answer to the call. Longer, and it may be all that is ever heard of it, so it is stored. */
+/** How long a batch waits for the answer to the call. After that it may be the only trace of the message, so it is stored. */
 const answerMsMax = 250
 /**
- * How long it waits for the recording of an answer that is there. Storing it instead costs a transaction for each account,
- * which holds up the recording that is slow already: so this is as long as a batch of outcomes may take.
+ * How long a batch waits until the answer is recorded. Storing the batch instead costs a transaction for each account,
+ * which slows down a recording that is slow already, so this is as long as a batch of outcomes may take.
  */
 const recordingMsMax = 5_000
-/** An echo that comes later than this after its recording is stored like any other update. */
+/** An echo that arrives later than this after its recording is stored like any other update. */
 const expectedMsMax = 10_000
 const batchMax = 200
 
-/** What was recorded of a submission: the message it became. */
-export interface Recorded {
+/** What was recorded of a submission: the resulting message. */
+export interface RecordedMessage {
   readonly chat_id: string
   readonly message_id: string
   readonly text: string
 }
 
 export interface Expectation {
-  /** The platform has answered: what it said is being recorded. */
+  /** The platform has answered, and the answer is being recorded. */
   answered(): void
-  /** Undefined: nothing was recorded, so the update has to be stored. */
-  resolve(recorded: Recorded | undefined): void
+  /** Undefined: nothing was recorded, so the update must be stored. */
+  resolve(recorded: RecordedMessage | undefined): void
 }
 
-interface Expected {
+interface ExpectedEcho {
   readonly answer: Promise<true>
-  readonly recording: Promise<Recorded | undefined>
+  readonly recording: Promise<RecordedMessage | undefined>
 }
 
 export class Echoes {
   readonly #sources: Sources
-  readonly #expected = new Map<string, Expected>()
-  /** When what was recorded was, in this order. */
+  readonly #expected = new Map<string, ExpectedEcho>()
+  /** When each submission was recorded, oldest first. */
   readonly #recorded = new Map<string, number>()
   readonly #positions: Gatherer<Advance, { readonly writes: string | null }>
 
@@ -60,10 +60,10 @@ export class Echoes {
     })
   }
 
-  /** Before the call: its echo may come before its answer. */
+  /** Call it before submitting: the echo may arrive before the answer. */
   expect(account_id: string, random_id: string): Expectation {
     const answer = Promise.withResolvers<true>()
-    const recording = Promise.withResolvers<Recorded | undefined>()
+    const recording = Promise.withResolvers<RecordedMessage | undefined>()
     const place = `${account_id}:${random_id}`
     this.#forget()
     this.#expected.set(place, { answer: answer.promise, recording: recording.promise })
@@ -86,7 +86,7 @@ export class Echoes {
     }
   }
 
-  /** Undefined: the batch tells more than this process has recorded. Otherwise whether the lease still held. */
+  /** Undefined: the batch contains more than this process has recorded. Otherwise whether the lease still held. */
   async take(advance: Advance, { updates }: UpdateBatch): Promise<boolean | undefined> {
     this.#forget()
     if (updates.length === 0 || !updates.every((update) => this.#isExpected(advance, update)))
@@ -103,7 +103,7 @@ export class Echoes {
     return random_id !== null && this.#expected.has(`${account_id}:${random_id}`)
   }
 
-  /** The position moves only after the recording has committed. */
+  /** Moves the position only after the recording has committed. */
   async #isRecorded({ held: { account_id } }: Advance, update: Update): Promise<boolean> {
     const expected = this.#expected.get(`${account_id}:${randomIdOf(update)}`)
     if (!expected || !(await within(this.#sources, answerMsMax, expected.answer))) return false
@@ -114,7 +114,7 @@ export class Echoes {
   }
 }
 
-function isSame({ id, text, edited_at }: Message, chat_id: string, recorded: Recorded): boolean {
+function isSame({ id, text, edited_at }: Message, chat_id: string, recorded: RecordedMessage): boolean {
   return (
     id === recorded.message_id && chat_id === recorded.chat_id && text === recorded.text && edited_at === null
   )

@@ -1,6 +1,6 @@
 /**
- * Operations as callers ask for them: a committed row before anything happens (T1), and what a repeat under the same key
- * is told. Nothing here talks to the platform; the worker that drives the account does.
+ * Operations as callers request them: commits a row before anything happens (T1), and finds the row that answers a repeat
+ * of the key. Nothing here calls the platform; the worker that drives the account does.
  */
 import type { App, Queued, Settled, Topic } from '../app.ts'
 import type { Caller } from '../contract.ts'
@@ -11,7 +11,7 @@ import { settle } from './settle.ts'
 
 /** An operation is waiting for the worker that drives its account. */
 export const enqueued: Topic = { topic: 'operations' }
-/** An operation that somebody may be waiting for has ended. */
+/** An operation has ended, and a caller may be waiting for it. */
 export const settled: Topic = { topic: 'settled' }
 
 const fields = sql`id, queued_no, account_id, state, reason, detail, fingerprint, reply_status, reply_body`
@@ -34,15 +34,15 @@ export async function findOperation(
       and workspace_id = ${workspace_id} and kind = ${kind}`)
 }
 
-/** How long an operation may wait for its worker, and its caller for the answer. Files take their time. */
+/** How long an operation may wait for its worker, and its caller for the answer. Files take longer. */
 export const waits = {
   text: { expires_seconds: 30, wait_ms: 25_000 }, // limit: patience of a caller
   file: { expires_seconds: 120, wait_ms: 115_000 },
 } as const
 
 /**
- * T1. Undefined when the key's row is there and may not run again. Alone it need not be flushed: the commit of the
- * boundary flushes it, and nobody is told of success before. In a transaction of the caller's it is flushed with that.
+ * T1. Undefined when the key's row exists and may not run again. On its own it need not be flushed: the boundary's commit
+ * flushes it, and no caller gets a success before that. In the caller's transaction it is flushed with that commit.
  */
 export async function enqueue(
   app: App,
@@ -56,7 +56,7 @@ export async function enqueue(
         with unflushed as materialized (select set_config('synchronous_commit', 'off', true))
         ${insertOf(app, caller, asked, sql`from unflushed`)}`)
   return made.catch((error) => {
-    // Of two that come at once the later may meet the random id of the first before it meets its key.
+    // Of two concurrent inserts, the second may hit the first one's random id before its key.
     if (!tx && isDuplicate(error, 'operations')) return undefined
     throw error
   })
@@ -92,12 +92,12 @@ function insertOf(
     returning id, queued_no`
 }
 
-/** The same for the same key for ever: a platform that knows it takes the same message only once. */
+/** Always the same for one key: a platform that knows random ids accepts the message only once. */
 function randomIdOf(app: App, workspace_id: string, kind: string, key: string): string {
   return app.secrets.sign('random_id', workspace_id, kind, key).readBigInt64BE().toString()
 }
 
-/** The caller gives up. If it is past that, nobody here knows how it will end. */
+/** Releases an operation whose caller gives up. Once it has left the queue, its outcome is unknown here. */
 export async function withdraw(app: App, { id, queued_no }: Queued): Promise<void> {
   const ending = { to: 'released', reason: 'withdrawn' } as const
   await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))

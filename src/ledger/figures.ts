@@ -1,20 +1,20 @@
-/** What an operator watches of the ledger, counted so that it costs little however many operations there are. */
+/** What an operator watches of the ledger. Counting costs little however many operations there are. */
 import { type Db, type Sql, sql } from '../db/sql.ts'
 
-/** Counting ends here: whoever has more of them has seen enough. */
+/** Counting stops here: an operator with more of them needs no exact figure. */
 const countedMax = 10_000
 
 export const ages = ['hour', 'day', 'week', 'older'] as const
 
 export interface LedgerFigures {
-  /** Outcomes that nobody knows and nobody has noted, by how long ago they were asked for. */
+  /** Unknown outcomes without a person's note, by how long ago they were requested. */
   readonly ambiguous: Readonly<Record<(typeof ages)[number], number>>
-  /** Of the operation that has waited longest for a worker; null when none waits. */
+  /** How long the oldest queued operation has waited for a worker; null when none waits. */
   readonly queued_seconds: number | null
   readonly queued: number
 }
 
-/** Reads the partial indexes of what is not settled; the settled rows, which are nearly all, are not looked at. */
+/** Reads the partial indexes of unsettled rows, and skips the settled ones, which are nearly all. */
 export function ledgerFigures(): Sql {
   return sql`
     select json_build_object(
@@ -22,7 +22,7 @@ export function ledgerFigures(): Sql {
         'day', count(*) filter (where age >= interval '1 hour' and age < interval '1 day'),
         'week', count(*) filter (where age >= interval '1 day' and age < interval '7 days'),
         'older', count(*) filter (where age >= interval '7 days')) as ambiguous,
-      -- What no worker takes is released after two minutes at most, so these are few.
+      -- Operations that no worker takes are released after at most two minutes, so these are few.
       (select count(*)::int from operations where state = 'queued') as queued,
       (select extract(epoch from domain_now() - min(created_at))::float8 from operations where state = 'queued')
         as queued_seconds
@@ -37,11 +37,11 @@ export function readLedgerFigures(db: Db): Promise<LedgerFigures> {
 
 export interface FileFigures {
   readonly files: number
-  /** Since the oldest of them was stored; null when there is none. */
+  /** Since the oldest was stored; null when there is none. */
   readonly seconds: number | null
 }
 
-/** Files whose bytes are stored: not sent yet, or not forgotten yet. */
+/** Files whose bytes are stored: not sent yet, or not deleted yet. */
 export function fileFigures(): Sql {
   return sql`
     select count(*)::int as files, extract(epoch from clock_timestamp() - min(stored_at))::float8 as seconds

@@ -1,17 +1,17 @@
-/** Attachments: stored in chunks while they arrive, deleted once their operation no longer needs them. */
+/** Attachments: stored in chunks as they arrive, deleted once their operation no longer needs them. */
 import type { App } from '../app.ts'
 import { type Database, type Db, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
 
 export const chunkBytes = 256 * 1024
-/** How many files one call deletes: their thousand chunks take well below a statement's time limit. */
+/** How many files one call deletes: their thousand chunks stay well below a statement's time limit. */
 const forgottenMax = 10
-/** What one workspace may have stored of files that are not sent yet: 1 GiB. */
+/** How many bytes of unsent files one workspace may store: 1 GiB. */
 const storedBytesMax = sql`1073741824` // limit: stored bytes of a workspace
-/** The code of the trigger that counts them. */
+/** The SQLSTATE of the trigger that counts them. */
 const tooMuchStored = 'PF429'
-/** Files go as they are sent, and those that nobody sends are looked for every minute. */
+/** Files are deleted as they are sent, and every minute a loop deletes those never sent. */
 const fullSeconds = 60
 
 export interface Chunk {
@@ -21,8 +21,8 @@ export interface Chunk {
 }
 
 /**
- * Its commit is not flushed to disk: nothing refers to the chunk before the operation's own commit, which is. Refused with
- * 429 where its workspace has stored as much as it may.
+ * Its commit is not flushed to disk: nothing refers to the chunk before the operation's own commit, which is flushed.
+ * Refuses with 429 when the workspace has stored as much as it may.
  */
 export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: string }): Promise<void> {
   const statement = sql`
@@ -45,7 +45,7 @@ export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: st
 const copyHead = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const copyTail = Buffer.from([0xff, 0xff])
 
-/** A row of four fields, each after its length, up to the bytes of the last one. */
+/** A row of four fields, each preceded by its length, up to the bytes of the last one. */
 function rowOf({ file_id, n, workspace_id, bytes }: Chunk & { workspace_id: string }): Buffer {
   const row = Buffer.alloc(54)
   row.writeInt16BE(4, 0)
@@ -76,10 +76,10 @@ async function oneOf<T>(most: number, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Of a row with one field: how many fields, and the field's length. */
+/** Of a row with one field: the number of fields, and the field's length. */
 const fieldHeadBytes = 6
 
-/** The file's bytes, one chunk in memory at a time. A chunk's memory is freed when the next one is asked for. */
+/** The file's bytes, one chunk in memory at a time. Asking for the next chunk frees the memory of the last. */
 export async function* readChunks(db: Database, file_id: string): AsyncGenerator<Buffer> {
   for (let n = 0; ; n++) {
     const copied = Buffer.allocUnsafeSlow(copyHead.length + fieldHeadBytes + chunkBytes + copyTail.length)
@@ -101,7 +101,7 @@ export async function* readChunks(db: Database, file_id: string): AsyncGenerator
   }
 }
 
-/** Deletes the file now, unless an operation may still need it. What cannot be deleted now is forgotten later. */
+/** Deletes the file now, unless an operation may still need it. `forgetFiles` deletes later what this could not. */
 export async function dropFile({ db, log }: Pick<App, 'db' | 'log'>, file_id: string): Promise<void> {
   const dropped = db.run(sql`
     delete from file_chunks where file_id = ${file_id} and not exists (
@@ -110,8 +110,8 @@ export async function dropFile({ db, log }: Pick<App, 'db' | 'log'>, file_id: st
 }
 
 /**
- * Forgets files that nobody linked within an hour, and those whose operation needs them no more: it is final, or it
- * has been released or ambiguous for an hour. (What runs again brings its file again.) Returns how many files.
+ * Deletes files that no operation linked within an hour, and those that their operation no longer needs: it is final, or
+ * has been released or ambiguous for an hour. (An operation that runs again brings its file again.) Returns how many files.
  */
 export async function forgetFiles(db: Db): Promise<number> {
   const { files } = await db.one<{ files: number }>(sql`

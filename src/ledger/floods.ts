@@ -1,7 +1,7 @@
-/** Flood waits: how long the platform wants an account to slow down, on every path. They go by domain time. */
+/** Flood waits: how long the platform wants an account to slow down, on every path. They use domain time. */
 import { type Db, sql } from '../db/sql.ts'
 
-/** Records a flood wait. Of two, the later end holds. */
+/** Records a flood wait. Of two, the one that ends later counts. */
 export async function noteFlood(db: Db, account_id: string, seconds: number): Promise<void> {
   await db.run(sql`
     update account_hosts
@@ -9,7 +9,7 @@ export async function noteFlood(db: Db, account_id: string, seconds: number): Pr
     where account_id = ${account_id}`)
 }
 
-/** Seconds until the account may ask again; undefined when it may now. */
+/** Seconds until the account may call the platform again; undefined when it may now. */
 export async function findFloodWait(db: Db, account_id: string): Promise<number | undefined> {
   const row = await db.maybe<{ seconds: number }>(sql`
     select ceil(extract(epoch from flood_until - domain_now()))::int as seconds

@@ -10,7 +10,7 @@ import { newId } from '../lib/ids.ts'
 import { sha256 } from '../lib/secrets.ts'
 import { Json, type Reply, type Route } from '../route.ts'
 
-/** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. Undefined where none came. */
+/** Exactly one header of 1 to 255 printable characters; `"k"` and `k` are the same key. Undefined without the header. */
 export function readIdempotencyKey(values: readonly string[]): string | undefined {
   const [given] = values
   if (given === undefined) return undefined
@@ -26,12 +26,12 @@ function faultOf(key: string): string | undefined {
   return key.length > 255 ? `has ${key.length} characters, and may have 255` : undefined
 }
 
-/** What the key is bound to: the operation, its path parameters and its body as it was sent. */
+/** What the key is bound to: the operation, its path parameters and its body as sent. */
 export function fingerprintOf(route: Route, { params, body }: { params: unknown; body: unknown }): Buffer {
   return sha256(canonicalize({ operation: route.name, params: params ?? {}, body: body ?? {} }))
 }
 
-interface Keyed {
+interface KeyedRequest {
   readonly key: string
   readonly fingerprint: Buffer
 }
@@ -39,14 +39,14 @@ interface Keyed {
 type Consume = (tx: Tx) => Promise<void>
 
 /**
- * Runs `work` once for the key. The key's row, the effect and the stored answer commit together, and with them what
- * `consume` uses up. Whoever brings that answers repeats, so one that comes this far consumes nothing.
+ * Runs `work` once for the key. The key's row, the effect, the stored answer and what `consume` consumes commit together.
+ * A caller that passes `consume` answers repeats itself, so a repeat that gets here consumes nothing.
  */
 export async function once(
   app: App,
   route: Route,
   caller: Caller,
-  { key, fingerprint, consume }: Keyed & { readonly consume?: Consume | undefined },
+  { key, fingerprint, consume }: KeyedRequest & { readonly consume?: Consume | undefined },
   work: (tx: Tx) => Promise<Reply>,
 ): Promise<Reply> {
   const keyed = async (tx: Tx) => {
@@ -68,7 +68,7 @@ export async function once(
   })
 }
 
-/** Whether a request with this key has been here before, whatever it came to. */
+/** Whether a request with this key has run before, whatever its outcome. */
 export async function isKnownKey(db: Db, route: Route, caller: Caller, key: string): Promise<boolean> {
   const row = await db.maybe(sql`
     select 1 from operations
@@ -92,12 +92,12 @@ export async function commit(
   }
 }
 
-/** A concurrent request with the same key makes this wait for its commit. */
+/** Waits for the commit of a concurrent request with the same key. */
 async function claimKey(
   tx: Tx,
   route: Route,
   caller: Caller,
-  { id, key, fingerprint }: Keyed & { id: string },
+  { id, key, fingerprint }: KeyedRequest & { id: string },
 ): Promise<boolean> {
   const key_id = caller.via.kind === 'key' ? caller.via.id : null
   try {
@@ -112,11 +112,16 @@ async function claimKey(
   }
 }
 
-async function replay(tx: Tx, route: Route, caller: Caller, { key, fingerprint }: Keyed): Promise<Reply> {
+async function replay(
+  tx: Tx,
+  route: Route,
+  caller: Caller,
+  { key, fingerprint }: KeyedRequest,
+): Promise<Reply> {
   const row = await tx.maybe<{ id: string; fingerprint: Buffer; reply_body: unknown }>(sql`
     select id, fingerprint, reply_body from operations
     where workspace_id = ${caller.workspace_id} and kind = ${route.name} and idempotency_key = ${key}`)
-  // The other request rolled back between our insert and this look.
+  // The other request rolled back between our insert and this query.
   if (!row) throw new ApiError('operation_in_progress')
   if (!row.fingerprint.equals(fingerprint)) {
     throw new ApiError('idempotency_collision', { status: route.collision ?? 400 })

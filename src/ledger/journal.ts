@@ -1,7 +1,7 @@
 /**
- * What this process is about to submit and what became of it, on its own disk: what survives a crash of the process, and
- * a database that was restored from an older copy. Intents are flushed before the platform hears of them; several
- * accounts share one flush. Outcomes need no flush.
+ * What this process is about to submit, and each outcome, on its own disk. It survives a crash of the process and a
+ * database that was restored from an older copy. Intents are flushed before the call to the platform; several accounts
+ * share one flush. Outcomes need no flush.
  */
 import { type FileHandle, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface Intent extends Remembered {
   readonly at?: string
 }
 
-export interface Known {
+export interface OutcomeEntry {
   readonly entry: 'outcome'
   readonly id: string
   readonly token: string
@@ -24,14 +24,14 @@ export interface Known {
   readonly at?: string
 }
 
-export type Entry = Intent | Known
+export type Entry = Intent | OutcomeEntry
 
 export interface Journal {
-  /** Resolves when it is on disk. */
+  /** Resolves once it is on disk. */
   intend(entry: Remembered): Promise<void>
-  /** Resolves when it is written, which a killed process does not undo. */
-  conclude(entry: Omit<Known, 'entry' | 'at'>): Promise<void>
-  /** Whether it can be written. Asks the disk where the last write failed. */
+  /** Resolves once it is written; killing the process does not undo that. */
+  conclude(entry: Omit<OutcomeEntry, 'entry' | 'at'>): Promise<void>
+  /** Whether it can be written. Tries the disk if the last write failed. */
   isWritable(): Promise<boolean>
   /** Whether the last write failed. */
   isFailing(): boolean
@@ -96,7 +96,7 @@ class Writer {
     })
   }
 
-  /** Everything that waits goes out together; what comes meanwhile waits for the next turn. */
+  /** Writes all waiting lines together; lines that arrive meanwhile wait for the next round. */
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
       const lines = this.#waiting
@@ -109,13 +109,13 @@ class Writer {
         for (const line of lines) line.reject(error) // guard: a failed line is not written
       }
     }
-    // Without a pause after the last look: whoever comes after it begins anew.
+    // No await since the last check of the queue, so a line that arrives later starts a new round.
     this.#writing = undefined
   }
 
   async #writeLines(lines: readonly Line[]): Promise<void> {
     if (!this.#file) throw new Error('The journal is closed.')
-    // A write that failed may have left half a line behind: what comes after it stands on a line of its own.
+    // A failed write may have left half a line behind, so every batch begins on a line of its own.
     const text = `\n${lines.map((line) => line.text).join('')}`
     await this.#file.appendFile(text)
     this.#size += text.length
@@ -138,7 +138,7 @@ class Writer {
 
   async isWritable(): Promise<boolean> {
     if (!this.#failed) return true
-    // An empty line means nothing to whoever reads it.
+    // Readers skip empty lines.
     return this.#add('\n', true).then(
       () => true,
       () => false,
@@ -166,17 +166,17 @@ export interface JournalFile {
   readonly name: string
   readonly worker_id: string
   readonly size: number
-  /** It was replayed after its process had ended, and has not grown since. */
+  /** It was replayed after its process ended, and has not grown since. */
   readonly done: boolean
 }
 
-/** The journals of this disk, of whatever process; those past keeping are removed. */
+/** The journals on this disk, of any process. Removes those past their retention. */
 export async function listJournals(directory: string): Promise<JournalFile[]> {
   for (let tries = 1; ; tries++) {
     try {
       return await listOnce(directory)
     } catch (error) {
-      // Another process has set one aside meanwhile: it has another name now, and must not be passed over.
+      // Another process has renamed one as done meanwhile; it must not be skipped.
       if (!isMissing(error) || tries === 10) throw error
     }
   }
@@ -204,13 +204,13 @@ async function listOnce(directory: string): Promise<JournalFile[]> {
 
 export interface JournalText {
   readonly entries: Entry[]
-  /** Lines that are neither whole nor the torn end of the file: what they told is not known. */
+  /** Lines that are neither whole nor the torn end of the file: their content is lost. */
   readonly damaged: number
 }
 
 export async function readJournal(directory: string, { name }: JournalFile): Promise<JournalText> {
   const lines = (await readFile(join(directory, name), 'utf8')).split('\n')
-  // A last line that was cut off by a crash was never acted upon.
+  // If a crash cut off the last line, no process acted on it.
   lines.pop()
   const entries: Entry[] = []
   let damaged = 0
@@ -234,7 +234,7 @@ function readLine(line: string): Entry | undefined {
   }
 }
 
-/** The size says up to where it was replayed: a process that was taken for dead may still write to it. */
+/** The size says how far it was replayed: a process that was taken for dead may still write to it. */
 export async function markReplayed(directory: string, { name, size, done }: JournalFile): Promise<void> {
   const bare = name.replace(/\.\d+\.done$/, '')
   if (!done) await rename(join(directory, name), join(directory, `${bare}.${size}.done`))

@@ -1,18 +1,18 @@
 /**
- * Which worker drives which account. A worker takes a lease with a new epoch and renews it while it lives; the lease is
- * free again when it runs out or its worker has signed off. Leases go by real time.
+ * Which worker drives which account. A worker takes a lease with a new epoch and renews it while it lives. The lease is
+ * free again once it expires or its worker signs off. Leases use real time.
  */
 import type { Topic } from '../app.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 
-/** There may be an account to take, or one to let go. */
+/** There may be an account to take or to release. */
 export const accountsChanged: Topic = { topic: 'accounts' }
 
 export const leaseSeconds = 15
-/** A worker without a heartbeat for this long is not counted when accounts are shared out. */
+/** A worker without a heartbeat for this long does not count when accounts are shared out. */
 const silentSeconds = 7
 
-/** A lease as whoever holds it acts under it. */
+/** A lease, as its holder acts under it. */
 export interface Held {
   readonly worker_id: string
   readonly account_id: string
@@ -26,7 +26,7 @@ export interface Writes {
   seen: string
 }
 
-/** Answers may come in another order than their commits: what was seen never becomes less. */
+/** Answers may arrive in another order than their commits, so the count never falls. */
 export function noteWrites({ writes }: Pick<Held, 'writes'>, committed: string): void {
   if (BigInt(committed) > BigInt(writes.seen)) writes.seen = committed // guard: what was seen stays seen
 }
@@ -41,7 +41,7 @@ export interface Lease {
   readonly writes: string
 }
 
-/** Takes up to `limit` accounts that nobody drives. */
+/** Takes up to `limit` accounts that no worker drives. */
 export async function claimAccounts(
   db: Db,
   { worker_id, platforms, limit }: { worker_id: string; platforms: readonly string[]; limit: number },
@@ -72,11 +72,11 @@ export async function claimAccounts(
 interface Renewal {
   readonly account_id: string
   readonly epoch: string
-  /** When the platform was last heard of, in milliseconds before now; null: never. */
+  /** Milliseconds since the platform's last sign of life; null: never. */
   readonly silent_ms: number | null
 }
 
-/** Renews in one statement, and passes on when each platform was last heard of: never in the future of a clock set back. */
+/** Renews in one statement, and stores each platform's last sign of life: never a future time, if a clock was set back. */
 export async function renewLeases(db: Db, worker_id: string, renewals: readonly Renewal[]): Promise<void> {
   await db.run(sql`
     update account_hosts h set lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
@@ -91,7 +91,7 @@ export async function renewLeases(db: Db, worker_id: string, renewals: readonly 
     where h.account_id = r.account_id and h.lease_owner = ${worker_id} and h.lease_epoch = r.epoch`)
 }
 
-/** The epochs of the leases this worker holds, without those of accounts that were disabled. */
+/** The epochs of this worker's leases, except on disabled accounts. */
 export async function listLeases(db: Db, worker_id: string): Promise<Map<string, string>> {
   const rows = await db.rows<{ account_id: string; epoch: string }>(sql`
     select h.account_id, h.lease_epoch as epoch from account_hosts h join accounts a on a.id = h.account_id
@@ -99,7 +99,7 @@ export async function listLeases(db: Db, worker_id: string): Promise<Map<string,
   return new Map(rows.map(({ account_id, epoch }) => [account_id, epoch]))
 }
 
-/** Gives a lease back, so that nobody waits for it to run out. */
+/** Releases a lease, so that no worker waits for it to expire. */
 export async function releaseLease(
   db: Db,
   worker_id: string,
@@ -112,7 +112,7 @@ export async function releaseLease(
     `)
 }
 
-/** Ends whatever lease there is: from this commit on its holder stores nothing more. */
+/** Ends any lease: once this commits, its holder stores nothing more. */
 export async function revokeLease(tx: Tx, account_id: string): Promise<void> {
   await tx.run(sql`
     update account_hosts set lease_epoch = lease_epoch + 1, lease_until = null, lease_owner = null
@@ -124,7 +124,7 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/** Throws unless this worker holds the lease; the row stays locked until the commit, as in `advancePosition`. */
+/** Throws unless this worker holds the lease. Locks the row until the commit, as `advancePositions` does. */
 export async function requireLease(
   tx: Tx,
   { worker_id, account_id, epoch }: { worker_id: string; account_id: string; epoch: string },
@@ -148,7 +148,7 @@ export async function holdsLease(
 }
 
 interface Share {
-  /** How many accounts there are to drive, and how many workers to do it. */
+  /** How many accounts there are, and how many workers to drive them. */
   readonly accounts: number
   readonly workers: number
 }

@@ -1,4 +1,4 @@
-/** Executes what is queued for the accounts of this process, each operation once. */
+/** Executes the operations queued for this process's accounts, each once. */
 
 import type { App } from '../app.ts'
 import { codeOf, isAway } from '../db/errors.ts'
@@ -10,7 +10,7 @@ import { listQueued, type QueuedOperation } from './queue.ts'
 import { NotStored } from './recording.ts'
 import { within } from './within.ts'
 
-/** A process that stops waits this long for what it has submitted. */
+/** A process that stops waits this long for its submissions. */
 const drainMsMax = 10_000
 
 export interface Driving {
@@ -50,7 +50,7 @@ export class Ledger {
     this.#ways.recorder.stop()
   }
 
-  /** Takes what can be taken now. Called when something is queued and when a lane is free again. */
+  /** Starts what can start now. Called when an operation is queued and when a lane becomes free. */
   async #begin(): Promise<void> {
     if (this.#beginning) {
       this.#again = true
@@ -92,7 +92,7 @@ export class Ledger {
     const line = { err, code: codeOf(cause), operation_id, account_id }
     const { log } = this.#app
     if (err instanceof NotStored) log.error(line, 'what became of an operation could not be stored')
-    // Everything that asks the database otherwise comes before the boundary, or says that it was not crossed.
+    // Every other query runs before the boundary, or reports that it was not crossed.
     else if (isAway(err))
       log.warn(line, 'the database did not answer; the operation was not sent, and its row is read again')
     else log.error(line, 'an operation failed')

@@ -1,21 +1,21 @@
-/** Whether an account's session is live, and so whether what needs the platform can be asked of it at all. */
+/** Whether an account's session is live, and so whether it can serve a request that needs the platform. */
 import type { App } from '../app.ts'
 import { type Db, type Sql, sql } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Held } from './leases.ts'
 import { countWorkers } from './workers.ts'
 
-/** A session that answered or delivered something this recently is live. */
+/** A session that answered or delivered something within this time is live. */
 export const liveSeconds = 90 // limit: live session
 
-/** Whether the session of the account of a row of `account_hosts` is live. False where nothing was heard yet. */
+/** Whether the session of the account of a row of `account_hosts` is live. False before its first sign of life. */
 export const isLiveHost = (host: Sql): Sql =>
   sql`coalesce(${host}.observed_at > (select real_now()) - make_interval(secs => ${liveSeconds}), false)`
 
-/** The same of row `h`. */
+/** The same for row `h`. */
 export const isLive: Sql = isLiveHost(sql`h`)
 
-/** Which accounts have a session that is live. The others are known from the store only. */
+/** Which accounts have a live session. The others can be read from the store only. */
 export async function listLiveness(db: Db, account_ids: readonly string[]): Promise<Map<string, boolean>> {
   const rows = await db.rows<{ account_id: string; live: boolean }>(sql`
     select account_id,
@@ -24,7 +24,7 @@ export async function listLiveness(db: Db, account_ids: readonly string[]): Prom
   return new Map(rows.map(({ account_id, live }) => [account_id, live]))
 }
 
-/** Refuses at once what needs the platform while the account's session is not live or must wait for a flood to end. */
+/** Refuses a request that needs the platform while the account's session is not live or is in a flood wait. */
 export async function requireReachable(app: App, account_id: string, flood: 429 | 503): Promise<void> {
   const { dispatch } = await app.settings.current()
   if (!dispatch) {
@@ -39,8 +39,8 @@ export async function requireReachable(app: App, account_id: string, flood: 429 
 }
 
 /**
- * Whether anything can reach a platform at all: sending is not switched off, no worker owes a restored database anything, and
- * not every worker is without its journal. An instance whose workers are starting counts as one that can.
+ * Whether any platform can be reached at all: sending is on, no worker owes a restored database anything, and some
+ * worker can write its journal. An instance whose workers are still starting counts as one that can.
  */
 export async function canSend({ db, settings }: App): Promise<boolean> {
   const { dispatch } = await settings.current()
@@ -49,7 +49,7 @@ export async function canSend({ db, settings }: App): Promise<boolean> {
   return workers?.owing === 0 && (workers.driving > 0 || workers.without_journal === 0)
 }
 
-/** The session of the account is over or not yet caught up: what needs the platform is refused at once. */
+/** The account's session has ended or not yet caught up: requests that need the platform are refused at once. */
 export async function noteNotLive(db: Db, held: Held): Promise<void> {
   await db.run(sql`
     update account_hosts set observed_at = null

@@ -5,7 +5,7 @@ import type { Held } from './leases.ts'
 export interface Advance {
   readonly held: Held
   readonly position: string
-  /** The stream had been read to its end when this was handed over: from its commit on the account is live. */
+  /** The stream had been read to its end when this batch arrived: once it commits, the account is live. */
   readonly caught_up: boolean
 }
 
@@ -15,9 +15,9 @@ export interface Advanced {
 }
 
 /**
- * The fence of every batch of updates: answers only accounts whose lease is the given one, and whose count of writes is
- * no lower than what was seen committed. The rows stay locked until the commit, so that a new holder cannot begin in
- * between. Several accounts are locked in the order of their ids.
+ * The fence of every batch of updates. Returns only accounts whose lease is the given one and whose count of writes is not
+ * below what was seen committed. The rows stay locked until the commit, so that a new holder cannot begin in between.
+ * Locks several accounts in the order of their ids.
  */
 export function advancePositions(tx: Db | Tx, advances: readonly Advance[]): Promise<Advanced[]> {
   const ordered = advances.toSorted((one, other) => (one.held.account_id < other.held.account_id ? -1 : 1))
@@ -42,7 +42,7 @@ export function advancePositions(tx: Db | Tx, advances: readonly Advance[]): Pro
     returning h.account_id, h.writes::text`)
 }
 
-/** How far the updates of the accounts that are driven now have been stored. */
+/** How far the updates of the accounts that workers drive now have been stored. */
 export function listPositions(db: Db): Promise<{ account_id: string; position: string | null }[]> {
   return db.rows(sql`
     select h.account_id, h.position from account_hosts h join accounts a on a.id = h.account_id

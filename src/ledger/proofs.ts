@@ -1,4 +1,4 @@
-/** How an unknown outcome becomes known: the platform shows our random id. A text that reads the same is only a hint. */
+/** How an unknown outcome becomes known: the platform shows our random id. A message with the same text is only a hint. */
 import { type Db, sql, type Tx } from '../db/sql.ts'
 import type { ChatId, ChatNumber } from '../lib/shapes.ts'
 import type { Operation, OperationKinds, SettledOperation } from '../operation.ts'
@@ -12,7 +12,7 @@ export interface Proof {
   readonly at: string
 }
 
-/** Messages that show under which random id they were submitted. */
+/** Messages that carry the random id under which they were submitted. */
 export function proofsIn(messages: readonly Message[]): Proof[] {
   return messages.flatMap(({ id, random_id, is_sender, timestamp }) =>
     // guard: only our own messages prove
@@ -20,7 +20,7 @@ export function proofsIn(messages: readonly Message[]): Proof[] {
   )
 }
 
-/** Kept on the row whatever its state: the echo may come before the answer is lost. */
+/** Stored while the row is `submitting`, too: the echo may arrive before the answer is lost. */
 export async function noteProofs(tx: Db, account_id: string, proofs: readonly Proof[]): Promise<void> {
   if (proofs.length === 0) return
   await tx.run(sql`
@@ -37,14 +37,14 @@ export async function noteProofs(tx: Db, account_id: string, proofs: readonly Pr
 }
 
 export interface Proven extends Operation {
-  /** What the operation is called in answers. */
+  /** The operation's id in responses. */
   readonly public_id: string
   readonly attempt_token: string
   readonly message_id: string
   readonly at: Date
 }
 
-/** Unknown outcomes that are known by now, locked; those that somebody else is at are left to them. */
+/** Unknown outcomes that have a proof by now. Locks them, and skips rows that another transaction has locked. */
 export function takeProven(tx: Tx, { limit, offset }: { limit: number; offset: number }): Promise<Proven[]> {
   return tx.rows<Proven>(sql`
     select ${proven} from operations o where o.state = 'ambiguous' and o.proof_message_id is not null
@@ -54,7 +54,7 @@ export function takeProven(tx: Tx, { limit, offset }: { limit: number; offset: n
 const proven = sql`${executable}, coalesce(o.public_id, o.id) as public_id, o.attempt_token,
   o.proof_message_id::text as message_id, o.proof_at as at`
 
-/** A proof is an answer that came another way. */
+/** Treats a proof like an answer from the platform. */
 export function completeProven(tx: Tx, kinds: OperationKinds, rows: readonly Proven[]) {
   const accepted = rows.map((operation) => ({
     operation,
@@ -66,7 +66,7 @@ export function completeProven(tx: Tx, kinds: OperationKinds, rows: readonly Pro
   return complete(tx, kinds, accepted)
 }
 
-/** Of rows that have just become unknown, those that the platform has shown before are completed at once: their ids. */
+/** Completes the rows that have just become unknown but whose message the platform has shown before. Returns their ids. */
 export async function completeShown(
   tx: Tx,
   kinds: OperationKinds,
@@ -106,7 +106,7 @@ export function listUnproven(
     order by looked_for_at nulls first, id limit 20`)
 }
 
-/** That it was looked for, and what reads the same where nothing was proven. */
+/** Stores the time of the look-up and, if nothing was proven, the message with the same text. */
 export async function noteLookedFor(db: Db, id: string, hint_message_id: string | null): Promise<void> {
   await db.run(sql`
     update operations set looked_for_at = real_now(), hint_message_id = coalesce(${hint_message_id}, hint_message_id)

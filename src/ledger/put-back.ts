@@ -1,11 +1,11 @@
-/** What journals tell a database that has forgotten it. */
+/** Puts back from journals what a restored database has forgotten. */
 import { type Db, sql, type Tx } from '../db/sql.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import type { CampaignPlace, Operation, OperationKinds, SettledOperation } from '../operation.ts'
 import { changeUse, type UseChange } from './account-usage.ts'
 import { executable } from './columns.ts'
 
-/** What a journal remembers of an operation. Lines of earlier versions know of no campaigns. */
+/** What a journal remembers of an operation. Lines of earlier versions have no campaign. */
 export interface Remembered extends Partial<CampaignPlace> {
   readonly id: string
   readonly token: string
@@ -20,7 +20,7 @@ export interface Remembered extends Partial<CampaignPlace> {
 
 const knownBatch = 1_000
 
-/** Those that the database may have forgotten. Most it knows by their tokens: after an ordinary restart all of them. */
+/** Entries that the database may have forgotten. It knows most by their tokens; after an ordinary restart, all of them. */
 export async function listUnknown<T extends Remembered>(
   { db, operations }: { readonly db: Db; readonly operations: OperationKinds },
   entries: readonly T[],
@@ -42,15 +42,15 @@ export async function listUnknown<T extends Remembered>(
 }
 
 /**
- * A row that the database has forgotten, or remembers as not yet submitted or as an earlier attempt, is one that nobody
- * can know about: it is put back as `ambiguous` with its key and its token, so that what the journal says next still
- * holds for it. A repeat may have made another row for the same key meanwhile. False: the database knew.
+ * If the database has forgotten the row, or has it as not yet submitted or as an earlier attempt, its outcome is unknown.
+ * Puts it back as `ambiguous` with its key and token, so that the outcome the journal records next still applies to it. A
+ * repeat may have made another row for the same key meanwhile. False: the database knew the attempt.
  */
 export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered): Promise<boolean> {
   const kind = kinds.get(entry.kind)
   let known = await findKnown(tx, entry)
   const inserted = known ? undefined : await insertForgotten(tx, entry, kind?.forgettable ?? false)
-  // A repeat may have queued its own row between the two statements: then that one must not run.
+  // A repeat may have queued its own row between the two statements: that row must not run.
   if (!known && !inserted) known = await findKnown(tx, entry) // guard: a repeat of this moment is put back
   const row = known ? await reopen(tx, entry, known) : inserted
   if (!row) return false
@@ -59,7 +59,7 @@ export async function putBack(tx: Tx, kinds: OperationKinds, entry: Remembered):
   return true
 }
 
-interface Known {
+interface KnownRow {
   readonly id: string
   readonly account_id: string
   readonly state: string
@@ -68,19 +68,19 @@ interface Known {
   readonly cold: boolean
 }
 
-/** What nobody knows about uses the quota of its day, unless the database has counted it already. */
-function useOf(entry: Remembered, known: Known | undefined): UseChange[] {
+/** An unknown outcome uses the quota of its day, unless the database has counted it already. */
+function useOf(entry: Remembered, known: KnownRow | undefined): UseChange[] {
   const { workspace_id } = entry
   const counted = known?.state === 'submitting' || known?.state === 'ambiguous' ? known : undefined
-  const use = (by: 1 | -1, row: Remembered | Known | undefined): UseChange[] =>
+  const use = (by: 1 | -1, row: Remembered | KnownRow | undefined): UseChange[] =>
     row?.quota_day
       ? [{ account_id: row.account_id, workspace_id, day: row.quota_day, cold: row.cold ?? false, by }]
       : []
   return [...use(-1, counted), ...use(1, entry)] // guard: use is put back
 }
 
-function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
-  return tx.maybe<Known>(sql`
+function findKnown(tx: Tx, entry: Remembered): Promise<KnownRow | undefined> {
+  return tx.maybe<KnownRow>(sql`
     select id, account_id, state, attempt_token, quota_day::text, cold from operations where id = ${entry.id}
       or (workspace_id = ${entry.workspace_id} and kind = ${entry.kind} and idempotency_key = ${entry.key}) -- guard: a repeat of the key is put back
       or (recipient_id = ${entry.recipient_id ?? null} and step_no = ${entry.step_no ?? null})
@@ -90,20 +90,20 @@ function findKnown(tx: Tx, entry: Remembered): Promise<Known | undefined> {
 async function reopen(
   tx: Tx,
   entry: Remembered,
-  { id, state, attempt_token }: Known,
+  { id, state, attempt_token }: KnownRow,
 ): Promise<SettledOperation | undefined> {
   if (state === 'completed' || state === 'refused') return undefined
-  // Whatever the row says of this very attempt, it was said after it. Released or queued again: it came to nothing.
+  // The row already knows this attempt, so its state is newer. Released or queued again means nothing was sent.
   // guard: a known attempt is not put back
   if (attempt_token === entry.token) return undefined
-  // The guard knows no shorter way.
+  // The trigger allows no shorter way.
   await tx.run(sql`
     update operations set state = 'submitting' where id = ${id} and state in ('queued', 'released')`)
   return tx.maybe<SettledOperation>(sql`
     update operations o set state = 'ambiguous', reason = 'restored', detail = null, finished_at = domain_now(),
       lease_until = null, attempt_no = attempt_no + 1, attempt_token = ${entry.token},
       public_id = case when id <> ${entry.id} then ${entry.id}::uuid end,
-      -- A message of a campaign may have gone out through another account of its pool.
+      -- A campaign's message may have gone out through another account of its pool.
       account_id = case when recipient_id is null then account_id else ${entry.account_id} end, -- guard: the account is put back
       chat_id = case when recipient_id is null then chat_id else ${entry.chat_id}::bigint end,
       quota_day = ${entry.quota_day ?? null}::date, cold = ${entry.cold ?? false} -- guard: the day is put back
@@ -132,11 +132,11 @@ function insertForgotten(
 
 export interface OpenAttempt extends Operation {
   readonly attempt_token: string
-  /** What the operation is called in answers. */
+  /** The operation's id in responses. */
   readonly public_id: string
 }
 
-/** Attempts nobody knows the end of, by their tokens: a row that was put back may have another id. */
+/** Attempts with an unknown outcome, by their tokens: a row that was put back may have another id. */
 export function listOpen(db: Db, tokens: readonly string[]): Promise<OpenAttempt[]> {
   return db.rows<OpenAttempt>(sql`
     select ${executable}, o.attempt_token, coalesce(o.public_id, o.id) as public_id from operations o

@@ -1,4 +1,4 @@
-/** What waits for the accounts of a worker, and what becomes of it where it cannot cross. */
+/** Operations that wait for a worker's accounts, and how they end when they cannot cross. */
 import type { App } from '../app.ts'
 import { type Db, sql } from '../db/sql.ts'
 import type { Operation } from '../operation.ts'
@@ -10,14 +10,14 @@ import { type Ending, settle } from './settle.ts'
 
 export interface QueuedOperation extends Operation {
   readonly queued_no: number
-  /** As it was read. `releaseNeverSent` changes it, so that a crossing whose answer was lost finds another if it comes late. */
+  /** As read. `releaseNeverSent` changes it, so that a crossing whose answer was lost does not match if it arrives late. */
   readonly attempt_token: string | null
 }
 
-/** How many operations without a chat of their own are looked at, and how many chats. */
+/** How many operations without a chat are read, and how many chats. */
 const lanesMax = 32
 
-/** The oldest of each chat: only one at a time is sent there, and a chat with many waiting hides no other. */
+/** The oldest of each chat: only one per chat is sent at a time, and a chat with many waiting must not hide another. */
 export function listQueued(db: Db, account_ids: readonly string[]): Promise<QueuedOperation[]> {
   return db.rows<QueuedOperation>(sql`
     select q.* from unnest(${account_ids}::text[]) as a (id) cross join lateral (
@@ -35,7 +35,7 @@ export function listQueued(db: Db, account_ids: readonly string[]): Promise<Queu
       order by created_at, id limit ${lanesMax}) q`)
 }
 
-/** Before the boundary nothing has happened: the operation ends here. */
+/** Before the boundary nothing has happened, so the operation ends here. */
 export async function settleQueued(
   app: App,
   { id, queued_no }: QueuedOperation,
@@ -45,7 +45,7 @@ export async function settleQueued(
   app.wake.signal(settled)
 }
 
-/** Why an operation did not cross: it settles at once instead of waiting, unless it is for another worker to take. */
+/** Releases an operation that could not cross, with the reason. False: no reason found, so it waits, perhaps for another worker. */
 export async function settleUncrossed(
   app: App,
   held: Held,

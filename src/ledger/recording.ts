@@ -1,4 +1,4 @@
-/** T3: what was learnt of attempts, many of them in one transaction, until the database has taken it. */
+/** T3: stores the outcomes of attempts, many in one transaction, and retries until the database has committed them. */
 
 import type { App } from '../app.ts'
 import type { AccountKey } from '../contract.ts'
@@ -15,23 +15,23 @@ import { type Accepted, complete, type Ending, lockOperations, type Settlement, 
 
 const batchMax = 100
 const retryMs = { first: 100, most: 3_000 } as const
-/** A statement that is wrong does not become right: then the sweep says that nobody knows. */
+/** Retrying does not mend a wrong statement: after this many tries the sweep marks the attempt `ambiguous`. */
 const triesMax = 5
 
-/** An attempt, and what it came to. */
-export interface Learnt {
+/** An attempt and its outcome. */
+export interface AttemptOutcome {
   readonly operation: Operation
-  /** The id that callers know it by. */
+  /** The operation's id as callers know it. */
   readonly public_id: string
   readonly token: string
   readonly outcome: Outcome<unknown>
-  /** It was not the answer that told, but a message that carries our random id. */
+  /** A message with our random id proved the outcome, not the platform's answer. */
   readonly reconciled?: boolean
-  /** When it was learnt, where a journal tells of it: a flood wait counts from then. */
+  /** When a journal recorded the outcome, if it comes from one: a flood wait counts from then. */
   readonly at?: string | undefined
 }
 
-/** What became of an attempt is known here and could not be stored. A journal may tell it, or the sweep calls it unknown. */
+/** This process knows an attempt's outcome but could not store it. The journal may supply it, or the sweep calls it unknown. */
 export class NotStored extends Error {
   override readonly name = 'NotStored'
 
@@ -60,7 +60,7 @@ interface Trouble {
 export class Recorder {
   readonly #app: App
   readonly #options: RecorderOptions
-  readonly #gatherer: Gatherer<Learnt, Result>
+  readonly #gatherer: Gatherer<AttemptOutcome, Result>
   #stopping = false
 
   constructor(app: App, options: RecorderOptions) {
@@ -69,8 +69,8 @@ export class Recorder {
     this.#gatherer = new Gatherer({ most: batchMax, work: (learnt) => this.#recordAll(learnt) })
   }
 
-  /** Resolves when it is committed. */
-  async record(learnt: Learnt): Promise<void> {
+  /** Resolves once it is committed. */
+  async record(learnt: AttemptOutcome): Promise<void> {
     await this.retryUntilStored(learnt.operation.id, async () => {
       const { error } = await this.#gatherer.add(learnt)
       if (error !== undefined) throw error
@@ -79,7 +79,7 @@ export class Recorder {
     this.#app.wake.signal(settled)
   }
 
-  /** What is known must not be lost because the database is away. The journal keeps it if the process ends first. */
+  /** A known outcome must not be lost because the database is away. The journal keeps it if the process ends first. */
   async retryUntilStored<T>(operation_id: string, work: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -94,14 +94,14 @@ export class Recorder {
     }
   }
 
-  /** What cannot be stored now is left to the journal. */
+  /** Leaves what cannot be stored now to the journal. */
   stop(): void {
     this.#stopping = true
   }
 
-  async #recordAll(learnt: readonly Learnt[]): Promise<readonly Result[]> {
+  async #recordAll(learnt: readonly AttemptOutcome[]): Promise<readonly Result[]> {
     await this.#noteTroubles(learnt)
-    const results = new Map<Learnt, Result>()
+    const results = new Map<AttemptOutcome, Result>()
     // guard: one kind of an account at a time
     for (const together of roundsOf(learnt)) {
       const told = await this.#recordTogether(together)
@@ -110,8 +110,8 @@ export class Recorder {
     return learnt.map((one) => results.get(one) ?? {})
   }
 
-  /** A batch that the database refuses is repeated row by row, so that one row does not hold up the others. */
-  async #recordTogether(learnt: readonly Learnt[]): Promise<readonly Result[]> {
+  /** If the database rejects a batch, stores it row by row, so that one bad row does not hold up the others. */
+  async #recordTogether(learnt: readonly AttemptOutcome[]): Promise<readonly Result[]> {
     const whole = await this.#tryToStore(learnt)
     if (whole.error === undefined || learnt.length === 1 || isAway(whole.error))
       return learnt.map(() => whole)
@@ -121,7 +121,7 @@ export class Recorder {
     return results
   }
 
-  #tryToStore(learnt: readonly Learnt[]): Promise<Result> {
+  #tryToStore(learnt: readonly AttemptOutcome[]): Promise<Result> {
     return this.#app.db
       .transaction((tx) => this.#store(tx, learnt))
       .then(
@@ -130,7 +130,7 @@ export class Recorder {
       )
   }
 
-  async #noteTroubles(learnt: readonly Learnt[]): Promise<void> {
+  async #noteTroubles(learnt: readonly AttemptOutcome[]): Promise<void> {
     for (const { operation, outcome } of learnt) {
       if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) continue
       await this.noteTrouble(operation.account_id, outcome.reason)
@@ -141,10 +141,10 @@ export class Recorder {
     await this.#options.noteTrouble(this.#app, account_id, { status: reason, reason })
   }
 
-  /** Accounts before operations: everybody locks them in this order. */
-  async #store(tx: Tx, learnt: readonly Learnt[]): Promise<void> {
+  /** Locks accounts before operations, as every transaction does. */
+  async #store(tx: Tx, learnt: readonly AttemptOutcome[]): Promise<void> {
     const { operations, log, sources } = this.#app
-    tx.run(planOnce).catch(() => {}) // If it fails, so does what follows.
+    tx.run(planOnce).catch(() => {}) // If it fails, the next statement fails too.
     for (const { operation, outcome, at } of learnt.toSorted(byAccount)) {
       if (outcome.kind !== 'flood_wait') continue
       await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at, sources.date()))
@@ -160,13 +160,14 @@ export class Recorder {
     if (others.length < ids.length && others.length > 0) await lockOperations(tx, ids) // guard: recorded in the order of ids
     await complete(tx, operations, accepted)
     const rows = await settle(tx, operations, others)
-    // The platform may have shown it before its answer was given up: then nobody is told that it is unknown.
+    // The platform may have shown the message before we gave up on its answer: then it is not reported as unknown.
     const shown = await completeShown(tx, operations, rows)
     const seconds = new Map(learnt.map(({ operation, outcome }) => [operation.id, secondsOf(outcome)]))
-    // Of the rows that changed only: what is told a second time counts once.
+    // Only for rows that changed: an outcome that is recorded twice counts once.
     for (const { id, account_id, workspace_id, state, reason, detail } of rows) {
-      if (detail !== null && strikes.has(detail)) {
-        const strike = { kind: detail, seconds: seconds.get(id) ?? null, operation_id: id }
+      const kind = detail === null ? undefined : strikes.get(detail)
+      if (kind !== undefined) {
+        const strike = { kind, seconds: seconds.get(id) ?? null, operation_id: id }
         await noteStrike(tx, { account_id, workspace_id }, strike)
       }
       if (state === 'ambiguous' && !shown.has(id))
@@ -176,12 +177,12 @@ export class Recorder {
 }
 
 /**
- * One kind of each account at a time. Every kind stores its messages and chats in statements of its own: with two of them in
- * one transaction, an update about both, which takes the chats in their order, would wait in a circle with it.
+ * One kind per account at a time. Each kind stores its messages and chats in its own statements. With two kinds in one
+ * transaction, an update that concerns both locks the chats in their order and would deadlock with it.
  */
-function roundsOf(learnt: readonly Learnt[]): Learnt[][] {
+function roundsOf(learnt: readonly AttemptOutcome[]): AttemptOutcome[][] {
   const kinds = new Map<string, string[]>()
-  const rounds: Learnt[][] = []
+  const rounds: AttemptOutcome[][] = []
   for (const one of learnt) {
     const { account_id, kind } = one.operation
     const own = kinds.get(account_id) ?? []
@@ -195,22 +196,25 @@ function roundsOf(learnt: readonly Learnt[]): Learnt[][] {
   return rounds
 }
 
-/** What the platform holds against an account. */
-const strikes: ReadonlySet<string> = new Set(['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'])
+/** Outcomes that the platform holds against an account: the row's detail, and the strike's kind. */
+const strikes: ReadonlyMap<string, string> = new Map([
+  ...['flood_wait', 'needs_login', 'restricted', 'blocked_by_person'].map((each) => [each, each] as const),
+  ['cold_stopped', 'peer_flood'],
+])
 
 function secondsOf(outcome: Outcome<unknown>): number | null {
   return outcome.kind === 'flood_wait' ? outcome.retry_after_seconds : null
 }
 
-/** What is left of a wait that a journal tells of. */
+/** What remains of a flood wait that a journal recorded. */
 function secondsLeft(seconds: number, at: string | undefined, now: Date): number {
   if (at === undefined) return seconds
-  // A clock that was ahead when the line was written makes it no longer than the platform said.
+  // If the clock ran ahead when the line was written, the wait is still no longer than the platform said.
   const passed = Math.max(0, now.getTime() - Date.parse(at)) / 1000
   return Math.max(0, Math.ceil(seconds - passed)) // guard: flood wait from its own time
 }
 
-function byAccount({ operation: one }: Learnt, { operation: other }: Learnt): number {
+function byAccount({ operation: one }: AttemptOutcome, { operation: other }: AttemptOutcome): number {
   return one.account_id < other.account_id ? -1 : 1
 }
 
@@ -227,14 +231,15 @@ export async function noteFloodWait(
   await noteStrike(tx, { account_id, workspace_id }, { kind: 'flood_wait', seconds, operation_id: id })
 }
 
-/** Undefined where it was accepted: then `complete` stores more than an ending. */
+/** Undefined when it was accepted: `complete` then stores more than an ending. */
 function endingOf(outcome: Outcome<unknown>): Ending | undefined {
   switch (outcome.kind) {
     case 'accepted':
       return undefined
     case 'refused':
       // guard: trouble of the account releases
-      if (!isTrouble(outcome.reason)) return { to: 'refused', refusal: outcome.reason }
+      if (!isTrouble(outcome.reason) && outcome.reason !== 'cold_stopped')
+        return { to: 'refused', refusal: outcome.reason }
       return { to: 'released', reason: 'platform_refused', detail: outcome.reason }
     case 'flood_wait':
       return { to: 'released', reason: 'platform_refused', detail: 'flood_wait' }

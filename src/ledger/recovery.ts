@@ -1,4 +1,4 @@
-/** What others left open: journals of processes that have ended, attempts without an owner, outcomes that show up late. */
+/** Recovers what other processes left open: journals of ended processes, attempts without an owner, late outcomes. */
 
 import type { App } from '../app.ts'
 import { toWellFormed } from '../lib/text.ts'
@@ -27,7 +27,7 @@ const lookMs = 5_000
 const historyPage = 50
 const historyMsMax = 20_000
 
-/** Any process, any number of them: each statement says what it expects to find. */
+/** Any number of processes may run it: each statement names the state it expects. */
 export function sweepLoop(): Loop {
   return {
     name: 'sweep',
@@ -43,7 +43,7 @@ export function sweepLoop(): Loop {
 
 const provenMax = 100
 
-/** The platform has shown our random id: it was sent, once. One that cannot be stored does not hold up the others. */
+/** The platform has shown our random id, so the message was sent, once. One that cannot be stored does not hold up the others. */
 async function settleProven(app: App): Promise<number> {
   const count = await takeAndComplete(app, provenMax).catch((err) => {
     app.log.error({ err }, 'outcomes that are known are stored one by one')
@@ -72,7 +72,7 @@ function takeAndComplete(app: App, limit: number, offset = 0): Promise<number> {
   })
 }
 
-/** Looks in the platform's history for what nobody knows of. Reading only, never sending. */
+/** Looks for unknown outcomes in the platform's history. Only reads, never sends. */
 export function observeLoop({ operations }: App, driven: () => ReadonlyMap<string, Driven>): Loop {
   const findable = [...operations.values()].filter((one) => one.found_in_history).map(({ kind }) => kind)
   return {
@@ -82,7 +82,7 @@ export function observeLoop({ operations }: App, driven: () => ReadonlyMap<strin
       const accounts = driven()
       if (accounts.size === 0) return false
       const rows = await listUnproven(app.db, { account_ids: [...accounts.keys()], kinds: findable })
-      // One account that does not answer holds up its own look-ups only.
+      // An account that does not answer holds up only its own look-ups.
       const looks = [...Map.groupBy(rows, ({ account_id }) => account_id)].map(async ([account_id, own]) => {
         const account = accounts.get(account_id)
         if (account) for (const row of own) await lookFor(app, account, row)
@@ -112,9 +112,9 @@ async function lookFor(app: App, { session }: Driven, row: Unproven): Promise<vo
   await noteLookedFor(app.db, row.id, alike?.id ?? null)
 }
 
-/** Replaying is harmless: every line is fenced by its token. A file is done once its process has ended. */
+/** Replaying is harmless: every line is fenced by its token. A file is done once it is replayed and its process has ended. */
 export function replayLoop({ directory, worker_id, recorder }: Replay): Loop {
-  /** How much of each file has been told; the journal of a process that lives is read again when it has grown. */
+  /** How much of each file was replayed. A live process's journal is read again when it has grown. */
   const told = new Map<string, number>()
   return {
     name: 'journals',
@@ -146,7 +146,7 @@ interface Replay {
   readonly recorder: Recorder
 }
 
-/** After the database went back in time every journal tells again, this process's own as well. */
+/** Replays every journal, including this process's own, after the database went back in time. */
 export async function replayAll(app: App, parts: Pick<Replay, 'directory' | 'recorder'>): Promise<void> {
   for (const file of await listJournals(parts.directory)) {
     // guard: a failed replay is no put back
@@ -156,7 +156,7 @@ export async function replayAll(app: App, parts: Pick<Replay, 'directory' | 'rec
 
 const replayBatch = 1_000
 
-/** False: something could not be written. One line that fails must not silence those behind it. */
+/** False: something could not be stored. One line that fails must not hold up those behind it. */
 async function replay(
   app: App,
   { directory, recorder }: Pick<Replay, 'directory' | 'recorder'>,

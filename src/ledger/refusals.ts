@@ -1,8 +1,8 @@
-/** A refusal of the platform as the caller sees it. */
+/** The platform's refusals as callers see them. */
 import { type ErrorCode, errors } from '../lib/errors.ts'
 import type { PlatformRefusal } from '../platform/port.ts'
 
-/** The answer, now and on every repeat. */
+/** The response, now and on every repeat. */
 export function refusalReply(reason: PlatformRefusal): { status: number; body: unknown } {
   const code: ErrorCode = refusalCodes[reason]
   const [status, error] = errors[code]
@@ -14,12 +14,14 @@ const refusalCodes: Record<PlatformRefusal, ErrorCode> = {
   identity_ineligible: 'identity_ineligible',
   chat_unavailable: 'chat_unavailable',
   blocked_by_person: 'blocked_by_person',
+  privacy_restricted: 'privacy_restricted',
+  cold_stopped: 'cold_stopped',
   message_invalid: 'message_refused',
   needs_login: 'account_unavailable',
   restricted: 'account_unavailable',
 }
 
-/** The code of a refusal by its name, where it is one. */
+/** The error code for a refusal's name; undefined if it is none. */
 export function findRefusal(name: string): ErrorCode | undefined {
   return Object.hasOwn(refusalCodes, name) ? refusalCodes[name as PlatformRefusal] : undefined
 }

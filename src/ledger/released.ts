@@ -1,4 +1,4 @@
-/** What a caller is told of an operation that provably did not happen: why, and so what to do next. */
+/** The error for an operation that provably did not happen: why, and what the caller can do next. */
 import type { App, Settled } from '../app.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import { findFloodWait } from './floods.ts'
@@ -19,10 +19,10 @@ const causes: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   preparation_failed: ['provider_unavailable', 'It could not be prepared; the log of the service says why.'],
 }
 
-/** Whatever else the platform's adapter says came of a connection that was not there. */
+/** Any other reason from the platform's adapter comes from a connection that was not there. */
 const ended = ['session_unavailable', "The account's session ended before it was submitted."] as const
 
-/** What may be done next, where the caller had a key of its own. */
+/** What the caller can do next, if it sent a key of its own. */
 const sameKey = 'the same key may be used again'
 
 export async function releasedError(

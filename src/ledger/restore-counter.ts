@@ -1,11 +1,11 @@
-/** Which database this is, and whether it went back in time: its restore counter only ever rises. */
+/** Which database this is, and whether it went back in time: its restore counter only rises. */
 import { type Db, type Sql, sql } from '../db/sql.ts'
 
 export interface InstanceState {
   readonly id: string
   readonly restore_counter: string
   readonly generation: string
-  /** The database server's present run: another one after every start of the server. */
+  /** The database server's present run: it changes with every start of the server. */
   readonly server_run: string
 }
 
@@ -17,14 +17,14 @@ export function raiseRestoreCounter(db: Db): Promise<InstanceState> {
     returning ${stateColumns}`)
 }
 
-/** From now on it is another past that is remembered. */
+/** Starts a new generation, so that processes that remember the old one notice. */
 export function renewGeneration(db: Db): Promise<InstanceState> {
   return db.one<InstanceState>(sql`
     update instance set generation = gen_random_uuid() returning ${stateColumns}`)
 }
 
 export interface Instance extends InstanceState {
-  /** Somebody works on it at the moment, or nobody ever has. */
+  /** A worker is using it at the moment, or none ever has. */
   readonly fresh: boolean
 }
 
@@ -37,7 +37,7 @@ export function readInstance(db: Db): Promise<Instance> {
     from instance`)
 }
 
-/** What the promises stand on: a commit that was answered survives a crash of the machine. */
+/** Settings that every promise needs: an acknowledged commit survives a crash of the machine. */
 export async function listUnsafeSettings(db: Db): Promise<string[]> {
   const rows = await db.rows<{ name: string }>(sql`
     select name from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off'

@@ -133,7 +133,7 @@ describe('at the start', () => {
 
   test.each<Outcome<unknown>>([
     { kind: 'refused', reason: 'chat_unavailable' },
-    { kind: 'flood_wait', retry_after_seconds: 5 },
+    { kind: 'flood_wait', retry_after_seconds: 5, stops: 'sends' },
     { kind: 'not_written', reason: 'deadline' },
   ])('what provably came to nothing is not put back: $kind', async (outcome) => {
     const id = await intended(outcome)

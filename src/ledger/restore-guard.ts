@@ -1,7 +1,7 @@
 /**
- * Notices a database that was restored from an older copy, or lost its last commits. This disk remembers which database it
- * is, how far its restore counter had come and its generation. Where the database is behind that, it may have forgotten
- * what was sent: nothing crosses the boundary until the journals of this disk have put back what they know.
+ * Detects a database that was restored from an older copy or lost its last commits. This disk remembers the database's id,
+ * restore counter and generation. A database that is behind them may have forgotten what was sent: nothing crosses the
+ * boundary until the journals on this disk have put back what they know.
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,8 +22,8 @@ import { beginRun } from './runs.ts'
 import { forgiveWorker, listEnded, noteOwing } from './workers.ts'
 
 /** What the disk remembers between processes. */
-interface Seen extends InstanceState {
-  /** In files of earlier versions: a worker of this disk that has not put everything back. Now each has a file (`debts.ts`). */
+interface SeenInstance extends InstanceState {
+  /** Files of earlier versions only: a worker of this disk that has not put everything back. Now each has a file (`debts.ts`). */
   readonly owes?: string | null
 }
 
@@ -44,11 +44,11 @@ const sentences = {
 
 export interface RestoreGuardOptions {
   readonly worker_id: string
-  /** Where the journals lie. */
+  /** Where the journals are. */
   readonly directory: string
-  /** Every journal tells once more how its attempts ended. */
+  /** Replays the outcomes in every journal. */
   readonly replay: () => Promise<void>
-  /** Whether the database has forgotten commits that this process saw; its sessions then begin again. */
+  /** Whether the database has forgotten commits that this process saw; if so, restarts its sessions. */
   readonly compare: () => Promise<boolean>
   /** Switches sending off for the whole instance until an operator switches it on. */
   readonly stopSending: (app: App) => Promise<void>
@@ -59,11 +59,11 @@ export class RestoreGuard {
   readonly #options: RestoreGuardOptions
   #seen: InstanceState
   #owing = false
-  /** What the others have to be told before anything is put back; null: they were told. */
+  /** What other workers must learn before anything is put back; null: they know. */
   #untold: keyof typeof sentences | null = null
   /** Tokens of debts that were on the disk when the last complete put-back began. */
   #covered: ReadonlySet<string> = new Set()
-  /** Something else than a start of the server was noticed since the last complete put-back. */
+  /** Whether it noticed anything but a start of the server since the last complete put-back. */
   #suspicious = false
   #working: Promise<void> | undefined
 
@@ -80,12 +80,12 @@ export class RestoreGuard {
       throw new Refusal(`The database does not keep what it has committed: ${unsafe.join(', ')} must be on.`)
     }
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
-    // Known to live before it can owe anything: what a worker owes is taken over once it is not.
+    // Registers as alive before it can owe anything: other workers take over the debts of a worker that is not alive.
     await noteOwing(app.db, options.worker_id, false)
     const known = await readSeen(join(options.directory, fileName))
     const instance = await readInstance(app.db)
     const why = whyAtStart(app, known, instance)
-    // What the disk knows stays there until the others are told: a crash in between must find it again.
+    // The disk keeps the old state until the other workers know: after a crash in between, the next start must find it.
     const guard = new RestoreGuard(app, options, known && why === 'older' ? known : instance)
     // guard: a disk that forgot the database puts its journals back
     const stranger = known?.id !== instance.id && (await listJournals(options.directory)).length > 0
@@ -100,9 +100,9 @@ export class RestoreGuard {
     else if (stranger) await guard.#owe('stranger')
     else if (debtors.length > 0) await guard.#owe('inherited')
     await beginRun(app.db)
-    // Throws where the database is away: a process that cannot say what it owes does not start.
+    // Throws where the database is away: a process that cannot register its debt does not start.
     await guard.#tellOthers()
-    // What a process of this disk owed, this one owes now. Their files stay until they are known to have ended.
+    // This process takes over the debts of earlier processes of this disk. Their files stay until those have ended.
     for (const id of debtors) await forgiveWorker(app.db, id)
     if (!guard.#owing) await guard.#keep()
     return guard
@@ -115,11 +115,11 @@ export class RestoreGuard {
     return { worker_id: this.#options.worker_id, restore_counter, generation, server_run }
   }
 
-  /** With every heartbeat: raises the database's restore counter, and goes on with what is owed. */
+  /** Runs with every heartbeat: raises the database's restore counter, and continues an unfinished put-back. */
   async raise(): Promise<void> {
     const seen = this.#seen
     const now = await raiseRestoreCounter(this.#app.db)
-    // Another generation was begun here meanwhile.
+    // This process began another generation meanwhile.
     if (this.#seen !== seen) return // guard: a generation begun meanwhile
     if (now.id !== seen.id || BigInt(now.restore_counter) <= BigInt(seen.restore_counter)) {
       await this.#owe('older')
@@ -136,14 +136,14 @@ export class RestoreGuard {
     }
   }
 
-  /** A count of writes was lower than what was seen committed. */
+  /** The database returned a count of writes below one that this process saw committed. */
   async goneBack(): Promise<void> {
     if (!this.#owing) await this.#owe('behind')
-    // What is being put back now may not be all.
+    // The put-back under way may not cover this.
     else this.#notice('behind') // guard: noticed during a put back
   }
 
-  /** Remembered here and on the disk first: neither a database that is away nor a crash makes it forgotten. */
+  /** Remembers the debt in memory and on disk first, so that it survives an unreachable database and a crash. */
   async #owe(why: keyof typeof sentences): Promise<void> {
     const { log } = this.#app
     const level = why === 'run' ? 'info' : 'error'
@@ -162,21 +162,21 @@ export class RestoreGuard {
     this.#suspicious ||= why !== 'run'
   }
 
-  /** Until this has committed, others may still cross. */
+  /** Until this commits, other workers may still cross. */
   async #tellOthers(): Promise<void> {
     const { db } = this.#app
     const why = this.#untold
     if (why === null) return
-    // After an ordinary start of the server the others go on: what this worker's accounts may have written, their pools wait for.
+    // After an ordinary start of the server other workers go on; the pools wait for what this worker's accounts may have sent.
     if (why === 'run') await this.#keepDebt()
     else await this.#noteDebt()
     if (why === 'older') await this.#switchOff(why)
-    // Told to those who were away, by whoever has seen it with their own eyes.
+    // The new generation alerts workers that were away; only a worker that saw the loss itself sets it.
     if (why === 'older' || why === 'behind') this.#seen = await renewGeneration(db)
     this.#untold = null
   }
 
-  /** One at a time, whoever asks. */
+  /** Runs once at a time; concurrent callers share the run. */
   async #putBack(): Promise<void> {
     this.#working ??= this.#putAllBack().finally(() => {
       this.#working = undefined
@@ -195,16 +195,16 @@ export class RestoreGuard {
     let forgotten = 0
     for (const intent of await listUnknown(this.#app, intents)) {
       if (!(await db.transaction((tx) => putBack(tx, operations, intent)))) continue
-      // At once: should this try fail, the next one finds nothing forgotten.
+      // At once: if this try fails, the next one finds nothing forgotten.
       if (forgotten++ === 0) await this.#switchOff('older') // guard: forgotten switches off at once
     }
     await replay()
     const level = forgotten + damaged > 0 ? 'error' : 'info'
     log[level]({ forgotten, damaged }, 'the journals of this disk were put back')
-    // What the damaged lines would have told is not known, so a person has to say that sending may go on. After an ordinary
-    // restart of the server nothing is missing that they could tell.
+    // The content of damaged lines is lost, so an operator must allow sending again. After an ordinary restart of the server
+    // the database is missing nothing that they held.
     if (damaged > 0 && this.#suspicious) await this.#switchOff('older') // guard: damaged lines keep sending off
-    // Something else was noticed meanwhile: the next heartbeat begins again.
+    // It noticed something else meanwhile: the next heartbeat starts over.
     if (this.#untold !== null) return // guard: a put back that noticed more is not done
     await noteOwing(db, worker_id, false)
     await dropDebt(directory, worker_id)
@@ -222,7 +222,7 @@ export class RestoreGuard {
     await this.#options.stopSending(this.#app)
   }
 
-  /** Remembers the database. Other processes of this disk do so at the same moment, in the same file. */
+  /** Remembers the database. Other processes of this disk write the same file at the same time. */
   async #keep(): Promise<void> {
     const { id, restore_counter, generation, server_run } = this.#seen
     const { worker_id, directory } = this.#options
@@ -242,7 +242,7 @@ export class RestoreGuard {
     await keepDebt(directory, { worker_id, token: this.#app.sources.newId() }) // guard: a debt is kept on the disk
   }
 
-  /** The disk first: a row whose worker dies is forgiven only by who finds its file. */
+  /** Writes the disk first: if the worker dies, only a worker that finds its file clears its row. */
   async #noteDebt(): Promise<void> {
     await this.#keepDebt()
     await noteOwing(this.#app.db, this.#options.worker_id, true)
@@ -253,7 +253,7 @@ export class RestoreGuard {
     return (await listDebts(directory)).filter((debt) => debt.worker_id !== worker_id)
   }
 
-  /** Takes over what other workers of this disk owed when they ended: no other process will put it back. */
+  /** Takes over the debts of ended workers of this disk: no other process will put them back. */
   async #inherit(): Promise<void> {
     const { db } = this.#app
     const others = await this.#debtsOfOthers()
@@ -274,10 +274,10 @@ export class RestoreGuard {
   }
 }
 
-/** Undefined: the database is the one this disk knows, or somebody works on it right now. */
+/** Undefined: the disk knows this database, or a worker is using it right now. */
 function whyAtStart(
   { config }: App,
-  known: Seen | undefined,
+  known: SeenInstance | undefined,
   instance: InstanceState & { readonly fresh: boolean },
 ): 'older' | 'generation' | 'run' | 'unknown' | undefined {
   if (known?.id === instance.id) {
@@ -288,7 +288,7 @@ function whyAtStart(
   return instance.fresh || config.instance_id === instance.id ? undefined : 'unknown'
 }
 
-async function readSeen(path: string): Promise<Seen | undefined> {
+async function readSeen(path: string): Promise<SeenInstance | undefined> {
   try {
     const { beat, ...seen } = JSON.parse(await readFile(path, 'utf8'))
     // Files of earlier versions call it `beat`.
@@ -311,7 +311,7 @@ async function readIntents(directory: string): Promise<{ intents: Intent[]; dama
   return { intents, damaged }
 }
 
-/** What may have happened. An attempt that provably came to nothing leaves nothing to put back. */
+/** Intents that may have been sent. An attempt that provably sent nothing needs no put-back. */
 function listPossible(entries: readonly Entry[]): Intent[] {
   const nothing = new Set<string>()
   for (const entry of entries) {

@@ -1,14 +1,14 @@
 /**
- * What the accounts of a pool must know together. Any of them may have written to a contact that has had no message, as far
- * as the database knows. After a start of the database server, or of a new generation, that may be less than what happened:
- * so an account that was READY then holds the first messages of its pools until it is confirmed. Only here do accounts wait
- * for each other.
+ * What the accounts of a pool must know of each other. Any of them may have written to a contact that, as far as the
+ * database knows, has had no message. After a start of the database server, or with a new generation, the database may have
+ * forgotten some: so an account that was READY then holds the first messages of its pools until it is confirmed. Nowhere
+ * else do accounts wait for each other.
  */
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import type { Instance } from './crossing.ts'
 import type { Held } from './leases.ts'
 
-/** Records which accounts are READY at the beginning of the present run, if no process has done so. */
+/** Records which accounts are READY at the start of the present run, unless another process has done so. */
 export async function beginRun(db: Db | Tx): Promise<void> {
   await db.run(sql`select begin_run()`)
 }
@@ -16,7 +16,7 @@ export async function beginRun(db: Db | Tx): Promise<void> {
 /** The marks of accounts: the highest count of writes that this process saw committed, by account. */
 export type Marks = ReadonlyMap<string, string>
 
-/** The accounts of which the database has forgotten commits that this process saw. */
+/** Accounts for which the database has forgotten commits that this process saw. */
 export async function listBehind(db: Db, marks: Marks): Promise<string[]> {
   if (marks.size === 0) return []
   const rows = await db.rows<{ account_id: string }>(sql`
@@ -27,9 +27,9 @@ export async function listBehind(db: Db, marks: Marks): Promise<string[]> {
 }
 
 /**
- * Confirms accounts whose worker, this one, has put its journals back and compared its marks in the present run: everything
- * that the platform had to tell is stored, and nothing that was stored is forgotten. Answers those that are confirmed now;
- * one that another transaction holds comes with the next heartbeat.
+ * Confirms accounts whose worker, this one, has put its journals back and compared its marks in the present run: every
+ * update from the platform is stored, and nothing stored is forgotten. Returns those that are confirmed now; an account
+ * that another transaction has locked waits for the next heartbeat.
  */
 export async function confirmAccounts(
   db: Db,
@@ -52,14 +52,14 @@ export async function confirmAccounts(
   return rows.map(({ account_id }) => account_id)
 }
 
-/** An operator who disables an account answers for what it may have written. */
+/** An operator who disables an account takes responsibility for what it may have written. */
 export async function confirmDisabled(tx: Tx, account_id: string): Promise<void> {
   await beginRun(tx)
   await tx.run(sql`
     update account_hosts set confirmed_run = (select run_no from instance) where account_id = ${account_id}`)
 }
 
-/** Whether the account of a row of `account_hosts` is confirmed in the present run. Before that has begun, none is. */
+/** Whether the account of a row of `account_hosts` is confirmed in the present run. Before the run has begun, none is. */
 export const isConfirmed = (host: Sql): Sql =>
   sql`coalesce(${host}.confirmed_run = (
     select run_no from instance where run = generation || ' ' || server_run() -- guard: confirmed in a run that is over
@@ -75,7 +75,7 @@ export interface HoldingAccount {
   readonly status: string
 }
 
-/** Accounts for which contacts wait: those of their pools that have had no message, or their own that no other may take yet. */
+/** Accounts for which contacts wait: those of their pools without a message, or their own that no other account may take yet. */
 export function listHolding(db: Db): Promise<HoldingAccount[]> {
   return db.rows<HoldingAccount>(sql`
     select a.id as account_id, a.workspace_id, a.status from account_hosts h join accounts a on a.id = h.account_id

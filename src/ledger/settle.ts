@@ -1,6 +1,6 @@
 /**
- * The one way out of `queued`, `submitting` and `ambiguous`. Whatever is learnt of operations, by whoever, ends here:
- * many rows in one statement, each fenced, and each kind told of its own in the same transaction.
+ * The only way out of `queued`, `submitting` and `ambiguous`. Every outcome of an operation ends here, from whatever
+ * source: many rows in one statement, each fenced, and each kind handles its own rows in the same transaction.
  */
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 import type { Completion, Operation, OperationKinds, SettledOperation } from '../operation.ts'
@@ -9,10 +9,10 @@ import { changeUse, type UseChange } from './account-usage.ts'
 import { executable } from './columns.ts'
 import { refusalReply } from './refusals.ts'
 
-/** What an operation can have come to. */
+/** How an operation can end. */
 export type Ending =
   | { readonly to: 'completed'; readonly reply: unknown; readonly reconciled?: boolean }
-  /** The platform said no for good; the same answer for every repeat. */
+  /** The platform refused for good; every repeat gets the same answer. */
   | { readonly to: 'refused'; readonly refusal: PlatformRefusal }
   /** Provably nothing happened, so the key may run again. Past the boundary only two reasons prove that. */
   | { readonly to: 'released'; readonly reason: string; readonly detail?: string | null }
@@ -21,15 +21,15 @@ export type Ending =
 export interface Settlement {
   readonly id: string
   /**
-   * The attempt that speaks: a later one has another token. Null: the operation is still queued, and `queued_no` says
-   * for which time, where that matters.
+   * The attempt that reports: a later one has another token. Null while the operation is still queued; `queued_no` then
+   * says for which time, where that matters.
    */
   readonly token: string | null
   readonly queued_no?: number
   readonly ending: Ending
 }
 
-/** Answers the rows that changed. A row that is no longer as its fence expects is left alone. */
+/** Returns the rows that changed. Skips a row that no longer matches its fence. */
 export async function settle(
   tx: Tx,
   kinds: OperationKinds,
@@ -44,19 +44,19 @@ export async function settle(
   return rows
 }
 
-/** What came to nothing has used nothing of its day. */
+/** Refunds the daily quota when nothing was sent. */
 function refundOf(row: SettledOperation): UseChange[] {
   const { account_id, workspace_id, quota_day: day, cold, state } = row
   const nothing = state === 'released' || state === 'refused'
   return day !== null && nothing ? [{ account_id, workspace_id, day, cold, by: -1 }] : [] // guard: refund
 }
 
-/** Whoever ends operations with several statements locks them all first, in the order that everybody keeps. */
+/** Locks all operations, in the order of their ids, before several statements end them. Every transaction keeps this order. */
 export async function lockOperations(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx.run(sql`select 1 from operations where id = any(${ids}::uuid[]) order by id for update`)
 }
 
-/** Whoever writes several operations locks them in the order of their ids, so that nobody waits in a circle. */
+/** Locks operations in the order of their ids, as every writer of several does, so that no two deadlock. */
 export function settleStatement(settlements: readonly Settlement[]): Sql {
   const ordered = settlements.toSorted((one, other) => (one.id < other.id ? -1 : 1))
   const endings = ordered.map(({ ending }) => columnsOf(ending))
@@ -100,8 +100,8 @@ interface Columns {
 }
 
 /**
- * A refusal of a row that was given up meanwhile releases it: the platform will say the same to the next attempt, and
- * the guard lets nothing lead from `ambiguous` to `refused`.
+ * A refusal of a row that became `ambiguous` meanwhile releases it: the platform will refuse the next attempt too, and
+ * the trigger allows no step from `ambiguous` to `refused`.
  */
 function columnsOf(ending: Ending): Columns {
   const none = { reason: null, detail: null, status: null, body: null, reconciled: false }
@@ -130,7 +130,7 @@ function columnsOf(ending: Ending): Columns {
 /** What the platform accepted: the attempt, and what its kind needs to know of it. */
 export interface Accepted {
   readonly operation: Operation
-  /** The id that callers know the operation by, where a restore gave the row another one. */
+  /** The operation's id as callers know it, where a restore gave the row another one. */
   readonly public_id: string
   readonly token: string
   readonly value: unknown
@@ -138,7 +138,7 @@ export interface Accepted {
 }
 
 /**
- * Completes, stores and counts. `store` runs for every row, also for one that was completed before, because storing
+ * Completes, stores and counts. `store` runs for every row, including one that was completed before, because storing
  * twice changes nothing. `count` runs only for the rows that changed.
  */
 export async function complete(
@@ -174,7 +174,7 @@ function publicly({ operation, public_id, value }: Accepted): Completion {
   return { operation: { ...operation, id: public_id }, value }
 }
 
-/** A person's note on what nobody knows. The state stays, and the key answers 409 for ever; the kind is told. */
+/** Stores a person's note on an unknown outcome. The state stays and the key answers 409 for ever; its kind gets the row. */
 export async function closeByPerson(
   tx: Tx,
   kinds: OperationKinds,

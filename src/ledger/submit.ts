@@ -1,4 +1,4 @@
-/** The one door to the platform for a caller: an operation under its key, and an honest answer about it. */
+/** How a caller reaches the platform: queues an operation under its key, and returns what is known of its outcome. */
 import type { App, Queued, Settled } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isConnectionLost, isNotConnected, LostCommit } from '../db/errors.ts'
@@ -9,29 +9,29 @@ import type { Reply } from '../route.ts'
 import { type Asked, enqueue, enqueued, findById, findOperation, waits, withdraw } from './enqueue.ts'
 import { releasedError } from './released.ts'
 
-/** What differs between operations when the answer is no. */
+/** How operations differ in their error responses. */
 export interface StatusOverrides {
-  /** A key that was used for another payload. */
+  /** Status for a key that was used with another payload. */
   readonly collision?: 400 | 409
-  /** What a platform that asks to slow down is to the caller. */
+  /** Status for a flood wait. */
   readonly flood?: 429 | 503
-  /** How to try again what provably did not happen, as the end of a sentence. */
+  /** How to retry what provably did not happen, as the end of a sentence. */
   readonly again?: string
 }
 
-interface Consuming {
+interface Consumption {
   /**
-   * Runs first in the transaction that queues the operation, and uses up what allowed it. Whoever brings it answers
-   * repeats, so here the key is not looked up.
+   * Runs first in the transaction that queues the operation, and consumes what allowed it. A caller that passes it
+   * answers repeats itself, so the key is not looked up here.
    */
   readonly consume?: ((tx: Tx) => Promise<void>) | undefined
 }
 
-/** Queues the operation once for its key and waits for it. A repeat is told what the first one came to. */
+/** Queues the operation once for its key and waits for it. Repeating the key returns the first result and sends nothing. */
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & Consuming & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
+  asked: Asked & Consumption & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
   const { overrides, consume } = asked
   const known = consume ? undefined : await findOperation(app.db, caller.workspace_id, asked)
@@ -44,7 +44,7 @@ export async function submit(
     if (consume) throw new ApiError('operation_in_progress')
     const other = await findOperation(app.db, caller.workspace_id, asked)
     if (other) requireSame(other, asked) // guard: a released key stays bound to its payload
-    // It ended and was forgotten in between.
+    // It ended and was deleted in between.
     if (!other || other.state === 'released') throw new ApiError('operation_in_progress')
     return repeat(other)
   }
@@ -68,7 +68,7 @@ function requireSame(
 async function claim(
   app: App,
   caller: Caller,
-  asked: Asked & Consuming & { wanted: NewOperation },
+  asked: Asked & Consumption & { wanted: NewOperation },
 ): Promise<Queued | undefined> {
   const { consume } = asked
   try {
@@ -76,7 +76,7 @@ async function claim(
     const queued = await app.db.transaction(async (tx) => {
       await consume(tx)
       const made = await enqueue(app, caller, { ...asked, tx })
-      // Thrown, it takes back what was consumed.
+      // Throwing rolls back what was consumed.
       // guard: a taken key consumes nothing
       if (!made) throw new ApiError('operation_in_progress')
       return made
@@ -84,9 +84,9 @@ async function claim(
     // crash point 16: the approval is consumed, nobody was told
     return queued
   } catch (cause) {
-    // Two callers of one key in the same instant: the index of random ids may be the first to notice.
+    // Two callers used one key at the same instant: the index of random ids may reject the second before the key's index.
     if (isTaken(cause)) return undefined
-    // The row may be there, and a worker may take it.
+    // The row may be committed, and a worker may take it.
     if (isLost(cause)) throw new ApiError('outcome_ambiguous', { cause })
     throw cause
   }
@@ -101,13 +101,13 @@ function isLost(error: unknown): boolean {
   return !isNotConnected(error) && (error instanceof LostCommit || isConnectionLost(error))
 }
 
-/** Nobody took it in time: then it is taken back, and if that is too late, nobody knows. */
+/** No worker took it in time, so it is withdrawn. If that comes too late, the outcome is unknown. */
 async function giveUp(app: App, queued: Queued): Promise<Settled> {
   try {
     await withdraw(app, queued)
     const row = await findById(app.db, queued.id)
-    // The database crashed before it was flushed: what was never flushed was never submitted. Thrown without a cause, which
-    // tells it below from a database that did not answer.
+    // The database crashed before it flushed the row, and what was never flushed was never submitted. Thrown without a cause,
+    // which distinguishes it below from a database that did not answer.
     if (!row) throw new ApiError('store_unavailable')
     return row
   } catch (cause) {
@@ -117,7 +117,7 @@ async function giveUp(app: App, queued: Queued): Promise<Settled> {
   }
 }
 
-/** What the first caller is told. */
+/** The response to the first caller. */
 async function first(app: App, row: Settled, overrides: StatusOverrides): Promise<Reply> {
   const headers = { 'X-Operation-Id': row.id }
   switch (row.state) {
@@ -133,7 +133,7 @@ async function first(app: App, row: Settled, overrides: StatusOverrides): Promis
   }
 }
 
-/** What a repeat is told. */
+/** The response to a repeat. */
 function repeat(row: Settled): Reply {
   const headers = { 'X-Operation-Id': row.id }
   switch (row.state) {

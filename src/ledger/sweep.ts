@@ -1,14 +1,14 @@
-/** Ends what nobody works on any more: attempts whose worker is gone or silent, and operations that nobody took in time. */
+/** Ends abandoned work: attempts whose worker is gone or silent, and operations that no worker took in time. */
 import type { App } from '../app.ts'
 import { type Db, sql } from '../db/sql.ts'
 import { attemptSeconds } from './crossing.ts'
 import { type Settlement, settle } from './settle.ts'
 
 const sweptMax = 500
-/** A lease that ends later than any can: the clock was set back since, and it counts as over. */
+/** No lease lasts longer. One that seems to was written before the clock was set back, and counts as expired. */
 const leaseSecondsMax = attemptSeconds.file + 30
 
-/** Any process, any number of them: rows that another one is at are left to it. */
+/** Any number of processes may run it: each skips rows that another has locked. */
 export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
   return app.db.transaction(async (tx) => {
     const lost = await tx.rows<{ id: string; token: string }>(sql`
@@ -36,7 +36,7 @@ export function sweep(app: Pick<App, 'db' | 'operations'>): Promise<number> {
   })
 }
 
-/** Rows of kinds that say so are kept for 30 days after their end. The guard lets no others go. */
+/** Deletes rows of forgettable kinds 30 days after their end. The trigger lets no others go. */
 export function forgetOperations(db: Db): Promise<number> {
   return db.run(sql`
     with removed as (

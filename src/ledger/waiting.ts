@@ -1,9 +1,9 @@
-/** Callers that wait for their operations: one look for all of them whenever something has settled. */
+/** Callers that wait for their operations: one query for all of them whenever an operation has settled. */
 import type { Queued, Settled, Waiting, Wake } from '../app.ts'
 import type { Db } from '../db/sql.ts'
 import { readSettled, settled } from './enqueue.ts'
 
-/** A wake-up that was lost is made up for after this. */
+/** This poll makes up for a lost wake-up. */
 const pollMs = 1_000
 
 interface Waiter {
@@ -12,7 +12,7 @@ interface Waiter {
 }
 
 export function watchOperations(db: Db, wake: Wake): Waiting {
-  /** A key that ran again has the same row: its first caller may still be waiting beside the next one. */
+  /** A key that runs again keeps its row: its first caller may still wait beside the next one. */
   const waiting = new Map<string, Set<Waiter>>()
   let looking = false
   let again = false
@@ -26,11 +26,11 @@ export function watchOperations(db: Db, wake: Wake): Waiting {
     do {
       again = false
       if (waiting.size === 0) break
-      // A database that is away is asked again by the poll.
+      // If the database is away, the poll retries.
       const rows = await readSettled(db, [...waiting.keys()]).catch(() => [])
       for (const row of rows) {
         for (const waiter of waiting.get(row.id) ?? []) {
-          // What an earlier attempt came to is no answer to whoever has queued it again since.
+          // Ignore an earlier attempt's result: this caller queued the key again.
           if (row.queued_no >= waiter.queued_no) waiter.end(row) // guard: waits for its attempt
         }
       }

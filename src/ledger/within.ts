@@ -1,7 +1,7 @@
 /** Waiting with a time limit. */
 import type { Sources } from '../app.ts'
 
-/** What the promise gave, or undefined once the time is up or the signal came. */
+/** The promise's value, or undefined once the time is up or the signal aborts. */
 export function within<T>(
   { timer }: Pick<Sources, 'timer'>,
   ms: number,

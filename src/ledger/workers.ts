@@ -1,10 +1,10 @@
-/** The processes that work on this database: which live, which may drive accounts, and which owe it something. */
+/** The worker processes of this database: which are alive, which may drive accounts, and which owe a put-back. */
 import { type Db, type Sql, sql } from '../db/sql.ts'
 
-/** A worker that has not been heard of for this long has ended: its journal will not grow any more. */
+/** A worker without a heartbeat for this long has ended: its journal will not grow any more. */
 const silentSeconds = 30
 
-/** Says that this process lives. A process that was declared dead by mistake comes back with it. */
+/** Records that this process is alive. It also revives a process that was declared dead by mistake. */
 export async function noteHeartbeat(
   db: Db,
   { worker_id, platforms }: { worker_id: string; platforms: readonly string[] },
@@ -14,7 +14,7 @@ export async function noteHeartbeat(
     on conflict (id) do update set beat_at = real_now(), stopped_at = null, platforms = excluded.platforms`)
 }
 
-/** Whether the worker of row `w` was heard of lately. A heartbeat from the future is of a clock that was set back since. */
+/** Whether the worker of row `w` had a recent heartbeat. One from the future comes from a clock that was set back since. */
 const wasHeard: Sql = sql`w.beat_at between real_now() - make_interval(secs => ${silentSeconds})
   and real_now() + make_interval(secs => ${silentSeconds})`
 const isAlive: Sql = sql`w.stopped_at is null and ${wasHeard}`
@@ -31,7 +31,7 @@ export interface WorkerCounts {
   readonly driving: number
   /** Alive, and its journal cannot be written. */
   readonly without_journal: number
-  /** Owing what its journals know to a restored database. Nothing is sent meanwhile. */
+  /** Owes a restored database what its journals know. Nothing is sent meanwhile. */
   readonly owing: number
 }
 
@@ -47,21 +47,21 @@ export async function noteStopped(db: Db, worker_id: string): Promise<void> {
   await db.run(sql`update workers set stopped_at = real_now() where id = ${worker_id}`)
 }
 
-/** A worker that cannot write its journal is not counted on for a share of the accounts. True: that is news. */
+/** A worker that cannot write its journal does not count when accounts are shared out. True: this changed. */
 export async function noteDrives(db: Db, worker_id: string, drives: boolean): Promise<boolean> {
   const changed = await db.run(sql`
     update workers set drives = ${drives} where id = ${worker_id} and drives <> ${drives}`)
   return changed > 0
 }
 
-/** While a worker owes, nobody crosses anything: its journals may know what the database has forgotten. */
+/** While a worker owes, nothing crosses: its journals may know what the database has forgotten. */
 export async function noteOwing(db: Db, worker_id: string, owes: boolean): Promise<void> {
   await db.run(sql`
     insert into workers (id, owes) values (${worker_id}, ${owes})
     on conflict (id) do update set owes = excluded.owes`)
 }
 
-/** Its debt is another's by now, or a person has said that it is not waited for. False: it owes nothing. */
+/** Another worker has taken over its debt, or an operator decided not to wait for it. False: it owes nothing. */
 export async function forgiveWorker(db: Db, worker_id: string): Promise<boolean> {
   return (await db.run(sql`update workers set owes = false where id = ${worker_id} and owes`)) === 1
 }
@@ -70,7 +70,7 @@ export function listOwing(db: Db): Promise<{ id: string; beat_at: Date }[]> {
   return db.rows(sql`select id, beat_at from workers where owes order by id`)
 }
 
-/** Those of the given workers that have ended. Workers that are not known any more have ended long ago. */
+/** Those of the given workers that have ended. Workers without a row ended long ago. */
 export async function listEnded(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const alive = await db.rows<{ id: string }>(sql`
     select w.id from workers w where w.id = any(${ids}::uuid[]) and ${isAlive}`)

@@ -1,22 +1,22 @@
-/** Network addresses: how they are written, which networks they lie in, and whom they are counted as. */
+/** Network addresses: how they are written, which networks contain them, and as which source they count. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Its first address, and how many leading bits all of its addresses share. */
+/** Its first address, and the number of leading bits that all its addresses share. */
 export type Network = readonly [Address, number]
 
-/** Undefined where it is no address. One of IPv4 that came over IPv6 (`::ffff:…`) is the IPv4 address. */
+/** Undefined if it is not an address. An IPv4 address that came over IPv6 (`::ffff:…`) is read as IPv4. */
 export function readAddress(text: string): Address | undefined {
-  // Either alone is not enough: ipaddr.js also reads `127.1` and `0x7f000001`, isIP takes zones such as `%eth-0`, which
-  // ipaddr.js throws at.
+  // Neither alone is enough: ipaddr.js also reads `127.1` and `0x7f000001`, and isIP accepts zones such as `%eth-0`, on
+  // which ipaddr.js throws.
   return isIP(text) === 0 || !ipaddr.isValid(text) ? undefined : ipaddr.process(text) // guard: zones of addresses
 }
 
 /**
- * Whom an address is counted as. A provider gives a customer a /64 of IPv6 or more, so all addresses in it are one source:
- * otherwise a single machine would have as many budgets as it likes.
+ * The source that an address counts as. A provider gives a customer a /64 of IPv6 or more, so all addresses in it are one
+ * source: otherwise a single machine would have as many budgets as it likes.
  */
 export function sourceOf(address: string): string {
   const parsed = readAddress(address)
@@ -26,13 +26,13 @@ export function sourceOf(address: string): string {
   return `${network.join(':')}::/64` // guard: one source for a network
 }
 
-/** Larger networks than the largest private ones, 10.0.0.0/8 and fc00::/7, would trust strangers. */
+/** Networks larger than the largest private ones, 10.0.0.0/8 and fc00::/7, would trust strangers. */
 const bitsMin = { 4: 8, 6: 7 } as const
 
 export const networksRule =
   'must be addresses or networks of proxies with commas between them, such as 127.0.0.1,10.1.0.0/16: nothing larger than a /8, IPv6 a /7'
 
-/** Undefined where one of them is none, or is too large. */
+/** Undefined if one of them is not a network, or is too large. */
 export function readNetworks(text: string): readonly Network[] | undefined {
   const parts = text.split(',').map((part) => part.trim())
   const networks = parts.filter(Boolean).map(readNetwork)
@@ -44,7 +44,7 @@ function readNetwork(text: string): Network | undefined {
   const version = isIP(address)
   if (version === 0 || address.includes('%') || rest.length > 0) return undefined
   const parsed = ipaddr.parse(address)
-  // Such addresses are compared as IPv4, so this network would hold none of them.
+  // Such addresses are compared as IPv4, so this network would contain none of them.
   if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) return undefined
   const bitsMax = version === 4 ? 32 : 128
   if (bits === undefined) return [parsed, bitsMax]

@@ -1,8 +1,8 @@
-/** Tables as text, as RFC 4180 has them. */
+/** Tables as text, as RFC 4180 defines them. */
 import { ApiError } from './errors.ts'
 
 export interface CsvRow {
-  /** Where it begins in the file, from 1 on. */
+  /** The line it begins on, counted from 1. */
   readonly line: number
   readonly cells: readonly string[]
 }
@@ -11,8 +11,8 @@ export interface CsvRow {
 const rowLengthMax = 1_000_000
 
 /**
- * Rows as the text comes in, in whatever pieces. Takes any end of line and a byte order mark; blank lines are none. A
- * quote that never ends is refused, because every row behind it would be part of its cell.
+ * Yields rows as the text arrives, in whatever pieces. Accepts any line ending and a byte order mark, and skips blank lines.
+ * Refuses a quote that never ends, because every row after it would be part of its cell.
  */
 export async function* parseCsv(
   pieces: AsyncIterable<string> | Iterable<string>,
@@ -22,14 +22,14 @@ export async function* parseCsv(
   yield* reader.end()
 }
 
-/** Where one is in a cell: before it, in a bare one, between quotes, or behind a quote that may end it. */
+/** The position in a cell: before it, in a bare one, between quotes, or after a quote that may end it. */
 type Place = 'start' | 'bare' | 'quoted' | 'quote'
 
 class RowReader {
   #place: Place = 'start'
   #cell = ''
   #cells: string[] = []
-  /** Of the row so far. */
+  /** Characters of the row so far. */
   #length = 0
   #line = 1
   #begun = 1
@@ -37,7 +37,7 @@ class RowReader {
   #before = ''
   #rows: CsvRow[] = []
 
-  /** The rows that end in it. */
+  /** Returns the rows that end in it. */
   read(piece: string): CsvRow[] {
     this.#rows = []
     for (const character of piece) {
@@ -83,7 +83,7 @@ class RowReader {
 
   #takeQuote(): void {
     if (this.#place === 'start') this.#quoteAt = this.#line
-    // Two quotes between quotes are one.
+    // Two quotes between quotes stand for one.
     if (this.#place === 'quote') this.#cell += '"'
     this.#place = this.#place === 'quoted' ? 'quote' : 'quoted'
   }
@@ -107,7 +107,7 @@ export function writeCsv(rows: readonly (readonly string[])[]): string {
   return rows.map((cells) => `${cells.map(writeCell).join(',')}\r\n`).join('')
 }
 
-/** A spreadsheet would take what begins like a formula for one. */
+/** An apostrophe keeps a spreadsheet from reading the cell as a formula. */
 function writeCell(cell: string): string {
   const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

@@ -1,13 +1,13 @@
-/** Opaque page cursors, signed over everything they belong to: a forged or foreign one is refused. */
+/** Opaque page cursors, signed over everything they belong to: a forged or foreign cursor is refused. */
 import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import { canonicalize } from 'json-canonicalize'
 import { ApiError } from './errors.ts'
 import type { Secrets } from './secrets.ts'
 
-/** What a cursor is good for: one workspace, one operation, one set of filters. */
+/** What a cursor is valid for: one workspace, one operation, one set of filters. */
 export interface CursorScope {
-  /** Null for a list outside of workspaces, whose filters say whose it is. */
+  /** Null for a list outside workspaces, whose filters name its owner. */
   readonly workspace_id: string | null
   readonly operation: string
   readonly filters: Readonly<Record<string, unknown>>
@@ -28,7 +28,7 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
   const bytes = Buffer.from(cursor, 'base64url')
   const given = bytes.subarray(0, macBytes)
   const signed = bytes.subarray(macBytes)
-  // Base64 can spell the same bytes in several ways; only the one that we write is taken.
+  // Base64 can spell the same bytes in several ways; only our spelling is accepted.
   if (given.length < macBytes || !isUtf8(signed) || bytes.toString('base64url') !== cursor) {
     throw new ApiError('invalid_cursor')
   }
@@ -37,13 +37,13 @@ export function readCursor(secrets: Secrets, scope: CursorScope, cursor: string)
   return JSON.parse(payload)
 }
 
-/** Where a page begins, and the cursor to the page after it: both of one scope. */
+/** Where a page begins, and how to make the cursor of the next page, both in one scope. */
 export interface Paging {
   readonly after: Position | undefined
   readonly next: (position: Position) => string
 }
 
-/** Throws where the cursor was made for another query. Without a cursor the page is the first. */
+/** Throws if the cursor was made for another query. Without a cursor, it is the first page. */
 export function readPaging(secrets: Secrets, scope: CursorScope, cursor: string | undefined): Paging {
   return {
     after: cursor === undefined ? undefined : readCursor(secrets, scope, cursor),

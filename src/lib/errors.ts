@@ -34,6 +34,14 @@ export const errors = {
   account_unavailable: [403, 'The account is not an eligible account of this workspace.'],
   chat_unavailable: [403, 'The chat is not available in this account.'],
   blocked_by_person: [403, 'This person does not take messages from this account.'],
+  privacy_restricted: [
+    403,
+    "This person's settings do not let this account write to them, or ask for Premium or a payment.",
+  ],
+  cold_stopped: [
+    403,
+    'The platform has stopped first messages of this account. Answers in known chats go on.',
+  ],
   approval_required: [403, 'A person has to approve this first.'],
   approval_used: [403, 'This approval has been used already.'],
   approval_expired: [403, 'This approval has expired.'],
@@ -49,7 +57,7 @@ export const errors = {
   // 405, 408
   method_not_allowed: [405, 'This address does not answer that method.'],
   request_timeout: [408, 'The request took too long to arrive.'],
-  // 409: the state of things says no
+  // 409: the current state does not allow it
   conflict: [409, 'What is there already does not allow this.'],
   operation_in_progress: [
     409,
@@ -89,7 +97,7 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors
 
-/** Only operators at the terminal and people at the dashboard meet these; the OpenAPI document names one once a route lists it. */
+/** Only operators at the terminal and dashboard users see these; the OpenAPI document names one once a route lists it. */
 export const operatorCodes: readonly ErrorCode[] = [
   'conflict',
   'not_signed_in',
@@ -101,17 +109,17 @@ export const operatorCodes: readonly ErrorCode[] = [
 interface ErrorOptions {
   /** A sentence for the caller, in place of the table's. */
   readonly detail?: string
-  /** One code may be 400 here and 409 there. */
+  /** One code may be 400 in one place and 409 in another. */
   readonly status?: number
   /** Seconds, for the header Retry-After. */
   readonly retry_after?: number
-  /** What was named and is not there, such as `workspace`: the command line knows which verb lists them. */
+  /** The kind of thing that was not found, such as `workspace`: the command line knows which verb lists them. */
   readonly missing?: string
-  /** Reaches the log only. */
+  /** Goes to the log only. */
   readonly cause?: unknown
 }
 
-/** A refusal for whoever called a capability, an API caller or an operator. Anything else that is thrown is a bug. */
+/** A refusal for the caller of a capability, whether API caller or operator. Anything else that is thrown is a bug. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: ErrorCode
@@ -129,12 +137,12 @@ export class ApiError extends Error {
   }
 }
 
-/** What stops a command before any capability is asked: the command line itself, a file, the database. Exit code 1. */
+/** Stops a command before it calls any capability: because of the command line itself, a file or the database. Exit code 1. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 }
 
-/** The environment is not one to start with. */
+/** The environment's variables do not allow a start. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly faults: readonly string[]

@@ -1,6 +1,6 @@
 /**
- * What the examples of the reference are about. The demo makes exactly these, so that every example works there as it
- * stands. Elsewhere they exist nowhere.
+ * What the examples of the reference refer to. The demo creates exactly these, so that every example works there as
+ * printed. They exist nowhere else.
  */
 export const exampleAccountId = 'acc_2Jk9vQ7wXb4LmN8pRt3Z'
 export const exampleColumnId = '0199a1f0-0000-7000-8000-00000000000a'

@@ -1,15 +1,14 @@
 /**
- * Does together what waits together: while one batch is under way the next one gathers. A lone item is a batch of one and
- * waits for nobody.
+ * Batches work: while one batch runs, the next one gathers. A lone item is a batch of one and does not wait for others.
  */
 
 export interface GathererOptions<T, R> {
-  /** Answers one result for each item, in their order. */
+  /** Returns one result for each item, in their order. */
   readonly work: (items: readonly T[]) => Promise<readonly R[]>
   readonly most: number
 }
 
-interface Waiting<T, R> {
+interface WaitingItem<T, R> {
   readonly item: T
   resolve(result: R): void
   reject(error: unknown): void
@@ -17,7 +16,7 @@ interface Waiting<T, R> {
 
 export class Gatherer<T, R> {
   readonly #options: GathererOptions<T, R>
-  #waiting: Waiting<T, R>[] = []
+  #waiting: WaitingItem<T, R>[] = []
   #flushing: Promise<void> | undefined
 
   constructor(options: GathererOptions<T, R>) {
@@ -32,10 +31,10 @@ export class Gatherer<T, R> {
   }
 
   async #flushAll(): Promise<void> {
-    // What is added in the same turn goes together.
+    // Items added in the same turn go together.
     await null
     while (this.#waiting.length > 0) await this.#flush()
-    // Without a pause after the last look: whoever comes later begins anew.
+    // No await since the last check of the queue, so an item that is added later starts a new round.
     this.#flushing = undefined
   }
 

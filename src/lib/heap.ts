@@ -1,4 +1,4 @@
-/** A binary heap: the first by `order` is at hand, however many there are. */
+/** A binary heap: the first by `order` is available at once, however many there are. */
 export class Heap<T> {
   readonly #order: (one: T, other: T) => number
   readonly #items: T[] = []

@@ -1,13 +1,13 @@
-/** Identifiers. Made in the application, because PostgreSQL before 18 has no UUIDv7. */
+/** Identifiers, generated in the application because PostgreSQL before 18 has no UUIDv7. */
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { sha256 } from './secrets.ts'
 
 let lastMs = 0
 let counter = 0
 
-/** A UUIDv7: sorts by the time it was made, and strictly so within one process. */
+/** A UUIDv7: sorts by creation time, strictly so within one process. */
 export function newId(): string {
-  // Its last 62 bits are as random as ours have to be, and Node draws many at once.
+  // Its last 62 bits are as random as ours must be, and Node draws many at once.
   const random = randomUUID()
   const now = Date.now()
   if (now > lastMs) {
@@ -21,7 +21,7 @@ export function newId(): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}${random.slice(18)}`
 }
 
-/** A UUIDv8 that the same parts always give, and other parts never. */
+/** A UUIDv8: the same parts always give the same one, other parts never do. */
 export function derivedId(...parts: readonly string[]): string {
   const hex = sha256(JSON.stringify(parts)).toString('hex')
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
@@ -36,7 +36,7 @@ export function namedId(namespace: string, name: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** The namespace that RFC 9562 reserves for addresses. */
+/** The namespace that RFC 9562 reserves for URLs. */
 export const urlNamespace = '6ba7b811-9dad-11d1-80b4-00c04fd430c8'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

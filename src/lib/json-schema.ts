@@ -1,12 +1,12 @@
-/** Schemas as JSON Schema: what has a name becomes a component that others point to. */
+/** Converts schemas to JSON Schema: a named schema becomes a component that others refer to. */
 import { z } from 'zod'
 
 export type Json = Record<string, unknown>
 
-/** Where components lie in a document. */
+/** Where a document holds its components. */
 const place = '#/components/schemas/'
 
-/** Where a schema transforms, its `openapi` says what goes over the wire. Named parts are added to `components`. */
+/** If a schema transforms, its `openapi` describes what goes over the wire. Adds named parts to `components`. */
 export function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: Json): Json {
   const made = z.toJSONSchema(schema, {
     io,
@@ -14,7 +14,7 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: 
     override: ({ zodSchema, jsonSchema }) => {
       const { openapi, description } = (z.globalRegistry.get(zodSchema) ?? {}) as Meta
       if (openapi) replace(jsonSchema, { ...openapi, ...(description && { description }) })
-      // Answers may have more tomorrow than today.
+      // Answers may gain properties later.
       if (io === 'output') Reflect.deleteProperty(jsonSchema, 'additionalProperties')
       dropBounds(jsonSchema)
     },
@@ -25,8 +25,8 @@ export function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: 
 }
 
 /**
- * Which properties a body must not have together or leave out together, as validators read it: below `not`, which generators
- * of clients skip. They do not skip `oneOf`, and linters expect beside `required` what it names.
+ * Which properties a body must not have together or leave out together, as validators read it: below `not`, which client
+ * generators skip. They do not skip `oneOf`, and linters expect the properties that `required` names beside it.
  */
 export function absent(...names: readonly string[]): Json {
   return { properties: Object.fromEntries(names.map((name) => [name, false])) }
@@ -47,13 +47,13 @@ function replace(schema: Json, by: Json): void {
   Object.assign(schema, by)
 }
 
-/** An integer is one that JavaScript can hold; nobody needs to be told so at each of them. */
+/** Integers are those that JavaScript can hold; the document need not say so for each of them. */
 function dropBounds(schema: Json): void {
   if (schema.maximum === Number.MAX_SAFE_INTEGER) Reflect.deleteProperty(schema, 'maximum')
   if (schema.minimum === Number.MIN_SAFE_INTEGER) Reflect.deleteProperty(schema, 'minimum')
 }
 
-/** The same with every `#/$defs/Name` pointing to where components lie. */
+/** The same with every `#/$defs/Name` pointing to the components. */
 function rebased(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(rebased)
   if (typeof value !== 'object' || value === null) return value

@@ -1,19 +1,19 @@
 /**
- * Work that is costly to do at once: a few run, some wait, and callers beyond that are refused. Fair in two ways. Each lane
- * has places of its own and its turn, so a full lane delays no other by more than one piece of work. Within a lane one
- * source takes all places only while nobody else wants one.
+ * A queue for costly work: a few jobs run, some wait, and callers beyond that are refused. Fair in two ways. Each lane
+ * has its own places and its turn, so a full lane delays another by at most one job. Within a lane, one source takes all
+ * places only while no other source wants one.
  */
 
 interface Bounds<Lane extends string> {
   readonly lanes: readonly Lane[]
   readonly atOnceMax: number
-  /** In each lane. */
+  /** Per lane. */
   readonly waitingMax: number
-  /** What a caller is refused with for whom there is no place. */
+  /** The error for a caller that gets no place. */
   readonly refuse: () => Error
 }
 
-/** On whose behalf work is done. */
+/** For whom work is done. */
 export interface Turn<Lane extends string> {
   readonly lane: Lane
   readonly source: string
@@ -28,7 +28,7 @@ export class LaneQueue<Lane extends string> {
   readonly #bounds: Bounds<Lane>
   readonly #waiting: Waiter<Lane>[] = []
   readonly #running: Turn<Lane>[] = []
-  /** The lane that is asked last for the next work. */
+  /** The lane that is served last when the next job starts. */
   #served: Lane | undefined
 
   constructor(bounds: Bounds<Lane>) {
@@ -46,7 +46,7 @@ export class LaneQueue<Lane extends string> {
     }
   }
 
-  /** Refuses where `run` would. */
+  /** Throws where `run` would refuse. */
   requirePlace(turn: Turn<Lane>): void {
     if (this.#running.length < this.#bounds.atOnceMax || !this.#isFull(turn)) return
     if (!this.#findDisplaced(turn)) throw this.#bounds.refuse()
@@ -61,7 +61,7 @@ export class LaneQueue<Lane extends string> {
     }
     return new Promise((resolve, reject) => {
       const start = () => {
-        // Taken over at once, so that no caller in between gets the place.
+        // Takes the place at once, so that no caller in between gets it.
         this.#running.push(turn)
         resolve()
       }
@@ -73,7 +73,7 @@ export class LaneQueue<Lane extends string> {
     return this.#waiting.filter((waiter) => waiter.lane === lane).length >= this.#bounds.waitingMax
   }
 
-  /** The last to come of the source that has most, if that is more than this one would have. */
+  /** The newest waiter of the source that has most, if that is more than this source would have. */
   #findDisplaced(turn: Turn<Lane>): Waiter<Lane> | undefined {
     const counts = new Map<string, number>()
     for (const { lane, source } of [...this.#running, ...this.#waiting]) {
@@ -88,7 +88,7 @@ export class LaneQueue<Lane extends string> {
     return found?.waiter // guard: nobody takes all places
   }
 
-  /** The lanes take turns; in a lane sources that have no work running come first. */
+  /** The lanes take turns; within a lane, sources without a running job come first. */
   #startNext(): void {
     const { lanes } = this.#bounds
     const after = this.#served === undefined ? 0 : lanes.indexOf(this.#served) + 1

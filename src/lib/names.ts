@@ -1,4 +1,4 @@
-/** What people name: how long a name may be, and what is answered where nothing has it. */
+/** Names that people give: how long they may be, and the error when nothing has the name. */
 import { ApiError, type ErrorCode } from './errors.ts'
 import { isBlank, isWellFormed, lengthOf, quote } from './text.ts'
 

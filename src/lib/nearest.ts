@@ -1,9 +1,9 @@
-/** Which of the known names somebody meant who wrote another. */
+/** Guesses which known name a misspelt one was meant to be. */
 
-/** Longer than any name of ours: what is longer is no slip of the pen. */
+/** Longer than any name of ours: anything longer is not a typing error. */
 const lengthMax = 40
 
-/** The known name with the fewest changes, where they are few for its length. */
+/** The known name with the fewest changes, if they are few for its length. */
 export function nearest(written: string, known: readonly string[]): string | undefined {
   if (written.length > lengthMax) return undefined
   const plain = plainOf(written)
@@ -15,12 +15,12 @@ export function nearest(written: string, known: readonly string[]): string | und
   return best.changes <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined
 }
 
-/** `accountId`, `Account-ID` and `account_id` are one word. */
+/** `accountId`, `Account-ID` and `account_id` are the same word. */
 function plainOf(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 }
 
-/** Letters that are missing, too many or others; two that changed places count once. */
+/** Counts letters that are missing, added or replaced; two swapped letters count once. */
 function countChanges(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, at) => at)

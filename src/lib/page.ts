@@ -1,6 +1,6 @@
-/** Pages of a list whose rows come from the database as JSON text: joined without parsing them. */
+/** Pages of a list whose rows the database returns as JSON text: joins them without parsing. */
 
-/** An item as JSON, and beside it the columns of its position in the list. */
+/** An item as JSON, followed by the columns of its position in the list. */
 export type Row = readonly [item: string, ...position: string[]]
 
 /** `{"<name>": [...], "next_cursor": …, "has_more": …}` from one row more than the page holds. */
@@ -16,7 +16,7 @@ export function pageText(
   return joinText(`{"${name}":[`, page, `],"next_cursor":${cursor},"has_more":${more}}`)
 }
 
-/** Joins items with commas, with head and tail in one go: appending to a long text would copy it once more. */
+/** Joins items with commas, and head and tail in the same pass: appending to a long text would copy it once more. */
 export function joinText(head: string, rows: readonly Row[], tail: string): string {
   const texts = rows.map(([item]) => item)
   const last = texts.length - 1
@@ -26,7 +26,7 @@ export function joinText(head: string, rows: readonly Row[], tail: string): stri
   return texts.join(',')
 }
 
-/** Some rows of one account as JSON with commas between; `last` is where the next batch begins. */
+/** Some rows of one account as JSON with commas between them; the next batch begins after `last`. */
 export interface Batch {
   readonly items: string
   readonly count: number
@@ -34,8 +34,8 @@ export interface Batch {
 }
 
 /**
- * Every row of several accounts, a batch at a time: neither memory nor a connection is held for a reader, however slow.
- * `read` answers undefined where there is nothing more.
+ * Streams every row of several accounts, a batch at a time: a slow reader holds neither memory nor a connection. `read`
+ * returns undefined when there is nothing more.
  */
 export async function* streamText(
   head: string,

@@ -1,23 +1,23 @@
-/** Input against a schema; what does not fit is told in a sentence that names the place. */
+/** Parses input against a schema; an error is a sentence that names the place. */
 import type { z } from 'zod'
 import { ApiError, type ErrorCode } from './errors.ts'
 import { nearest } from './nearest.ts'
 import { nameOf, quote, requireWellFormed } from './text.ts'
 
-/** Refuses what the schema does. `malformed` replaces the usual 400. */
+/** Throws where the schema refuses. `malformed` replaces the usual 400. */
 export function parse<T>(schema: z.ZodType<T> | undefined, value: unknown, malformed?: ErrorCode): T {
   requireWellFormed(value)
   if (!schema) return undefined as T
   const parsed = schema.safeParse(value, { reportInput: true })
   if (parsed.success) return parsed.data
   const { issues } = parsed.error
-  // A misspelt property is missing under its right name: the misspelling is what helps.
+  // A misspelt property also counts as missing under its right name: reporting the misspelling helps more.
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   if (malformed) throw new ApiError(malformed)
   throw new ApiError('invalid_request', issue && { detail: sentenceOf(issue, namesOf(schema)) })
 }
 
-/** A query string: a parameter that the schema does not know is refused, also where there is no schema. */
+/** Parses a query string. Refuses a parameter that the schema does not know, even without a schema. */
 export function parseQuery<T>(schema: z.ZodType<T> | undefined, value: Readonly<Record<string, unknown>>): T {
   requireWellFormed(value)
   const known = namesOf(schema)
@@ -34,7 +34,7 @@ function namesOf(schema: z.ZodType | undefined): string[] {
   return Object.keys((schema as { shape?: object } | undefined)?.shape ?? {})
 }
 
-/** `known` are the names at the top, where most mistakes are made. */
+/** `known` are the top-level names, where most mistakes happen. */
 function sentenceOf(issue: z.core.$ZodIssue, known: readonly string[]): string {
   const where = nameOf(issue.path)
   if (issue.code === 'unrecognized_keys') {

@@ -1,25 +1,25 @@
-/** A thread that hashes and compares passwords for `passwords.ts`, behind everybody else who wants the processor. */
+/** A thread that hashes and compares passwords for `passwords.ts`, at a lower priority than every other thread. */
 import { parentPort } from 'node:worker_threads'
 import { hashSync, verifySync } from '@node-rs/argon2'
 import { lowerPriority } from './threads.ts'
 
-/** A password that is to be hashed, or compared with what is stored of one. Nothing may be stored. */
+/** A password to hash, or to compare with the stored hash. The stored hash may be missing. */
 export type PasswordJob =
   | { readonly hash: string }
   | { readonly compare: string; readonly stored: string | undefined }
 
-/** One of them. */
+/** Exactly one of these is set. */
 export interface PasswordAnswer {
   readonly hash?: string
   readonly same?: boolean
-  /** Why neither is there. */
+  /** Why there is neither. */
   readonly problem?: string
 }
 
-/** Its last number is argon2id, which the package's own constants could not be erased to. */
+/** Algorithm 2 is argon2id; the package's own constants cannot be erased with the types. */
 const cost = { memoryCost: 19 * 1024, timeCost: 2, parallelism: 1, algorithm: 2 } as const
 
-/** What a password is compared with where there is none, so that it takes as long. No password has this hash. */
+/** Compared with when no hash is stored, so that it takes as long. No password has this hash. */
 const decoy = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
 lowerPriority()
@@ -31,7 +31,7 @@ function answer(job: PasswordJob): PasswordAnswer {
     const same = verifySync(job.stored ?? decoy, job.compare)
     return { same: same && job.stored !== undefined }
   } catch (error) {
-    // Of what is stored, not of the password: the next one can be compared all the same.
+    // The stored hash is at fault, not the password: the next one can still be compared.
     return { problem: (error as Error).message }
   }
 }

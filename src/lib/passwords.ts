@@ -1,4 +1,4 @@
-/** Passwords of local accounts: argon2id, a few at a time, because each takes 19 MiB and a core. */
+/** Passwords of local accounts: argon2id, a few at a time, because each needs 19 MiB and a core. */
 import { z } from 'zod'
 import { ApiError } from './errors.ts'
 import { LaneQueue, type Turn } from './lane-queue.ts'
@@ -10,12 +10,12 @@ import { threadCalls } from './threads.ts'
 const lengths = { min: 12, max: 256 }
 
 /**
- * Who is waiting for a password to be hashed or compared: a browser that nobody knows, by its network address; one that is
- * known as a user's, or a session, by the user; a set-up link, by its user.
+ * Who waits for a password to be hashed or compared: an unknown browser, by its network address; a user's known browser or a
+ * session, by the user; a set-up link, by its user.
  */
 export type PasswordTurn = Turn<'stranger' | 'known' | 'setup'>
 
-/** Each takes a core, unless others want it: some 40 ms of an idle one. A full lane is a second or two of waiting. */
+/** Each takes some 40 ms of an idle core, and yields the core to other work. A full lane waits a second or two. */
 const queue = new LaneQueue<PasswordTurn['lane']>({
   lanes: ['stranger', 'known', 'setup'],
   atOnceMax: 2,
@@ -27,12 +27,12 @@ const queue = new LaneQueue<PasswordTurn['lane']>({
     }),
 })
 
-/** Refuses before it counts anything: a client that waits and retries has used none of its attempts. */
+/** Refuses before anything is counted: a client that waits and retries has used none of its attempts. */
 export function requireTurn(turn: PasswordTurn): void {
   queue.requirePlace(turn)
 }
 
-/** A password that somebody chooses. */
+/** A password that a user chooses. */
 export const newPassword = z
   .string()
   .refine((value) => lengthOf(value) >= lengths.min, {
@@ -50,7 +50,7 @@ export const givenPassword = z
     message: `must have at most ${lengths.max} characters`,
   })
 
-/** The same for a password that comes from elsewhere than a request. */
+/** The same for a password that does not come from a request. */
 export function requireNewPassword(password: string): string {
   return parse(z.strictObject({ password: newPassword }), { password }).password
 }
@@ -63,7 +63,7 @@ export async function hashPassword(password: string, turn: PasswordTurn): Promis
   return hash
 }
 
-/** Where there is no hash the work is the same, so that the time tells nothing. */
+/** Without a stored hash the work is the same, so that the time reveals nothing. */
 export async function isPassword(
   password: string,
   stored: string | undefined,
@@ -74,7 +74,7 @@ export async function isPassword(
   return same
 }
 
-/** Keyboards write the same letter in different ways. */
+/** Keyboards encode the same letter in different ways. */
 function prepared(password: string): string {
   return password.normalize('NFC')
 }

@@ -1,11 +1,11 @@
-/** Work of many keys that is costly to do at once: a few run, one at a time for each key, and the keys take turns. */
+/** A queue for costly work under many keys: a few jobs run, one at a time for each key, and the keys take turns. */
 
 interface Bounds {
   readonly atOnceMax: number
-  /** Of one key. */
+  /** Per key. */
   readonly waitingMax: number
   readonly waitMsMax: number
-  /** What a caller is refused with who waited in vain, or found too many waiting. */
+  /** The error for a caller that waited too long or found too many waiting. */
   readonly refuse: () => Error
 }
 
@@ -17,10 +17,10 @@ interface Turn {
   readonly left: AbortSignal | undefined
 }
 
-/** However many callers wait for one key, the others do not wait longer for it. */
+/** However many callers wait for one key, callers of other keys wait no longer for it. */
 export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: Bounds) {
   const running = new Set<string>()
-  /** The key that waits longest for a turn comes first. */
+  /** The key that has waited longest for a turn comes first. */
   const waiting = new Map<string, Set<() => void>>()
 
   function startNext(): void {
@@ -30,7 +30,7 @@ export function fairQueue({ atOnceMax, waitingMax, waitMsMax, refuse }: Bounds) 
       const [start] = starts
       running.add(key)
       start?.()
-      // Its other callers come after the other keys.
+      // The key's other callers come after the other keys.
       if (waiting.delete(key)) waiting.set(key, starts) // guard: keys take turns
     }
   }

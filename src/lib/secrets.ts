@@ -1,4 +1,4 @@
-/** Subkeys of the one instance secret, and what is sealed or signed with them. */
+/** Subkeys of the instance secret, and what they seal or sign. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -11,7 +11,7 @@ import {
   randomBytes,
 } from 'node:crypto'
 
-/** Each purpose has a key of its own, so that a leak or a rotation of one says nothing about another. */
+/** Each purpose has its own key, so that a leak or rotation of one says nothing about another. */
 type Purpose =
   | 'session'
   | 'device'
@@ -44,7 +44,7 @@ export class Secrets {
     return createHmac('sha256', this.#key(purpose)).update(message).digest()
   }
 
-  /** AES-256-GCM, bound to the place it is stored in: a value moved to another row does not open. */
+  /** AES-256-GCM, bound to the place where it is stored: a value moved to another row does not open. */
   seal(purpose: Purpose, place: string, plain: Uint8Array): Buffer {
     const iv = randomBytes(12)
     const cipher = createCipheriv('aes-256-gcm', this.#key(purpose), iv).setAAD(Buffer.from(place))

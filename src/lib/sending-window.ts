@@ -1,7 +1,7 @@
-/** A workspace's sending window: on which days of the week, and between which times of its own clocks. Pure. */
-import { firstChange, localTime } from './zones.ts'
+/** A workspace's sending window: on which days of the week, and between which local times. Pure. */
+import { firstChange, offsetAt } from './zones.ts'
 
-/** Minutes of the local day on certain days of the week; ISO numbers, 1 is Monday. `to` is no longer inside. */
+/** Minutes of the local day on certain days of the week (ISO numbers, 1 is Monday). Excludes `to`. */
 export interface SendingWindow {
   readonly days: readonly number[]
   readonly from: number
@@ -12,7 +12,7 @@ const names = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
 const dayMs = 86_400_000
 const minuteMs = 60_000
 
-/** `mon-fri 09:00-18:00`, `mon,wed,sat-sun 8:30-24:00`. Undefined where it is none. */
+/** `mon-fri 09:00-18:00`, `mon,wed,sat-sun 8:30-24:00`. Undefined if it is not a window. */
 export function parseWindow(text: string): SendingWindow | undefined {
   const found = /^\s*([a-z,\s-]+?)\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*$/i.exec(text)
   if (!found) return undefined
@@ -32,7 +32,7 @@ export function parseWindow(text: string): SendingWindow | undefined {
   return { days: [...days].sort(), from, to }
 }
 
-/** The one way it is written and stored. */
+/** The canonical spelling, as stored. */
 export function formatWindow({ days, from, to }: SendingWindow): string {
   const runs: number[][] = []
   for (const day of days) {
@@ -53,33 +53,34 @@ function clock(minutes: number): string {
 }
 
 /**
- * The earliest moment from `at` on that is inside; `at` itself where it is. A clock change can open the window without
- * clocks reaching its beginning, repeat it or skip it, so the clocks are followed from one change to the next.
+ * The earliest moment inside the window from `at` on; `at` itself if it is inside. A clock change can open the window
+ * without the clocks reaching its beginning, repeat it or skip it, so this follows the clocks from one change to the next.
  */
 export function windowOpens(window: SendingWindow, timezone: string, at: Date): Date {
-  // A change can skip a whole window, so the same day of the week may have to come up a second time.
-  const last = at.getTime() + 16 * dayMs
-  for (let from = at; from.getTime() < last; ) {
-    const wait = untilInside(window, localTime(from, timezone))
-    if (wait === 0) return from
-    const opens = new Date(from.getTime() + wait)
+  const begins = at.getTime()
+  // A change can skip a whole window, so the same day of the week may have to come round twice.
+  const last = begins + 16 * dayMs
+  for (let from = begins; from < last; ) {
+    const wait = untilInside(window, from + offsetAt(from, timezone))
+    if (wait === 0) return from === begins ? at : new Date(from)
+    const opens = from + wait
     const change = firstChange(from, opens, timezone) // guard: a clock change on the way to the window
-    if (!change) return opens
+    if (change === undefined) return new Date(opens)
     from = change
   }
   throw new Error(`The sending window ${formatWindow(window)} never opens in ${timezone}.`)
 }
 
-/** Milliseconds from this local time until one that is inside, on clocks that do not change. */
-function untilInside({ days, from, to }: SendingWindow, local: Date): number {
-  const sinceMidnight = local.getTime() % dayMs
-  const weekday = local.getUTCDay() || 7
+/** Milliseconds from this local time, as if it were UTC, until one that is inside, on clocks that do not change. */
+function untilInside({ days, from, to }: SendingWindow, local: number): number {
+  const day = Math.floor(local / dayMs)
+  const sinceMidnight = local - day * dayMs
+  // The first day of 1970 was a Thursday, the fourth of the week.
+  const weekday = (((day + 3) % 7) + 7) % 7
   for (let ahead = 0; ahead <= 7; ahead++) {
-    const begins = ahead * dayMs + from * minuteMs
+    if (!days.includes(((weekday + ahead) % 7) + 1)) continue
     const ends = ahead * dayMs + to * minuteMs
-    if (days.includes(((weekday - 1 + ahead) % 7) + 1) && sinceMidnight < ends) {
-      return Math.max(0, begins - sinceMidnight)
-    }
+    if (sinceMidnight < ends) return Math.max(0, ahead * dayMs + from * minuteMs - sinceMidnight)
   }
   throw new Error('A sending window has at least one day.')
 }

@@ -7,7 +7,7 @@ export const chatPrefix = 'platform:chat:'
 /** A chat as the contract names it, such as `platform:chat:42`. */
 export type ChatId = `${typeof chatPrefix}${number}`
 
-/** The same chat as the database and the platforms know it, such as `42`. Neither is ever a JavaScript number. */
+/** The same chat in the database and on the platforms, such as `42`. Neither is ever a JavaScript number. */
 export type ChatNumber = `${number}`
 
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n }
@@ -54,7 +54,7 @@ export const accountId = z
     openapi: { type: 'string', minLength: 1, maxLength: 100, examples: ['acc_2Jk9vQ7wXb4LmN8pRt3Z'] },
   })
 
-/** Where the contract requires it, unless the operator has opened the gate `extended`. */
+/** For operations whose contract requires it, unless the operator has opened the gate `extended`. */
 export const scopedAccountId = accountId.optional().meta({
   description: 'The account, as `GET /me` names it. Required unless the gate `extended` is open.',
 })
@@ -87,7 +87,7 @@ export function limit(most: number, standard: number) {
     })
 }
 
-/** A page size that may be left out: then everything is told in one answer. */
+/** An optional page size: without it, one answer returns everything. */
 export function pageLimit(most: number) {
   return pageSize(most)
     .optional()
@@ -105,7 +105,7 @@ export const cursor = z
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])(\d\d):(\d\d))?)?$/
 
-/** A time as it was written: to the millisecond, and the digits below it. */
+/** A time as written: to the millisecond, plus the digits below it. */
 interface WrittenTime {
   readonly at: Date
   readonly finer: string
@@ -116,18 +116,18 @@ export function readTime(value: string): WrittenTime | undefined {
   const match = rfc3339.exec(value)
   if (!match) return undefined
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', sign, oh, om] = match
-  // Date takes 24:00 for the next midnight; RFC 3339 has no such hour.
+  // Date reads 24:00 as the next midnight; RFC 3339 has no such hour.
   if (Number(hour) > 23 || Number(oh ?? 0) > 23 || Number(om ?? 0) > 59) return undefined
   // In a query string the plus of an offset arrives as a space.
   const offset = sign ? `${sign === ' ' ? '+' : sign}${oh}:${om}` : 'Z'
-  // No clock here counts a leap second: it reads as the second after it.
+  // No clock here counts leap seconds: one reads as the second after it.
   const leap = second === '60'
   const whole = `${year}-${month}-${day}T${hour}:${minute}:${leap ? '59' : second}${offset}`
   const at = new Date(Date.parse(whole) + (leap ? 1_000 : 0) + Number(fraction.slice(0, 3).padEnd(3, '0')))
-  // An offset must not carry it out of the years that four digits can tell either.
+  // Nor may an offset carry it outside the years that four digits can express.
   const inYears = at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9999
   if (Number(year) < 1 || !inYears) return undefined
-  // Date rolls the 31st of a short month over; here it is simply not a date.
+  // Date rolls the 31st of a short month over; here it is not a date.
   const rolled = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
   if (rolled.getUTCMonth() !== Number(month) - 1 || rolled.getUTCDate() !== Number(day)) return undefined
   return { at, finer: fraction.slice(3) }
@@ -138,15 +138,15 @@ export function parseTime(value: string): Date | undefined {
 }
 
 /**
- * The first millisecond that is not before this time. Messages have milliseconds, so "before" and "from" it mean the
- * same messages as the time that was written, however fine.
+ * The first millisecond that is not before this time. Messages have milliseconds, so "before" and "from" select the same
+ * messages as the written time, however fine it is.
  */
 export function parseBound(value: string): Date | undefined {
   const time = readTime(value)
   return time && new Date(time.at.getTime() + (/[1-9]/.test(time.finer) ? 1 : 0))
 }
 
-/** The format `date-time` demands an offset, and the contract does not. */
+/** The format `date-time` requires an offset; the contract does not. */
 const withoutOffset = { pattern: '^\\d{4}-\\d{2}-\\d{2}[Tt]\\d{2}:\\d{2}:\\d{2}(\\.\\d+)?$' }
 export const timeSchema = { type: 'string', anyOf: [{ format: 'date-time' }, withoutOffset] }
 export const timeOrDateSchema = { type: 'string', anyOf: [...timeSchema.anyOf, { format: 'date' }] }

@@ -2,11 +2,11 @@
 import { ApiError } from './errors.ts'
 
 export const depthMax = 32
-/** Twice what the largest legal body has, and far below what it costs anybody to look at. */
+/** Twice what the largest legal body has, and far below a size that is costly to check. */
 export const propertiesMax = 200
 export const itemsMax = 10_000
 
-/** Code points, as the contract counts; a surrogate pair is one. */
+/** Counts code points, as the contract does; a surrogate pair is one. */
 export function lengthOf(text: string): number {
   let count = 0
   for (let at = 0; at < text.length; at++) {
@@ -27,19 +27,19 @@ export function isWellFormed(text: string): boolean {
 }
 
 /**
- * The same value without what could not be stored. For what platforms send, where refusing would stop everything
- * behind it; what callers send is refused.
+ * The same value without what cannot be stored. For data from platforms, where refusing would block everything behind it;
+ * data from callers is refused.
  */
 export function toWellFormed<T>(value: T): T {
   const text = JSON.stringify(value)
-  // JSON escapes both NUL and lone surrogates, so this finds them; most values have neither.
+  // JSON escapes both NUL and lone surrogates, so this finds them; most values contain neither.
   if (!/\\u(0000|d[89a-f])/.test(text)) return value
   return JSON.parse(text, (_, each) =>
     typeof each === 'string' ? each.replaceAll('\0', '').toWellFormed() : each,
   )
 }
 
-/** Parses JSON and refuses what `JSON.parse` would let pass or die on. */
+/** Parses JSON and refuses what `JSON.parse` would accept or crash on. */
 export function parseJson(bytes: Uint8Array): unknown {
   let text: string
   try {
@@ -58,7 +58,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   return value
 }
 
-/** An object with the keys it has so far, or an array; and how many commas were in it. */
+/** An object with its keys so far, or an array; and the number of commas in it. */
 interface Level {
   readonly keys: Set<string> | null
   commas: number
@@ -95,7 +95,7 @@ function refuseOddStructure(text: string): void {
   }
 }
 
-/** A comma more is a property or an item more. */
+/** Each comma means one more property or item. */
 function countComma(level: Level | undefined): void {
   if (!level) return
   level.commas++
@@ -163,7 +163,7 @@ interface Fault {
   readonly path: (string | number)[]
 }
 
-/** Where the first fault is; the path is put together only when there is one. */
+/** Where the first fault is; builds the path only if there is one. */
 function findFault(value: unknown): Fault | undefined {
   if (typeof value === 'string') return isWellFormed(value) ? undefined : { kind: 'text', path: [] }
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : { kind: 'number', path: [] }
@@ -190,10 +190,10 @@ export function nameOf(path: Path): string {
     .join('')
 }
 
-/** Keys, tokens of approvals, secrets of webhooks, and the 43 characters of sessions and set-up links. */
+/** API keys, approval tokens, webhook secrets, and the 43 characters of sessions and set-up links. */
 const tokens = /(svc_live_|apr_|whsec_)[\w+/=-]+|(?<![\w-])[\w-]{43}(?![\w-])/g
 
-/** Without what lets somebody in, wherever it was typed by mistake. */
+/** Removes anything that grants access, wherever it was typed by mistake. */
 export function hideTokens(text: string): string {
   return text.replaceAll(tokens, '$1…')
 }

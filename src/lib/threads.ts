@@ -1,18 +1,18 @@
-/** Calls to threads of our own: for work that takes a core for a while, and must take it from nobody else. */
+/** Calls to our own threads: for work that needs a core for a while and must not take it from other work. */
 import { getPriority, setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
 
 /**
- * Each call has a thread to itself until it is answered. One is started where none is free and kept for the next call;
- * whoever calls bounds how many there are. A thread keeps the process alive only while it is asked something. One that
- * dies fails the call it had, and the next call starts another.
+ * Each call has a thread to itself until it is answered. Starts one if none is free and keeps it for the next call; the
+ * caller bounds how many there are. A thread keeps the process alive only during a call. If it dies, its call fails, and
+ * the next call starts another.
  */
 export function threadCalls<Job, Answer>(file: URL): (job: Job) => Promise<Answer> {
   const free: Worker[] = []
   const start = (): Worker => {
-    // Flags of the process are for its own first file.
+    // The process's flags are for its own entry file.
     const thread = new Worker(file, { execArgv: [] })
-    // Also while it is asked nothing: an error that nobody hears would end the process.
+    // Also between calls: an error without a listener would end the process.
     thread.on('error', () => {})
     thread.once('exit', () => {
       const at = free.indexOf(thread)
@@ -34,11 +34,11 @@ export function threadCalls<Job, Answer>(file: URL): (job: Job) => Promise<Answe
     })
 }
 
-/** Whoever else wants the core gets nine tenths of it. With a higher number the work would not end on a machine that is always busy. */
+/** Other threads that want the core get nine tenths of it. With a higher number, the work might never end on a busy machine. */
 const niceness = 10
 
-/** Puts the calling thread behind every other one that wants the processor. */
+/** Lowers the calling thread's priority below all others. */
 export function lowerPriority(): void {
-  // On Linux 0 is this thread alone. Elsewhere it would be the whole process, which stays as it is.
+  // On Linux, 0 is this thread alone. Elsewhere it would be the whole process, whose priority stays as it is.
   if (process.platform === 'linux') setPriority(0, Math.min(19, getPriority(0) + niceness))
 }

@@ -1,4 +1,4 @@
-/** Whoever asks while the answer is being found gets the same one: many who ask cost as much as one. */
+/** Calls made while the work runs share its result: many calls cost as much as one. */
 export function together<T>(work: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined
   return () => {

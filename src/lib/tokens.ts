@@ -1,9 +1,9 @@
 /**
- * The words of a text in any script, as search compares them, and the language that asks for them. Made here and
- * not in the database, whose locale may know nothing of letters beyond ASCII.
+ * The words of a text in any script, as search compares them, and the query syntax for them. Done here and not in the
+ * database, whose locale may know no letters beyond ASCII.
  */
 
-/** Letters that carry no mark which could be taken off, and are still typed without it. */
+/** Letters that have no separate mark to remove, but are also typed without it. */
 const plain: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -23,7 +23,7 @@ const plain: Readonly<Record<string, string>> = {
 const strayMark =
   /^(?=\p{M})[\p{Script=Inherited}\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}]$/u
 const ignorable = /^[\p{Default_Ignorable_Code_Point}\p{Emoji_Modifier}]$/u
-/** Scripts that put no space between words: found by substring. Flags are pairs of their letters. */
+/** Scripts without spaces between words: found by substring. Flags are pairs of their letters. */
 const unspaced =
   /^(?:(?=[\p{L}\p{N}\p{M}])[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]|\p{Regional_Indicator})$/u
 const letter = /^[\p{L}\p{N}\p{M}]$/u
@@ -31,13 +31,13 @@ const picture = /^\p{Extended_Pictographic}$/u
 
 type Kind = 'letter' | 'unspaced' | 'picture' | 'gap'
 
-/** What becomes of one code point: usually one character, sometimes none or several. */
-type Folded = readonly { readonly character: string; readonly kind: Kind }[]
+/** What a code point folds to: usually one character, sometimes none or several. */
+type FoldedCharacters = readonly { readonly character: string; readonly kind: Kind }[]
 
-const folds = new Map<number, Folded>()
+const folds = new Map<number, FoldedCharacters>()
 const foldsMax = 20_000
 
-function foldOf(code: number): Folded {
+function foldOf(code: number): FoldedCharacters {
   let folded = folds.get(code)
   if (!folded) {
     folded = fold(String.fromCodePoint(code))
@@ -47,12 +47,12 @@ function foldOf(code: number): Folded {
   return folded
 }
 
-function fold(character: string): Folded {
+function fold(character: string): FoldedCharacters {
   const bare = [...character.normalize('NFKD').toLowerCase().normalize('NFKD')]
     .filter((part) => !strayMark.test(part) && !ignorable.test(part))
     .map((part) => plain[part] ?? part)
     .join('')
-    // Puts the syllables of Hangul together again.
+    // Composes the syllables of Hangul again.
     .normalize('NFC')
   return [...bare].map((part) => ({ character: part, kind: kindOf(part) }))
 }
@@ -63,7 +63,7 @@ function kindOf(character: string): Kind {
   return picture.test(character) ? 'picture' : 'gap'
 }
 
-/** Lower case, without accents: two texts that are equal afterwards are the same to a search. */
+/** Lower case, without accents: a search treats two texts as the same if they are equal afterwards. */
 export function normalise(text: string): string {
   let normal = ''
   for (const character of text.normalize('NFC')) {
@@ -72,7 +72,7 @@ export function normalise(text: string): string {
   return normal
 }
 
-/** A piece of a text that can be looked for; `start` and `end` are where it stands in `text.normalize('NFC')`. */
+/** A searchable piece of a text; `start` and `end` are its place in `text.normalize('NFC')`. */
 export interface Token {
   readonly word: string
   readonly start: number
@@ -81,14 +81,14 @@ export interface Token {
   readonly part?: 'pair' | 'alone' | 'after'
 }
 
-/** As many as the longest message can have; PostgreSQL would take more positions, but not much more text. */
+/** As many as the longest message can have; PostgreSQL would accept more positions, but not much more text. */
 export const tokensMax = 4096
-/** Of a longer run of letters only the beginning is told from others. */
+/** Only the beginning of a longer run of letters is compared. */
 const wordLengthMax = 64
 
 /**
- * Runs of letters and digits are words. Where a script has no spaces, every two characters that stand together are
- * one, and the last one is one by itself: so every character begins a token, and every substring is a row of them.
+ * Runs of letters and digits are words. In a script without spaces, every two adjacent characters are a token, and the
+ * last one is a token by itself: so every character begins a token, and every substring is a sequence of tokens.
  */
 export function tokenise(text: string): Token[] {
   const reader = new Reader()
@@ -103,7 +103,7 @@ export function tokenise(text: string): Token[] {
   return reader.tokens.slice(0, tokensMax)
 }
 
-/** Puts characters together to tokens; `word` is the run it is in. */
+/** Joins characters into tokens; `word` is the run so far. */
 class Reader {
   readonly tokens: Token[] = []
   #kind: Kind = 'gap'
@@ -112,7 +112,7 @@ class Reader {
   #end = 0
   #length = 0
 
-  take({ character, kind }: Folded[number], start: number, end: number): void {
+  take({ character, kind }: FoldedCharacters[number], start: number, end: number): void {
     if (kind === 'letter' && this.#kind === kind) {
       if (this.#word.length < wordLengthMax) this.#word += character
       this.#end = end
@@ -160,18 +160,18 @@ export function toTsvector(tokens: readonly Token[]): string {
 
 const special = /['\\]/
 
-/** So that nothing in it is read as an operator. */
+/** Quotes it, so that nothing in it is read as an operator. */
 function quoteLexeme(lexeme: string): string {
   if (!special.test(lexeme)) return `'${lexeme}'`
   return `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
-/** A phrase: one word, or several that stand one after another. */
+/** A phrase: one word, or several in sequence. */
 export type Phrase = readonly { readonly word: string; readonly prefix: boolean }[]
 
 /**
- * What to look for to find this text. Its last word may go on if `prefix`; in a script without spaces the text may
- * stand anywhere in a longer run.
+ * What to search for to find this text. With `prefix`, its last word may continue; in a script without spaces, the text may
+ * be anywhere in a longer run.
  */
 export function phraseOf(text: string, { prefix }: { prefix: boolean }): Phrase {
   const tokens = tokenise(text)
@@ -198,7 +198,7 @@ export function toTsquery(phrase: Phrase): string {
   return lexemes.length === 1 ? lexemes.join('') : `(${lexemes.join(' <-> ')})`
 }
 
-/** Every word of the text as the beginning of a word, in any order. */
+/** Each word of the text as the beginning of a word, in any order. */
 export function prefixPhrases(text: string): Phrase[] {
   return text
     .split(/\s+/u)

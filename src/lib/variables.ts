@@ -1,20 +1,20 @@
-/** What variables of the environment are checked with. */
+/** Checks for environment variables. */
 import { z } from 'zod'
 
 export function address(...protocols: readonly string[]) {
   return z
     .string()
     .refine((text) => URL.canParse(text) && protocols.some((each) => text.startsWith(`${each}//`)), {
-      // The value itself may hold a password and is never repeated.
+      // The value may contain a password and is never repeated.
       message: `must be an address that starts with ${protocols.map((each) => `${each}//`).join(' or ')}`,
     })
     .optional()
 }
 
-/** A host, and behind it at most a path. */
+/** A host, followed by at most a path. */
 const originAndPath = /^https?:\/\/[^/@?#\s\\]+(\/[^?#\s\\]*)?$/
 
-/** Where a service is. Every link is this address with a path appended, so it holds no user name, query or fragment. */
+/** The address of a service. Every link is this address plus a path, so it has no user name, query or fragment. */
 export function baseAddress() {
   return (
     z

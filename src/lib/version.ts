@@ -1,4 +1,4 @@
-/** Which Parley this is, from the one place that says so. */
+/** Parley's version, from package.json. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -6,5 +6,5 @@ const manifest = join(import.meta.dirname, '..', '..', 'package.json')
 
 export const version: string = JSON.parse(readFileSync(manifest, 'utf8')).version
 
-/** How it calls itself where it calls others. */
+/** How Parley identifies itself to other services. */
 export const userAgent = `Parley/${version}`

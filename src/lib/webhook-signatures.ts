@@ -1,15 +1,15 @@
-/** The secrets of endpoints, and the headers that sign a delivery with them. */
+/** The secrets of webhook endpoints, and the headers that sign a delivery with them. */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Secrets } from './secrets.ts'
 
 const prefix = 'whsec_'
 
-/** As it is returned, once: the prefix, and 32 random bytes in base64. */
+/** As returned, once: the prefix, and 32 random bytes in base64. */
 export function newSecret(): string {
   return prefix + randomBytes(32).toString('base64')
 }
 
-/** Bound to the endpoint's row: moved to another one it does not open. */
+/** Bound to the endpoint's row: moved to another row, it does not open. */
 export function sealSecret(secrets: Secrets, webhook_id: string, secret: string): Buffer {
   return secrets.seal('webhook', placeOf(webhook_id), Buffer.from(secret))
 }
@@ -18,12 +18,12 @@ export function openSecret(secrets: Secrets, webhook_id: string, sealed: Uint8Ar
   return secrets.open('webhook', placeOf(webhook_id), sealed).toString()
 }
 
-/** A caller may spell an id with capitals; the database does not. */
+/** A caller may write an id in capitals; the database does not. */
 function placeOf(webhook_id: string): string {
   return `webhooks:${webhook_id.toLowerCase()}`
 }
 
-interface Signed {
+interface SignedContent {
   readonly id: string
   /** Unix seconds, real time. */
   readonly timestamp: number
@@ -31,11 +31,11 @@ interface Signed {
 }
 
 /**
- * `X-Service-Signature` over the body, keyed with the whole secret as text; the headers of Standard Webhooks over id,
- * time and body, keyed with the bytes the secret stands for. The secret before a rotation signs as well while it holds.
+ * `X-Service-Signature` signs the body, keyed with the whole secret as text. The headers of Standard Webhooks sign id, time
+ * and body, keyed with the bytes the secret encodes. After a rotation, the previous secret signs as well while it is valid.
  */
 export function signatureHeaders(
-  { id, timestamp, body }: Signed,
+  { id, timestamp, body }: SignedContent,
   [secret, previous]: readonly [string, ...string[]],
 ): Record<string, string> {
   const standard = [secret, previous].flatMap((key) =>

@@ -1,4 +1,4 @@
-/** What answers are made of: shapes that several operations give out, each with the name it has in the document. */
+/** Shapes that the responses of several operations share, each with its name in the OpenAPI document. */
 import { z } from 'zod'
 import { chatPattern } from './shapes.ts'
 
@@ -53,7 +53,7 @@ export const messageOut = z
   })
   .meta({ id: 'Message', description: 'A message of a chat.' })
 
-/** What every change answers first. */
+/** What the response to every change begins with. */
 export const done = {
   ok: z.literal(true).meta({ description: 'Always true: what failed is an `ApiError`.' }),
   message: said('What was done, as a sentence.'),

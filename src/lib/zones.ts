@@ -3,32 +3,41 @@
 const formats = new Map<string, Intl.DateTimeFormat>()
 const dayMs = 86_400_000
 
-/** The local date and time, as if it were UTC. Throws where the zone is unknown. */
+/** The local date and time, as if it were UTC. Throws if the zone is unknown. */
 export function localTime(at: Date, timezone: string): Date {
   return new Date(at.getTime() + offsetAt(at.getTime(), timezone))
 }
 
-/** Some days of a zone. Clocks change at most once in them, at `changesAt`. */
+/** Some days of a zone. Its clocks change at most once in them, at `changesAt`. */
 interface Span {
   readonly before: number
   readonly changesAt: number
   readonly after: number
 }
 
-/** By zone, then by number. `Intl` takes microseconds, and a forecast asks for the days of years. */
+/** By zone, then by number. `Intl` takes microseconds, and a forecast reads the days of years. */
 const spans = new Map<string, Map<number, Span>>()
 /** No zone has changed its clocks twice within six days since 1970. */
 const spanMs = 4 * dayMs
-/** In all zones: about 4 MB. */
+/** For all zones together: about 4 MB. */
 const spansMax = 50_000
 let spansKnown = 0
 
-/** How far the clocks there are ahead of UTC, in milliseconds. */
-function offsetAt(ms: number, timezone: string): number {
+/** The span that was asked for last: a forecast asks for the same days again and again. */
+let lastSpan: { readonly timezone: string; readonly number: number; readonly span: Span } | undefined
+
+/** How far the zone's clocks are ahead of UTC, in milliseconds. */
+export function offsetAt(ms: number, timezone: string): number {
   if (ms < 0) return readOffset(ms, timezone)
-  const number = Math.floor(ms / spanMs)
-  const { before, changesAt, after } = spans.get(timezone)?.get(number) ?? learnSpan(number, timezone)
+  const { before, changesAt, after } = spanOf(Math.floor(ms / spanMs), timezone)
   return ms < changesAt ? before : after
+}
+
+function spanOf(number: number, timezone: string): Span {
+  if (lastSpan?.number === number && lastSpan.timezone === timezone) return lastSpan.span
+  const span = spans.get(timezone)?.get(number) ?? learnSpan(number, timezone)
+  lastSpan = { timezone, number, span }
+  return span
 }
 
 function learnSpan(number: number, timezone: string): Span {
@@ -48,7 +57,7 @@ function learnSpan(number: number, timezone: string): Span {
   return span
 }
 
-/** The first moment above `low`, at most `high`, from which on it holds. Both are a number of `unit` apart. */
+/** The first moment above `low`, at most `high`, from which on `holds` is true. `high - low` is a multiple of `unit`. */
 function bisect(low: number, high: number, unit: number, holds: (ms: number) => boolean): number {
   let [before, after] = [low, high]
   while (after - before > unit) {
@@ -75,13 +84,13 @@ function readOffset(ms: number, timezone: string): number {
     })
     formats.set(timezone, format)
   }
-  // As "3/29/2026 A, 03:00:00": a third of the time that its parts would take.
+  // As "3/29/2026 A, 03:00:00": takes a third of the time of `formatToParts`.
   const numbers = format.format(ms).match(/\d+/g)?.map(Number) ?? []
   const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = numbers
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1_000) * 1_000
 }
 
-/** The day it is there, such as 2026-03-29. */
+/** The zone's local date, such as 2026-03-29. */
 export function localDay(at: Date, timezone: string): string {
   const local = localTime(at, timezone)
   const year = local.getUTCFullYear()
@@ -90,7 +99,7 @@ export function localDay(at: Date, timezone: string): string {
   return `${year}-${two(local.getUTCMonth() + 1)}-${two(local.getUTCDate())}`
 }
 
-/** Whether clocks there show the same day at both moments. */
+/** Whether the zone's clocks show the same day at both moments. */
 export function isSameDay(one: Date, other: Date, timezone: string): boolean {
   return dayNumber(one, timezone) === dayNumber(other, timezone)
 }
@@ -100,15 +109,15 @@ function dayNumber(at: Date, timezone: string): number {
 }
 
 /**
- * Every instant at which clocks there show this local time, earliest first: one, two where the hour is repeated, none
- * where it is skipped.
+ * Every instant at which the zone's clocks show this local time, earliest first: one, two if the hour is repeated, none if
+ * it is skipped.
  */
 function instantsOf(local: Date, timezone: string): Date[] {
   const both = candidates(local, timezone)
   return both.filter((at) => localTime(at, timezone).getTime() === local.getTime())
 }
 
-/** What the local time would be with the offset of the day before, and of the day after, earliest first. */
+/** The instants that the offsets of the day before and of the day after give for the local time, earliest first. */
 function candidates(local: Date, timezone: string): Date[] {
   const ms = local.getTime()
   const [before, after] = [offsetAt(ms - dayMs, timezone), offsetAt(ms + dayMs, timezone)]
@@ -117,8 +126,8 @@ function candidates(local: Date, timezone: string): Date[] {
 }
 
 /**
- * When this local time is. A time that a clock change skips or repeats means the later instant that it could mean, and
- * `changed` says so.
+ * The instant of a local time. If a clock change skips or repeats it, this is the later of the possible instants, and
+ * `changed` is true.
  */
 export function laterInstant(
   local: Date,
@@ -129,7 +138,7 @@ export function laterInstant(
   return { at, changed: valid.length !== 1 }
 }
 
-/** The first instant from which on clocks there show this local time or a later one. */
+/** The first instant from which on the zone's clocks show this local time or a later one. */
 export function firstInstant(local: Date, timezone: string): Date {
   const [valid] = instantsOf(local, timezone)
   if (valid) return valid
@@ -138,10 +147,10 @@ export function firstInstant(local: Date, timezone: string): Date {
   return new Date(bisect(Math.min(...both) - 1, Math.max(...both), 1, reached))
 }
 
-/** The last day that was asked for: a forecast asks for the same one again and again. */
+/** The last result: a forecast asks for the same day again and again. */
 let lastDay = { timezone: '', from: 0, ends: 0 }
 
-/** When the next day begins there. Where midnight is skipped, with the first moment there is. */
+/** When the zone's next day begins. If midnight is skipped, it begins with the first moment there is. */
 export function nextDay(at: Date, timezone: string): Date {
   const ms = at.getTime()
   if (timezone === lastDay.timezone && ms >= lastDay.from && ms < lastDay.ends) return new Date(lastDay.ends)
@@ -154,23 +163,11 @@ export function nextDay(at: Date, timezone: string): Date {
   }
 }
 
-/** The first moment after `from` and not after `to` from which on clocks there are set differently; undefined: none. */
-export function firstChange(from: Date, to: Date, timezone: string): Date | undefined {
-  const offset = (ms: number) => localTime(new Date(ms), timezone).getTime() - ms
-  const before = offset(from.getTime())
-  // A day at a time: no zone changes its clocks twice within one.
-  for (let known = from.getTime(); known < to.getTime(); ) {
-    let different = Math.min(known + dayMs, to.getTime())
-    if (offset(different) === before) {
-      known = different
-      continue
-    }
-    while (different - known > 1) {
-      const middle = Math.floor((known + different) / 2)
-      if (offset(middle) === before) known = middle
-      else different = middle
-    }
-    return new Date(different)
+/** The first moment after `from`, at most `to`, at which the zone's clocks change; undefined if they do not. */
+export function firstChange(from: number, to: number, timezone: string): number | undefined {
+  for (let number = Math.floor(from / spanMs); number * spanMs <= to; number++) {
+    const { before, changesAt, after } = spanOf(number, timezone)
+    if (before !== after && changesAt > from) return changesAt <= to ? changesAt : undefined
   }
   return undefined
 }

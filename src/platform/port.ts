@@ -21,8 +21,17 @@ export interface Platform {
    * account that writes to the second. 0: exactly the gap, so that what happens is predictable.
    */
   readonly gapJitter: number
+  /**
+   * An expired lease is claimed only after this many seconds, unless its holder gave it back: a real platform destroys a
+   * session that two addresses use at once.
+   */
+  readonly takeoverSeconds: number
   /** Opens the account's only session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
+  /** Begins a login. Only a platform whose accounts need one has it. */
+  login?(request: LoginRequest, report: (step: LoginStep) => void): Login
+  /** Revokes what a login left behind. Accepted also where the platform has revoked it already. */
+  logout?(session: Uint8Array): Promise<Outcome<null>>
   /** Releases what the adapter itself holds. The caller closes its sessions first. */
   close(): Promise<void>
 }
@@ -45,6 +54,28 @@ export interface AccountRef {
   readonly name: string
   /** Where the stored updates end: the `position` of the last batch that was stored. */
   readonly position: string | null
+  /** Whether the lease as last renewed still holds. A session of a real platform writes no byte once it does not. */
+  held(): boolean
+  readonly store: AccountStore
+}
+
+/** What an adapter keeps for an account. A write that rejects means that another worker holds the lease. */
+export interface AccountStore {
+  /** What the login left behind, which is full control of the account. Null: nobody has logged in. */
+  readSession(): Promise<Uint8Array | null>
+  /** In the order of their numbers, those after `after`. */
+  listPeers(page: {
+    readonly after: ChatNumber | null
+    readonly limit: number
+  }): Promise<readonly StoredPeer[]>
+  /** Adds or replaces. */
+  writePeers(peers: readonly StoredPeer[]): Promise<void>
+}
+
+/** A person or group that an account can write to. The text is the adapter's own. */
+export interface StoredPeer {
+  readonly number: ChatNumber
+  readonly text: string
 }
 
 /** Receives what a session reports. The next batch arrives once the listener has taken the one before. */
@@ -56,6 +87,7 @@ export interface Listener {
 
 export interface Closed {
   readonly status: 'lost' | 'needs_login' | 'restricted'
+  /** `updates_missed`: restricted until a person enables the account, because sends in between cannot be proven. */
   readonly reason: string
 }
 
@@ -90,15 +122,17 @@ export type Update =
     }
   /** Our side, here or on another device, has read the chat or marked it unread. */
   | { readonly kind: 'unread'; readonly chat_id: ChatNumber; readonly unread_count: number }
-  /** Proof that the platform accepted a submission with this random id. */
+  /** The proof that a submission with this random id was accepted. `chat_id` is null where its message was deleted since. */
   | {
       readonly kind: 'sent'
       readonly random_id: string
-      readonly chat_id: ChatNumber
+      readonly chat_id: ChatNumber | null
       readonly message_id: string
       readonly at: string
     }
   | { readonly kind: 'person'; readonly person: Person }
+  /** Updates of this chat, or of every chat, are missing: its history is unknown and has to be fetched again. */
+  | { readonly kind: 'gap'; readonly chat_id: ChatNumber | null }
 
 export interface Person {
   readonly id: string
@@ -114,9 +148,10 @@ export interface Chat {
   readonly kind: 'private' | 'group' | 'channel'
   readonly name: string
   readonly username: string | null
-  readonly unread_count: number
-  /** The people of the chat as far as the platform lists them: both of a private chat, members of a group. */
-  readonly participants: readonly Person[]
+  /** Null: as before, and one more for an incoming message that is new. */
+  readonly unread_count: number | null
+  /** The people of the chat as far as the platform says: both of a private chat, members of a group. Null: as before. */
+  readonly participants: readonly Person[] | null
 }
 
 export interface Message {
@@ -141,14 +176,18 @@ export interface Attachment {
 /** Every possible result of a platform call. What is not proven is `unknown`. */
 export type Outcome<T> =
   | { readonly kind: 'accepted'; readonly value: T }
-  /** The platform refused, permanently. */
-  | { readonly kind: 'refused'; readonly reason: PlatformRefusal }
+  /** The platform said no, for good. `detail` is the platform's own name for it, where it has one. */
+  | { readonly kind: 'refused'; readonly reason: PlatformRefusal; readonly detail?: string }
   /** The platform refused for now; the same call may succeed after this many seconds. */
-  | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number }
+  | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number; readonly stops: FloodScope }
   /** Proven: no byte of the call was written. */
   | { readonly kind: 'not_written'; readonly reason: string }
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
+
+/** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) apart. */
+export const floodScopes = ['sends', 'lookups', 'reading'] as const
+export type FloodScope = (typeof floodScopes)[number]
 
 /** The allowlist of refusals that are proven to mean "nothing happened, and never will". */
 export const platformRefusals = [
@@ -156,6 +195,10 @@ export const platformRefusals = [
   'identity_ineligible',
   'chat_unavailable',
   'blocked_by_person',
+  /** The person takes messages from some accounts only, or asks for Premium or a payment. */
+  'privacy_restricted',
+  /** The platform stops first messages of this account; answers go on. The strike is called `peer_flood`. */
+  'cold_stopped',
   'message_invalid',
   'needs_login',
   'restricted',
@@ -218,6 +261,59 @@ export interface HistoryPage {
 }
 
 export interface ChatPage {
-  readonly chats: readonly Chat[]
+  readonly chats: readonly ListedChat[]
   readonly next: string | null
+  /** How many chats there are in all; null where the platform does not say. */
+  readonly total: number | null
+}
+
+export interface ListedChat {
+  readonly chat: Chat
+  /** Its newest message; null where it has none, or the platform does not show it. */
+  readonly last: Message | null
+}
+
+export interface LoginRequest {
+  /** International, with `+`. Null: by a QR code. */
+  readonly phone: string | null
+}
+
+/** What a login reports, each time it changes. After `done` or `failed` nothing more comes. */
+export type LoginStep =
+  /** The address to show as a QR code. A new one comes before it expires. */
+  | { readonly kind: 'qr'; readonly url: string; readonly expires_at: string }
+  /** The code that the platform has sent. `wrong`: the one before was not it. */
+  | { readonly kind: 'code'; readonly sent_by: LoginCodeWay; readonly wrong: boolean }
+  | { readonly kind: 'password'; readonly hint: string | null; readonly wrong: boolean }
+  /** `session` is what `AccountStore.readSession` returns from now on; the caller stores it. */
+  | { readonly kind: 'done'; readonly self: Person; readonly session: Uint8Array }
+  | {
+      readonly kind: 'failed'
+      readonly reason: LoginFailure
+      /** The platform's own name for it, or how long to wait. Never what a person typed. */
+      readonly detail: string | null
+      readonly retry_after_seconds: number | null
+    }
+
+export type LoginCodeWay = 'app' | 'sms' | 'call' | 'email' | 'other'
+
+export const loginFailures = [
+  'phone_invalid',
+  'phone_banned',
+  'sign_up_required',
+  'email_set_up_required',
+  'code_expired',
+  'too_many_attempts',
+  'timed_out',
+  'flood_wait',
+  'connection_lost',
+  'refused',
+] as const
+export type LoginFailure = (typeof loginFailures)[number]
+
+export interface Login {
+  /** The code or the password that was asked for last. Ignored while nothing is asked for. */
+  answer(text: string): void
+  /** Ends it without a report. */
+  close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Which accounts this process drives: takes its share, renews, gives back what is more than that. */
+/** Which accounts this process drives: takes its share, renews the leases, releases what exceeds the share. */
 
 import type { App } from '../app.ts'
 import { messagesDue } from '../capabilities/campaigns/running/running.ts'
@@ -52,7 +52,7 @@ export class AccountPool {
   readonly #leaving = new Set<Promise<void>>()
   readonly #ingested: (updates: number) => void
   readonly #options: PoolOptions
-  /** Kept over sessions: a lease that was lost with other commits is taken anew on a database that knows less. */
+  /** Kept across sessions: if a lease was lost with other commits, its account is claimed again on a database that knows less. */
   readonly #writes = new Map<string, Writes>()
   /** The run and the lease under which each account was last confirmed. */
   readonly #confirmed = new Map<string, string>()
@@ -80,18 +80,18 @@ export class AccountPool {
     return driven
   }
 
-  /** What this process has seen committed, also of accounts that it no longer drives. */
+  /** What this process has seen committed, including for accounts it no longer drives. */
   marks(): Marks {
     return new Map([...this.#writes].map(([account_id, { seen }]) => [account_id, seen]))
   }
 
-  /** The database has lost commits, and somebody sees to that: what it knows now is what counts. */
-  beginAnew(): void {
+  /** The database has lost commits, and the restore guard handles that: from now on, what the database knows counts. */
+  startOver(): void {
     this.#writes.clear()
     this.restart()
   }
 
-  /** Once an account is caught up, and with every heartbeat: confirms those that are, each once in a run. */
+  /** Confirms accounts that have caught up, each once in a run. Called when one catches up, and with every heartbeat. */
   async confirm(): Promise<void> {
     const instance = this.#options.instance()
     if (!instance) return
@@ -107,7 +107,7 @@ export class AccountPool {
     if (confirmed.size > 0) this.#app.wake.signal(messagesDue)
   }
 
-  /** Begins every session anew. */
+  /** Ends every session; the accounts are then claimed again. */
   restart(): void {
     for (const session of this.#sessions.values()) this.#drop(session)
   }
@@ -117,7 +117,7 @@ export class AccountPool {
     return false
   }
 
-  /** Closes every session and gives the leases back. */
+  /** Closes every session and releases the leases. */
   async stop(): Promise<void> {
     this.restart()
     await Promise.all(this.#leaving)
@@ -129,10 +129,10 @@ export class AccountPool {
       restMs: tickMs,
       wakeOn: accountsChanged,
       step: async () => {
-        // First of all, because a database that is away must not keep this process from letting its sessions go.
+        // First, so that this process drops its sessions even while the database is away.
         if (this.#sessions.size === 0) this.#renewedAt = this.#app.sources.now()
         else if (this.#app.sources.now() - this.#renewedAt > renewMs) await this.#renew() // guard: sessions end with their leases
-        // Others can do what this process cannot.
+        // Other workers can drive the accounts that this one cannot.
         if (!(await this.#options.mayDrive())) return this.#giveUpAll() // guard: unwritable journal gives accounts up
         if (this.#sessions.size > 0) await this.#letGo()
         await this.#balance()
@@ -141,7 +141,7 @@ export class AccountPool {
     }
   }
 
-  /** Fetches history that somebody waits for, and answers who asks about it. A slow account does not hold up the others. */
+  /** Fetches history that callers wait for, and answers questions about it. A slow account does not hold up the others. */
   #historyLoop(): Loop {
     const fetching = new Set<string>()
     const answering = new Set<string>()
@@ -168,7 +168,7 @@ export class AccountPool {
     }
   }
 
-  /** Another worker may hold a lease that could not be renewed in time, so its session is closed. */
+  /** Closes the sessions if their leases could not be renewed in time, because another worker may hold them. */
   async #renew(): Promise<void> {
     const renewals = [...this.#sessions.values()].map((session) => ({
       account_id: session.lease.account_id,
@@ -187,7 +187,7 @@ export class AccountPool {
     }
   }
 
-  /** Closes sessions of accounts that were disabled or that another worker has taken. */
+  /** Closes sessions of accounts that were disabled or taken by another worker. */
   async #letGo(): Promise<void> {
     const held = await listLeases(this.#app.db, this.#worker_id)
     for (const session of this.#sessions.values()) {

@@ -12,32 +12,32 @@ import { enqueued } from '../ledger/enqueue.ts'
 import { type Held, holdsLease, type Lease, type Writes } from '../ledger/leases.ts'
 import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
-import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
+import type { AccountStore, Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
-import { fetchWanted, type Syncing, syncAccount } from './sync.ts'
+import { fetchWanted, type SyncContext, syncAccount } from './sync.ts'
 
 const connectMsMax = 20_000
-/** A session that was quiet for this long is asked whether it is still there. */
+/** A session that was quiet for this long is pinged. */
 const quietMs = 30_000 // limit: quiet session
 const pingMsMax = 15_000 // limit: answer to a ping
-/** How long closing waits for answers to what was submitted. Less than a renewed lease always has left. */
+/** How long closing waits for answers to submissions. A renewed lease always has more time left than this. */
 const drainMsMax = 8_000
 const backoff = { firstMs: 500, mostMs: 60_000, factor: 2 }
 /** A session that ended sooner counts as one more failure. */
 const stableMs = 10_000
-/** The longest rest after a failure of our own database, which is usually back soon. */
+/** The longest pause after a failure of our own database, which usually recovers soon. */
 const storeMsMost = 5_000
 
 export interface AccountSession {
   readonly lease: Lease
-  /** Milliseconds since the platform was last heard of; null: not yet. */
+  /** Milliseconds since the platform's last sign of life; null: none yet. */
   silentMs(): number | null
   readonly state: 'connecting' | 'connected' | 'over'
-  /** Its session, while there is one. */
+  /** The session, while there is one. */
   driven(): Driven | undefined
-  /** Fetches older history that somebody waits for. */
+  /** Fetches older history that a caller waits for. */
   fetch(wanted: WantedHistory): Promise<void>
-  /** Closes the session. Resolves when none of its work is running any more. */
+  /** Closes the session. Resolves once none of its work is running. */
   stop(): Promise<void>
 }
 
@@ -45,16 +45,23 @@ interface SessionOptions {
   readonly worker_id: string
   readonly lease: Lease
   readonly platform: Platform
-  /** Called when the account cannot be driven, or not by this worker: the lease can be given back. */
+  /** Called when the account cannot be driven, or not by this worker: the pool can release the lease. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
-  /** Called once everything that the platform had to tell is stored. */
+  /** Called once every update the platform had is stored. */
   readonly connected: () => Promise<void>
   readonly echoes: Echoes
-  /** The account is still ours, and yet the database knows less of it than was seen committed. */
+  /** Called when the account is still ours but the database knows less of it than was seen committed. */
   readonly behind: () => void
-  /** What this process has seen committed of the account, in this session and before. */
+  /** What this process has seen committed for the account, in this session and before. */
   readonly writes: Writes
+}
+
+/** No platform that needs a login is listed yet. */
+const noStore: AccountStore = {
+  readSession: () => Promise.resolve(null),
+  listPeers: () => Promise.resolve([]),
+  writePeers: () => Promise.resolve(),
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -73,7 +80,7 @@ class DrivenSession implements AccountSession {
   #position: string | null
   #running: Promise<void> = Promise.resolve()
   #storing: Promise<boolean> = Promise.resolve(true)
-  #syncing: Syncing | undefined
+  #syncing: SyncContext | undefined
   readonly #awaited = new Set<Promise<unknown>>()
   readonly #held: Held
   #caughtUp = Promise.withResolvers<void>()
@@ -114,7 +121,7 @@ class DrivenSession implements AccountSession {
   async #run(): Promise<void> {
     let failures = 0
     while (!this.#stopping.signal.aborted) {
-      const end = await this.#attempt(failures).catch((err): Ended => {
+      const end = await this.#attempt(failures).catch((err): SessionEnd => {
         this.#app.log.error({ err, account_id: this.lease.account_id, failures }, 'a session failed')
         return { kind: 'failed' }
       })
@@ -125,7 +132,7 @@ class DrivenSession implements AccountSession {
   }
 
   /** One session from connecting to its end, or why there was none. */
-  async #attempt(failures: number): Promise<Ended> {
+  async #attempt(failures: number): Promise<SessionEnd> {
     if (!(await this.#holds(failures))) return { kind: 'over' }
     this.state = 'connecting'
     this.#caughtUp = Promise.withResolvers<void>()
@@ -154,7 +161,7 @@ class DrivenSession implements AccountSession {
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
     const connecting = this.#options.platform.connect(
-      { account_id, name, position: this.#position },
+      { account_id, name, position: this.#position, held: () => true, store: noStore },
       { updates: (batch) => this.#take(batch), closed: close },
     )
     const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)
@@ -174,12 +181,12 @@ class DrivenSession implements AccountSession {
     const listening = this.#listen(session, closed)
     let synced: Promise<void> | undefined
     try {
-      // Not before everything that the platform has told is stored: what was sent before is known by then.
+      // Not before all updates so far are stored: by then we know what was sent before.
       const early = await Promise.race([this.#caughtUp.promise, listening])
       if (early) return early
       this.state = 'connected'
       this.#syncing = syncing
-      // Live already: whoever reads READY finds it so.
+      // The account is live already, so a caller that reads READY can use it.
       await noteConnected(this.#app, this.lease, session.self)
       await this.#options.connected()
       this.#app.wake.signal(enqueued)
@@ -191,12 +198,12 @@ class DrivenSession implements AccountSession {
       await this.#noteNotLive()
       await within(this.#app.sources, drainMsMax, Promise.allSettled(this.#awaited))
       await within(this.#app.sources, pingMsMax, session.close())
-      // The next session begins where this one's last batch ends.
+      // The next session starts where this one's last batch ends.
       await Promise.all([this.#storing, synced])
     }
   }
 
-  /** What needs the platform is refused at once, instead of waiting for a session that is gone. */
+  /** Requests that need the platform are then refused at once, instead of waiting for a session that is gone. */
   async #noteNotLive(): Promise<void> {
     await noteNotLive(this.#app.db, this.#held).catch((err) => {
       this.#app.log.warn(
@@ -206,8 +213,8 @@ class DrivenSession implements AccountSession {
     })
   }
 
-  /** The past comes beside the present; what stops it is tried again while the session lasts. */
-  async #sync(syncing: Syncing): Promise<void> {
+  /** Syncs the past beside the live updates; retries after errors while the session lasts. */
+  async #sync(syncing: SyncContext): Promise<void> {
     while (!syncing.signal.aborted) {
       try {
         return await syncAccount(this.#app, syncing)
@@ -256,11 +263,11 @@ class DrivenSession implements AccountSession {
     this.#hear()
     const storing = this.#store(batch)
     this.#storing = storing
-    // Not stored: a promise that never resolves tells the platform so, and the next session gets the batch again.
+    // Not stored: this promise never resolves, so the platform delivers the batch to the next session again.
     if (!(await storing)) await new Promise(() => {})
   }
 
-  /** Stores a batch. While the database is away it keeps trying, and the platform waits with the next batch. */
+  /** Stores a batch. Retries while the database is away; the platform holds back the next batch meanwhile. */
   async #store(batch: UpdateBatch): Promise<boolean> {
     const { account_id } = this.lease
     for (let failures = 0; !this.#stopping.signal.aborted; failures++) {
@@ -294,7 +301,7 @@ class DrivenSession implements AccountSession {
     this.#heardAt = this.#app.sources.now()
   }
 
-  async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<Ended> {
+  async #giveUp(status: 'needs_login' | 'restricted', reason: string): Promise<SessionEnd> {
     this.#app.log.warn(
       { account_id: this.lease.account_id, status, reason },
       'an account cannot be connected',
@@ -308,14 +315,14 @@ class DrivenSession implements AccountSession {
   }
 }
 
-/** How an attempt ended: for good, with a session that was lost, by a fault of ours, or without a session. */
-type Ended =
+/** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */
+type SessionEnd =
   | { readonly kind: 'over' | 'failed' }
   | { readonly kind: 'lost'; readonly lived_ms: number }
   | Exclude<Outcome<never>, { kind: 'accepted' | 'refused' }>
 
 /** Exponential back-off with jitter, so that a thousand accounts do not reconnect at once. */
-function restFor(end: Ended, failures: number, random: number): number {
+function restFor(end: SessionEnd, failures: number, random: number): number {
   if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1000, 300_000)
   const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
   const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))

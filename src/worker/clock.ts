@@ -1,4 +1,4 @@
-/** Moves a manual clock: from one due time to the next, each done before the time goes on. */
+/** Moves a manual clock from one due time to the next, and finishes the work of each before it moves on. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../app.ts'
 import { moveClock } from '../db/domain-clock.ts'
@@ -12,14 +12,14 @@ import type { PlatformClock, Standing } from '../platform/port.ts'
 const stuckMsMax = 10_000
 const lookMs = 5
 
-/** Whatever acts at due times: the platforms whose time can be moved, and this process's loops. */
-interface Timed {
+/** What acts at due times: the platforms whose time can be moved, and this process's loops. */
+interface TimedParts {
   readonly platforms: readonly PlatformClock[]
   readonly loops: readonly Loop[]
 }
 
-/** Resolves when everything that is due by then has been done. */
-export async function advanceClock(app: App, timed: Timed, seconds: number): Promise<Date> {
+/** Resolves once everything due by then is done. */
+export async function advanceClock(app: App, timed: TimedParts, seconds: number): Promise<Date> {
   const { now } = await app.db.one<{ now: Date }>(sql`select domain_now() as now`)
   const end = new Date(now.getTime() + seconds * 1000)
   for (let at = now; at < end; ) {
@@ -32,17 +32,21 @@ export async function advanceClock(app: App, timed: Timed, seconds: number): Pro
   return end
 }
 
-function runPlatforms({ platforms }: Timed, to: Date): Promise<Standing[]> {
+function runPlatforms({ platforms }: TimedParts, to: Date): Promise<Standing[]> {
   return Promise.all(platforms.map((platform) => platform.run(to)))
 }
 
-async function listDueTimes(app: App, { loops }: Timed, standings: readonly Standing[]): Promise<Date[]> {
+async function listDueTimes(
+  app: App,
+  { loops }: TimedParts,
+  standings: readonly Standing[],
+): Promise<Date[]> {
   const own = await Promise.all(loops.map((loop) => loop.nextDueAt?.(app) ?? null))
   const theirs = standings.map(({ next_due_at }) => (next_due_at === null ? null : new Date(next_due_at)))
   return [...own, ...theirs].filter((due) => due !== null)
 }
 
-/** A due time may lie within the millisecond that was reached last: then it takes one more to get past it. */
+/** A due time may lie within the millisecond just reached: one more millisecond gets past it. */
 function nextStop(dues: readonly Date[], { at, end }: { at: Date; end: Date }): Date {
   const reached = at.getTime()
   const times = dues.map((due) => (due.getTime() === reached ? reached + 1 : due.getTime()))
@@ -50,10 +54,10 @@ function nextStop(dues: readonly Date[], { at, end }: { at: Date; end: Date }): 
 }
 
 /**
- * Until every connected account has stored its updates and no loop has anything due. What is done at a moment may bring
- * updates of the same moment, so the platforms are asked again until they tell nothing new.
+ * Waits until every connected account has stored its updates and no loop has anything due. Work at one moment may cause
+ * updates at the same moment, so it runs the platforms again until nothing changes.
  */
-async function settle(app: App, timed: Timed, at: Date): Promise<Standing[]> {
+async function settle(app: App, timed: TimedParts, at: Date): Promise<Standing[]> {
   let last = ''
   let progressAt = performance.now()
   let standings = await runPlatforms(timed, at)
@@ -77,8 +81,8 @@ async function settle(app: App, timed: Timed, at: Date): Promise<Standing[]> {
   }
 }
 
-/** What is due and not done, with a number that changes while it gets done. */
-async function listLeft(app: App, { loops }: Timed, standings: readonly Standing[]): Promise<string[]> {
+/** What is due and not done, each with a count that changes as work gets done. */
+async function listLeft(app: App, { loops }: TimedParts, standings: readonly Standing[]): Promise<string[]> {
   const ends = new Map(standings.flatMap(({ positions }) => Object.entries(positions)))
   const stored = await listPositions(app.db)
   const behind = stored.flatMap(({ account_id, position }) => {

@@ -1,4 +1,4 @@
-/** What people write to us: it ends their sequences, and it may ask us to stop. */
+/** What people write to us: a reply ends their sequences, and may opt them out. */
 import type { App } from '../app.ts'
 import { noteReplies } from '../capabilities/campaigns/running/running.ts'
 import type { Seen } from '../capabilities/messages/messages.ts'
@@ -8,9 +8,9 @@ import type { Tx } from '../db/sql.ts'
 import type { NewEvent } from '../events/emit.ts'
 
 /**
- * Hears messages in the transaction that stores them, whether an update, an edit or a page of history brought them: whatever
- * stores messages of the other side calls this. A message that history stored is heard again when its update comes. By then
- * it changes nothing, except for an opt-out that counts only because it is live. Returns the events.
+ * Handles incoming messages in the transaction that stores them, whether from an update, an edit or a page of history:
+ * whatever stores messages of the other side calls this. A message from history is handled again when its update arrives.
+ * By then it changes nothing, except an opt-out that counts only because it is live. Returns the events.
  */
 export async function hear(
   app: App,
@@ -24,7 +24,7 @@ export async function hear(
   return replied
 }
 
-/** Only a private chat has the number of a person, which is positive. */
+/** Only a private chat has a person's number, which is positive. */
 function isPrivate(chat_id: string): boolean {
   return !chat_id.startsWith('-')
 }

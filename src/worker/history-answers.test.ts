@@ -60,7 +60,7 @@ test('a flood wait is noted, the answer says that nothing was told, and the next
   let calls = 0
   const told = await answer(held, async () => {
     calls++
-    return { kind: 'flood_wait', retry_after_seconds: 60 }
+    return { kind: 'flood_wait', retry_after_seconds: 60, stops: 'reading' }
   })
   const untold = { shown: null, answered: true }
   expect(told).toEqual([untold, untold])

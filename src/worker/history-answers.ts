@@ -1,4 +1,4 @@
-/** Tells who asks what the platform itself has of a chat. Reading only: nothing is stored but the answer. */
+/** Answers questions about what the platform itself has of a chat. It only reads, and stores nothing but the answer. */
 
 import type { App } from '../app.ts'
 import {
@@ -14,11 +14,11 @@ import { within } from '../ledger/within.ts'
 import { toWellFormed } from '../lib/text.ts'
 
 const pageMessages = 100
-/** Of one chat: 10,000 messages. A chat that has more is not told by halves. */
+/** Per chat: 10,000 messages. A chat with more gets no answer, rather than half of one. */
 const pagesMax = 100
 const callMsMax = 20_000
 
-/** Begins with the accounts that are not at it yet. Those are answered one chat after the other, at the platform's pace. */
+/** Starts on the accounts that are not answering yet. Each answers one chat after the other, at the platform's pace. */
 export async function answerQuestions(
   app: App,
   driven: ReadonlyMap<string, Driven>,
@@ -36,7 +36,7 @@ export async function answerQuestions(
   }
 }
 
-/** The platform is not asked where whoever wanted to know has given up meanwhile, nor in a flood wait. */
+/** Does not call the platform if the caller that asked has given up meanwhile, nor in a flood wait. */
 async function answerAll(app: App, account: Driven, questions: readonly HistoryQuestion[]): Promise<void> {
   for (const question of questions) {
     if (!(await isAsked(app.db, question.id))) continue
@@ -45,7 +45,7 @@ async function answerAll(app: App, account: Driven, questions: readonly HistoryQ
   }
 }
 
-/** The account's own messages of the chat since then; null where the platform did not tell all of them. */
+/** The account's own messages in the chat since then; null if the platform did not return all of them. */
 async function readShown(
   app: App,
   { session, held, paceMs }: Driven,
@@ -58,7 +58,7 @@ async function readShown(
     const outcome = await within(app.sources, callMsMax, page)
     if (outcome?.kind === 'flood_wait') await noteFlood(app.db, held.account_id, outcome.retry_after_seconds)
     if (outcome?.kind !== 'accepted') return null
-    // Also after the last page: the next chat follows at once.
+    // After the last page, too: the next chat follows at once.
     if (paceMs > 0) await within(app.sources, paceMs, new Promise<void>(() => {}))
     const messages = toWellFormed(outcome.value)
     const recent = messages.filter(({ timestamp }) => Date.parse(timestamp) >= since.getTime())

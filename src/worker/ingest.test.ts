@@ -202,8 +202,8 @@ class Model {
   #noteChat(each: Update): void {
     if (each.kind === 'message') {
       const { id, kind, name: given, unread_count } = each.chat
-      this.chats.set(id, { ...this.#chat(id), kind, name: given, unread_count })
-      for (const person of each.chat.participants) this.#person(person.id, person.name, person.phone)
+      this.chats.set(id, { ...this.#chat(id), kind, name: given, unread_count: unread_count ?? 0 })
+      for (const person of each.chat.participants ?? []) this.#person(person.id, person.name, person.phone)
     } else if (each.kind === 'unread') {
       this.chats.set(each.chat_id, { ...this.#chat(each.chat_id), unread_count: each.unread_count })
     } else if (each.kind === 'read_by_them') {

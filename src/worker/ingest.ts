@@ -1,4 +1,4 @@
-/** Updates become rows: a whole batch in one transaction with its events, its position and its fence. */
+/** Stores updates: a whole batch in one transaction with its events, its position and its fence. */
 
 import type { App } from '../app.ts'
 import { noteReads } from '../capabilities/campaigns/running/running.ts'
@@ -31,7 +31,7 @@ import { toWellFormed } from '../lib/text.ts'
 import type { Chat, Message, Person, Update, UpdateBatch } from '../platform/port.ts'
 import { hear } from './hearing.ts'
 
-/** False: the lease is somebody else's by now, or the database has lost commits; nothing was stored. */
+/** False: another worker holds the lease by now, or the database has lost commits; nothing was stored. */
 export async function ingest(app: App, held: Held, batch: UpdateBatch, platform: Counting): Promise<boolean> {
   const { updates, position, caught_up } = toWellFormed(batch)
   const { ownCountUpTo } = platform
@@ -60,18 +60,18 @@ function idOf(update: Update): string[] {
 }
 
 /** A batch by kind. Within a kind the stream's order holds; between kinds no order is needed (see `store`). */
-interface Sorted {
+interface SortedBatch {
   readonly chats: Map<string, ChatState>
   readonly people: Map<string, Person>
   readonly messages: Map<string, Seen>
   readonly edits: Map<string, Seen>
-  /** The last count of each chat, whether it came with a message or alone. */
+  /** The latest count of each chat, whether it came with a message or alone. */
   readonly unread: Map<Chat['id'], number>
   readonly of: { [K in Update['kind']]: Extract<Update, { kind: K }>[] }
 }
 
-function sortOut(updates: readonly Update[], isDeleted: Deleted): Sorted {
-  const of: Sorted['of'] = {
+function sortOut(updates: readonly Update[], isDeleted: Deleted): SortedBatch {
+  const of: SortedBatch['of'] = {
     message: [],
     edited: [],
     deleted: [],
@@ -79,8 +79,9 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): Sorted {
     unread: [],
     sent: [],
     person: [],
+    gap: [],
   }
-  const sorted: Sorted = {
+  const sorted: SortedBatch = {
     chats: new Map(),
     people: new Map(),
     messages: new Map(),
@@ -99,14 +100,14 @@ function sortOut(updates: readonly Update[], isDeleted: Deleted): Sorted {
 }
 
 function noteMessage(
-  sorted: Sorted,
+  sorted: SortedBatch,
   { chat, message, live }: Extract<Update, { kind: 'message' }>,
   isDeleted: Deleted,
 ): void {
   const last = sorted.chats.get(chat.id)?.last ?? null
   sorted.chats.set(chat.id, { chat, last })
-  sorted.unread.set(chat.id, chat.unread_count)
-  for (const person of chat.participants) notePerson(sorted, person)
+  if (chat.unread_count !== null) sorted.unread.set(chat.id, chat.unread_count)
+  for (const person of chat.participants ?? []) notePerson(sorted, person)
   if (isDeleted({ chat_id: chat.id, message })) return
   const place = `${chat.id}:${message.id}`
   const seen = sorted.messages.get(place)
@@ -114,12 +115,12 @@ function noteMessage(
   const announce = (live && !message.is_sender) || (seen?.announce ?? false)
   sorted.messages.set(place, { chat_id: chat.id, message: version, announce })
   sorted.chats.set(chat.id, { chat, last: newest(last, version) })
-  // It may tell of an edit that was missed.
+  // It may carry an edit that was missed.
   if (message.edited_at !== null) noteEdit(sorted, chat.id, message)
 }
 
-/** A phone number that was told once is not forgotten because the next update leaves it out. */
-function notePerson({ people }: Sorted, person: Person): void {
+/** Keeps a known phone number when a later update leaves it out. */
+function notePerson({ people }: SortedBatch, person: Person): void {
   if (person.kind !== 'person') return
   people.set(person.id, { ...person, phone: person.phone ?? people.get(person.id)?.phone ?? null })
 }
@@ -130,8 +131,8 @@ function newest(one: Message | null, other: Message): Message {
   return a > b || (a === b && BigInt(one.id) > BigInt(other.id)) ? one : other
 }
 
-/** Of two edits of one message in a batch only the later one is stored and announced. */
-function noteEdit(sorted: Sorted, chat_id: Chat['id'], message: Message): void {
+/** Of two edits of one message in a batch, only the later is stored and announced. */
+function noteEdit(sorted: SortedBatch, chat_id: Chat['id'], message: Message): void {
   const place = `${chat_id}:${message.id}`
   const known = sorted.edits.get(place)?.message
   sorted.edits.set(place, { chat_id, message: latestVersion(known, message), announce: false })
@@ -143,16 +144,16 @@ function latestVersion(known: Message | undefined, message: Message): Message {
   return known && editedAt(known) > editedAt(message) ? known : message
 }
 
-/** What shows that a submission of ours was accepted. */
-function proofsOf({ of }: Sorted): Proof[] {
+/** Proofs that the platform accepted our submissions. */
+function proofsOf({ of }: SortedBatch): Proof[] {
   return [...of.sent, ...proofsIn(of.message.map(({ message }) => message))]
 }
 
 /**
- * Messages before their edits, edits before deletions: then the order of arrival does not matter. The statements
- * are sent one behind the other without waiting, and the database takes them in this order.
+ * Messages before their edits, edits before deletions: then the order of arrival does not matter. Sends the statements
+ * one after the other without waiting; the database runs them in this order.
  */
-async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): Promise<NewEvent[]> {
+async function store(app: App, tx: Tx, held: Held, sorted: SortedBatch & Counting): Promise<NewEvent[]> {
   const { account_id } = held
   const { of, ownCountUpTo } = sorted
   const chats = [...sorted.chats.values()].map(({ chat, last }) => ({
@@ -163,7 +164,7 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
   const deletions = of.deleted.map(({ chat_id, message_ids }) =>
     chat_id === null ? { chat_id, message_ids, ownCountUpTo } : { chat_id, message_ids },
   )
-  // The ledger first: whoever completes an operation locks its row before the message.
+  // The ledger first: a transaction that completes an operation locks its row before the message.
   const [, stored, edited, deleted] = await Promise.all([
     noteProofs(tx, account_id, proofsOf(sorted)),
     storeMessages(tx, held, [...sorted.messages.values()]),
@@ -173,7 +174,11 @@ async function store(app: App, tx: Tx, held: Held, sorted: Sorted & Counting): P
     storeContacts(tx, held, [...sorted.people.values()]),
     storeReadMarks(tx, held, of.read_by_them),
     storeUnreadCounts(tx, held, unread),
-    noteRandomIds(tx, held, of.sent),
+    noteRandomIds(
+      tx,
+      held,
+      of.sent.flatMap(({ chat_id, ...sent }) => (chat_id === null ? [] : [{ ...sent, chat_id }])),
+    ),
   ])
   const changed = new Set([...edited, ...deleted].map(({ chat_id }) => chat_id))
   await refreshLastMessages(tx, held, [...changed])

@@ -1,4 +1,4 @@
-/** Metrics of the background work. Several workers of one process have them in common. */
+/** Metrics of the background work. Several workers of one process share them. */
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { App } from '../app.ts'
 import { readSyncProgress } from '../capabilities/history/history.ts'
@@ -10,7 +10,7 @@ type ListSessions = () => Iterable<AccountSession>
 const sessionsOf = new WeakMap<Registry, ListSessions[]>()
 const journalsOf = new WeakMap<Registry, Journal[]>()
 
-/** The list of one process, and `part` in it. */
+/** Adds `part` to the list of its process, and returns the list. */
 function joinList<T>(lists: WeakMap<Registry, T[]>, registry: Registry, part: T): T[] {
   const list = lists.get(registry) ?? []
   lists.set(registry, list)
@@ -35,7 +35,7 @@ export function countAccounts({ metrics }: App, sessions: ListSessions): void {
   })
 }
 
-/** How far the first sync of every account's past has come, on the whole instance. */
+/** Progress of the first sync of all accounts on the whole instance. */
 export function countSync({ db, metrics }: App): void {
   const name = 'parley_sync_chats'
   sharedMetric(metrics, name, () => {
@@ -55,7 +55,7 @@ export function countSync({ db, metrics }: App): void {
   })
 }
 
-/** A process that cannot write its journal gives its accounts up. */
+/** A process that cannot write its journal releases its accounts. */
 export function showJournal({ metrics }: App, journal: Journal): void {
   const all = joinList(journalsOf, metrics, journal)
   const name = 'parley_journal_writable'

@@ -1,11 +1,11 @@
-/** Background loops: each takes one step at a time, rests when there is nothing to do, survives its errors. */
+/** Background loops: each takes one step at a time, rests when there is nothing to do, and survives its errors. */
 import type { App } from '../app.ts'
 import type { Loop } from '../loop.ts'
 
 export interface Running {
-  /** Undefined while every loop gets through its steps. */
+  /** Undefined while no loop's steps fail. */
   problem(): string | undefined
-  /** Resolves when the current steps have ended; the signal lets long ones end unfinished. */
+  /** Resolves once the current steps have ended; the signal lets long steps end unfinished. */
   stop(): Promise<void>
 }
 

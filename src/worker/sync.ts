@@ -1,6 +1,6 @@
 /**
- * The past of an account: its chats, contacts and recent history once after it was first connected, and older pages
- * when somebody asks. Runs beside the live updates, which began before it, so that no message is missed between the two.
+ * The past of an account: its chats, contacts and recent history once after its first connect, and older pages on request.
+ * Runs beside the live updates, which start before it, so that no message is missed between the two.
  */
 
 import type { App } from '../app.ts'
@@ -30,21 +30,21 @@ import { hear } from './hearing.ts'
 
 const chatsPage = 100
 const contactsPage = 500
-/** Of each chat. Older ones are fetched when somebody asks, so an account with longer chats seldom has its whole history. */
+/** Per chat. Older ones are fetched on request, so an account with longer chats seldom has its whole history. */
 const recentMessages = 50
 const olderMessages = 100
 const retryMs = 5_000
 const callMsMax = 20_000
 
-export interface Syncing {
+export interface SyncContext {
   readonly held: Held
   readonly session: Session
   readonly platform: Platform
   readonly signal: AbortSignal
 }
 
-/** Goes on where an earlier session left off, until everything recent is here or the session is over. */
-export async function syncAccount(app: App, syncing: Syncing): Promise<void> {
+/** Continues where an earlier session stopped, until everything recent is stored or the session is over. */
+export async function syncAccount(app: App, syncing: SyncContext): Promise<void> {
   const { held, signal } = syncing
   while (!signal.aborted) {
     const { phase, cursor } = await readSync(app.db, held)
@@ -55,7 +55,7 @@ export async function syncAccount(app: App, syncing: Syncing): Promise<void> {
   }
 }
 
-async function syncChats(app: App, syncing: Syncing, after: string | null): Promise<void> {
+async function syncChats(app: App, syncing: SyncContext, after: string | null): Promise<void> {
   const { held, session } = syncing
   const page = await ask(app, syncing, () => session.chats({ after, limit: chatsPage }))
   if (!page) return
@@ -64,19 +64,23 @@ async function syncChats(app: App, syncing: Syncing, after: string | null): Prom
     await storeChats(
       tx,
       held,
-      page.chats.map((chat) => ({ chat, last: null })),
+      page.chats.map(({ chat }) => ({ chat, last: null })),
     )
-    await storeContacts(tx, held, page.chats.flatMap(peopleOf))
-    await noteChats(tx, held, { chat_ids: page.chats.map(({ id }) => id), next: page.next })
+    await storeContacts(
+      tx,
+      held,
+      page.chats.flatMap(({ chat }) => peopleOf(chat)),
+    )
+    await noteChats(tx, held, { chat_ids: page.chats.map(({ chat }) => chat.id), next: page.next })
   })
 }
 
 /** Of private chats: each person once. */
 function peopleOf({ kind, participants }: Chat) {
-  return kind === 'private' ? participants.filter((person) => person.kind === 'person') : []
+  return kind === 'private' ? (participants ?? []).filter((person) => person.kind === 'person') : []
 }
 
-async function syncContacts(app: App, syncing: Syncing): Promise<void> {
+async function syncContacts(app: App, syncing: SyncContext): Promise<void> {
   const { held, session } = syncing
   const people = await ask(app, syncing, () => session.contacts())
   if (!people) return
@@ -94,7 +98,7 @@ async function syncContacts(app: App, syncing: Syncing): Promise<void> {
 }
 
 /** False: no chat is left. */
-async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
+async function syncNextChat(app: App, syncing: SyncContext): Promise<boolean> {
   const { held, session } = syncing
   const chat_id = await nextUnsynced(app.db, held)
   if (chat_id === undefined) return false
@@ -104,8 +108,8 @@ async function syncNextChat(app: App, syncing: Syncing): Promise<boolean> {
   return true
 }
 
-/** One page further back, because somebody waits for it. */
-export async function fetchWanted(app: App, syncing: Syncing, wanted: WantedHistory): Promise<void> {
+/** Fetches one older page that a caller waits for. */
+export async function fetchWanted(app: App, syncing: SyncContext, wanted: WantedHistory): Promise<void> {
   const { held, session } = syncing
   const { chat_id, oldest_id } = wanted
   if (!(await isWanted(app.db, wanted))) return // guard: asked once
@@ -131,19 +135,19 @@ interface HistoryPage {
   readonly chat_id: ChatNumber
   readonly messages: readonly Message[]
   readonly limit: number
-  /** It is the chat's first page, so the account's progress moves on. */
+  /** It is the chat's first page, so it counts towards the account's progress. */
   readonly counts: boolean
 }
 
-/** The past is stored and heard, and not announced. A short page is the beginning of the chat. */
+/** Stores the past and passes it to `hear`, but does not announce it. A short page is the beginning of the chat. */
 async function storeHistory(
   app: App,
-  { held, platform }: Syncing,
+  { held, platform }: SyncContext,
   { chat_id, messages, limit, counts }: HistoryPage,
 ): Promise<void> {
   const replied = await app.db.transaction(async (tx) => {
     await requireLease(tx, held)
-    // The ledger before the messages, as everybody locks them.
+    // The ledger before the messages: every transaction locks them in this order.
     await noteProofs(tx, held.account_id, proofsIn(messages)) // guard: the past proves as well
     const ids = messages.map(({ id }) => id)
     const isDeleted = await findDeleted(tx, held, { ids, ownCountUpTo: platform.ownCountUpTo })
@@ -164,8 +168,12 @@ async function storeHistory(
   if (replied.length > 0) app.wake.signal(emitted)
 }
 
-/** What the platform gave; undefined when it did not, after a pause as long as it asked for. */
-async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>>): Promise<T | undefined> {
+/** The platform's answer; undefined if it gave none, after a pause as long as the platform asked for. */
+async function ask<T>(
+  app: App,
+  syncing: SyncContext,
+  call: () => Promise<Outcome<T>>,
+): Promise<T | undefined> {
   const {
     held,
     platform: { paceMs },
@@ -185,7 +193,7 @@ async function ask<T>(app: App, syncing: Syncing, call: () => Promise<Outcome<T>
   return undefined
 }
 
-/** Gives up on a call that is not answered in time, so that it does not stop the sync for ever. */
+/** Gives up on a call that is not answered in time, so that it cannot block the sync for ever. */
 async function answered<T>(
   { sources }: App,
   call: Promise<Outcome<T>>,

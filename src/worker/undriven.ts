@@ -1,12 +1,12 @@
-/** Tells of accounts that no worker could drive: nothing reaches their platform, or no worker there can write its journal. */
+/** Reports accounts that no worker could drive: none reaches their platform, or none that does can write its journal. */
 import { noteUndriven } from '../capabilities/accounts/accounts.ts'
 import type { Loop } from '../loop.ts'
 
 const lookMs = 5_000
 
-/** Also in processes that drive nothing, because those are the ones that are left when a worker is missing. */
+/** Runs in processes that drive nothing, too: those are the ones left when a worker is missing. */
 export function undrivenLoop(): Loop {
-  // Workers that start together with this process have not said yet what they reach.
+  // Workers that start together with this process have not yet registered what they reach.
   let first = true
   return {
     name: 'undriven-accounts',

@@ -1,4 +1,4 @@
-/** What runs in the background of one process: put together by one function, run by another. */
+/** The background work of one process: `assembleWorker` builds it, `runWorker` runs it. */
 import { join } from 'node:path'
 import type { App } from '../app.ts'
 import { noteTrouble } from '../capabilities/accounts/accounts.ts'
@@ -29,16 +29,16 @@ export interface WorkerParts {
   /** Where this process keeps what must survive it. */
   readonly directory: string
   readonly loops: readonly MakeLoops[]
-  /** Opens this process's journal; the one on its disk unless told. */
+  /** Opens this process's journal; by default the one on its disk. */
   readonly journal?: typeof openJournal
 }
 
-/** A worker whose loops are not running: whoever has it takes their steps. */
+/** A worker whose loops are not running: its owner takes their steps. */
 export interface Worker {
   readonly loops: readonly Loop[]
-  /** Of this process's journal: `ok`, `unwritable`, or `none` where there is no platform to submit anything to. */
+  /** The state of this process's journal: `ok`, `unwritable`, or `none` without a platform to submit to. */
   journal(): string
-  /** Lets what was submitted be answered, closes sessions, gives accounts back. After the last step. */
+  /** Waits for answers to submissions, closes sessions, releases accounts. Call it after the last step. */
   end(): Promise<void>
 }
 
@@ -48,7 +48,7 @@ export async function assembleWorker(
 ): Promise<Worker> {
   const id = app.sources.newId()
   const always = [...loops.flatMap((make) => make(app)), sweepLoop(), forgetLoop, undrivenLoop()]
-  // A process without a platform drives no account, so nobody may count on it for a share of them.
+  // A process without a platform drives no account, so it must not count when accounts are shared out.
   const acting =
     platforms.size > 0
       ? await act(app, { id, directory: join(directory, 'ledger'), platforms, open: journal })
@@ -58,9 +58,9 @@ export async function assembleWorker(
     journal: () => acting?.journal() ?? 'none',
     async end() {
       await acting?.stop()
-      // Marked, so that nobody waits for what this process held. If the database is gone, time will tell.
+      // Marked, so that no worker waits for what this one held. If the database is gone, its leases expire.
       await noteStopped(app.db, id).catch((err) => app.log.warn({ err }, 'the worker could not sign off'))
-      // Only now do the others count without this process and take its share as well.
+      // Only now do other workers stop counting this process and take its share as well.
       app.wake.signal(accountsChanged)
     },
   }
@@ -77,21 +77,21 @@ export function runWorker(app: App, worker: Worker): Running {
   }
 }
 
-interface Acting {
+interface ActingOptions {
   readonly id: string
-  /** Where the journals lie. */
+  /** Where the journals are. */
   readonly directory: string
   readonly platforms: Platforms
   readonly open: typeof openJournal
 }
 
-/** Everything that may reach a platform needs what this disk remembers of the database first. */
-async function act(app: App, { id, directory, platforms, open }: Acting) {
+/** Opens the restore guard first: whatever reaches a platform needs what this disk remembers of the database. */
+async function act(app: App, { id, directory, platforms, open }: ActingOptions) {
   const recorder = new Recorder(app, { count: countOperations(app), noteTrouble })
   const replay = () => replayAll(app, { directory, recorder })
   const echoes = new Echoes(app)
   const behind = () => {
-    pool.beginAnew()
+    pool.startOver()
     void guard.goneBack().catch((err) => app.log.error({ err }, 'lost commits could not be put back yet'))
   }
   const pool = new AccountPool(app, {
@@ -139,16 +139,16 @@ async function stopSending(app: App): Promise<void> {
   await setDispatch(app, 'system', false)
 }
 
-/** Whether the database has forgotten what this process saw committed. Its sessions then begin again where it is now. */
+/** Whether the database has forgotten what this process saw committed. If so, restarts its sessions from where it is now. */
 async function compareMarks({ db, log }: App, pool: AccountPool): Promise<boolean> {
   const account_ids = await listBehind(db, pool.marks())
   if (account_ids.length === 0) return false
   log.error({ account_ids }, 'the database has forgotten commits of these accounts')
-  pool.beginAnew()
+  pool.startOver()
   return true
 }
 
-/** Says that this process lives. A process that was declared dead by mistake comes back with it. */
+/** Records that this process is alive. It also revives a process that was declared dead by mistake. */
 function heartbeat(
   worker: { readonly worker_id: string; readonly platforms: readonly string[] },
   guard: RestoreGuard,
@@ -166,7 +166,7 @@ function heartbeat(
   }
 }
 
-/** A worker that cannot write its journal is not counted on for a share of the accounts. */
+/** A worker that cannot write its journal does not count when accounts are shared out. */
 async function mayDrive({ db, log }: App, id: string, journal: Journal): Promise<boolean> {
   const writable = await journal.isWritable()
   const news = await noteDrives(db, id, writable)

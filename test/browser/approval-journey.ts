@@ -55,7 +55,7 @@ export async function setUp(page: Page, demo: Demo, password: string): Promise<v
   // It works once.
   await page.goto('about:blank')
   await page.goto(demo.setup_link)
-  await page.getByRole('heading', { name: 'This link does not work any more' }).waitFor()
+  await page.getByRole('heading', { name: 'This link no longer works' }).waitFor()
 }
 
 export async function signIn(page: Page, hand: Hand, { address }: Demo, password: string): Promise<void> {

@@ -28,13 +28,13 @@ export function sightsOf(workspace_id: string, request_id: string): Sight[] {
     { path: `${workspace}/connect`, heading: 'Connect an agent' },
     { path: '/dashboard/gates', heading: 'Gates' },
     { path: '/dashboard/profile', heading: 'Profile' },
-    { path: '/dashboard/nowhere', heading: 'There is no page here' },
+    { path: '/dashboard/nowhere', heading: 'Page not found' },
   ]
 }
 
 export const sightsBefore: readonly Sight[] = [
-  { path: '/dashboard/sign-in', heading: 'Sign in' },
-  { path: '/dashboard/setup#nothing', heading: 'This link does not work any more' },
+  { path: '/dashboard/sign-in', heading: 'Sign in to Parley' },
+  { path: '/dashboard/setup#nothing', heading: 'This link no longer works' },
 ]
 
 interface Look {

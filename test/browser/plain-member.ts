@@ -35,7 +35,7 @@ export async function visitAsMember(
     [1280, 'dark'],
     [320, 'light'],
   ] as const) {
-    const sight = { path, heading: 'Admins see who belongs here' }
+    const sight = { path, heading: 'Only admins see the members' }
     wrong.push(...(await lookAt(context, [sight], { address, width, theme })))
   }
   await page.goto(address + path)

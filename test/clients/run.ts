@@ -19,7 +19,7 @@ import { identify } from '../harness/agents.ts'
 import { endProcesses, spawnParley, until } from '../harness/process.ts'
 
 const stepMsMax = 80_000
-const PARLEY_MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const PARLEY_MAIN = join(import.meta.dirname, '..', '..', 'bin', 'parley.js')
 
 await step('npm ci', ['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'])
 await step('generate a client', ['npm', 'run', '--silent', 'generate'])

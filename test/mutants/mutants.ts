@@ -32,6 +32,7 @@ const ledger = (name: string) => `src/ledger/${name}.test.ts`
 const webhooks = (name: string) => `src/capabilities/webhooks/${name}.test.ts`
 const stopping = { file: 'test/limits/webhook-stop.test.ts' }
 const worker = (name: string) => `src/worker/${name}.test.ts`
+const telegram = (name: string) => ({ file: `src/platform/telegram/${name}.test.ts` })
 
 /** A value in a template of the shipped source. */
 const value = (expression: string) => `$${'{'}${expression}}`
@@ -41,6 +42,8 @@ const playing = {
   file: 'src/capabilities/campaigns/play.test.ts',
   still: 'a play answers a page of the timetable, the load of every day and the end',
 }
+
+const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
 type Place = Pick<Mutant, 'file' | 'still'>
 
@@ -1145,7 +1148,7 @@ export const mutants: readonly Mutant[] = [
     },
     'guard: a clock change on the way to the window',
     'a sending window opens again where clocks pass it twice, or go back into it',
-    'const change = undefined as Date | undefined',
+    'const change = undefined as number | undefined',
   ),
 
   // Campaigns.
@@ -1712,5 +1715,159 @@ export const mutants: readonly Mutant[] = [
     playing,
     'guard: a play has a budget of processor time',
     'a play has no end after its processor time, and says what it has',
+  ),
+  mutant(
+    telegram('transport'),
+    'guard: held before every write',
+    'a connection whose lease has run out writes no byte, and is over',
+    'const mayWrite = true',
+  ),
+  mutant(
+    telegram('transport'),
+    'guard: transport error',
+    'a connection that gets a frame of four bytes, which is a transport error, is over',
+    'if (length === 5) {',
+  ),
+  mutant(
+    telegram('transport'),
+    'guard: bounded frame',
+    'a connection that gets a frame of more than 4 MiB is over before the frame is read',
+  ),
+  mutant(telegram('transport'), 'guard: one connection', 'the transport of a session dials once'),
+  mutant(
+    telegram('transport'),
+    'guard: loopback only',
+    'the transport of a session of a test dials nothing but loopback',
+  ),
+  mutant(
+    telegram('transport'),
+    'guard: the gate of all calls',
+    'a connection that is cut is over, and every later call is not written',
+    'const mayCall = true',
+  ),
+  mutant(
+    telegram('storage'),
+    'guard: only the login writes keys',
+    'a session neither writes nor deletes a key',
+    'authKeys: (storage.authKeys.set(session.dc_id, key), storage.authKeys),',
+  ),
+  mutant(
+    telegram('errors'),
+    'guard: an error that is not listed is unknown',
+    'the table of errors TICKET_MACHINE_BROKEN proves nothing',
+    "const meaning = findMeaning(text) ?? 'message_invalid'",
+  ),
+  mutant(
+    telegram('module'),
+    'guard: a foreign data centre is on loopback',
+    '149.154.167.50:443,key.pem is none',
+  ),
+  mutant(
+    telegram('read'),
+    'guard: known people are not looked up',
+    'resolve asks Telegram only about whom no stored person is',
+    'const known = undefined',
+  ),
+  mutant(
+    telegram('send'),
+    'guard: a caption that is too long',
+    'a caption over the limit of the account is refused before the call',
+    'if (file && text === null) {',
+  ),
+  mutant(
+    telegram('send'),
+    'guard: answers are fed',
+    'a short answer is accepted, and fed to the updates with text and random id',
+  ),
+  mutant(
+    telegram('send'),
+    'guard: an answer without our random id is unknown',
+    'a whole answer is accepted if it names our random id, and unknown if it does not',
+    "if (proof?._ !== 'updateMessageID') return { kind: 'accepted', value: { message_id: '0', at: timeOf(0) } }",
+  ),
+  mutant(
+    telegram('upload'),
+    'guard: parts are copied',
+    'a chunk as long as a part is copied as well',
+    'part = filled === 0 && bytes.length === part.length ? bytes : (part.set(bytes, filled), part)',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: a container that is missing',
+    'updates that are pushed in a container after a missing one wait as well',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: an update that is missing',
+    'updates that are pushed before which one is missing wait for it, and the difference is not asked for',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: an update that is known',
+    'updates that are pushed are handed over in order, each once, with the state after them',
+    '}',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: a pts ahead of ours',
+    'the difference is asked for when Telegram stands further than we do, and only then',
+    'await this.#difference()',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: so many containers wait',
+    'updates that are pushed end the stream when 5,000 of them wait',
+    'const isFull = false',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: a slice is not caught up',
+    'the beginning with a state is the difference, in slices of which only the last has caught up',
+    'await this.#hand(updatesOf(found), { users, chats, caught_up: true })',
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: missed updates end the stream',
+    'the difference that is too long moves on, tells the gap, and ends the stream before it has caught up',
+    "throw new Error('Updates were missed.')",
+  ),
+  mutant(
+    telegram('updates'),
+    'guard: an awaited batch',
+    'updates that are pushed wait until the batch before is stored',
+    'taken.catch(() => {})',
+  ),
+  mutant(
+    telegram('view'),
+    'guard: an edit that changes nothing shown',
+    'an edit that Telegram hides, as it does for reactions, is none',
+  ),
+  // The data centre of the sandbox.
+  mutant(
+    dataCentre('sending'),
+    'guard: random id accepted once',
+    'de-duplication answers a repeated random id with the first message, and accepts that of another account',
+    'const first = undefined',
+  ),
+  mutant(
+    dataCentre('sending'),
+    'guard: own sends only in their answers',
+    'messages.sendMessage is accepted, and the connection hears of it in the answer alone',
+  ),
+  mutant(
+    dataCentre('sending'),
+    'guard: a number needs its access hash',
+    'messages.sendMessage a person is written to with the access hash that this account was given',
+    'return peer.userId',
+  ),
+  mutant(
+    dataCentre('hostile'),
+    'guard: bounded frames',
+    'garbage ends its own connection and no other a frame of 2 GiB',
+  ),
+  mutant(
+    dataCentre('hostile'),
+    'guard: a message id is processed once',
+    'frames that are written twice are processed once',
   ),
 ]

@@ -1,6 +1,6 @@
 /** The conformance suite on reading, and the stream of updates. */
 import { describe, expect, test } from 'vitest'
-import type { Message } from '../../src/platform/port.ts'
+import type { ChatPage, ListedChat, Message } from '../../src/platform/port.ts'
 import { expectAccepted, within } from './conformance-recorder.ts'
 import { messageIn, type Stage } from './conformance-stage.ts'
 
@@ -17,13 +17,13 @@ export function readingConform(stage: () => Stage): void {
       }
       expect(seen.map(({ text }) => text)).toEqual(['7', '6', '5', '4', '3', '2', '1'])
       const { chats } = expectAccepted(await session.chats({ after: null, limit: 10 }))
-      expect(chats.find(({ id }) => id === chat_id)?.unread_count).toBe(7)
+      expect(chats.find(({ chat }) => chat.id === chat_id)?.chat.unread_count).toBe(7)
     })
 
     test('of a chat the account does not have is refused', async () => {
       const { session } = await stage().setScene()
       const outcome = await session.history({ chat_id: '999999', before: null, limit: 3 })
-      expect(outcome).toEqual({ kind: 'refused', reason: 'chat_unavailable' })
+      expect(outcome).toMatchObject({ kind: 'refused', reason: 'chat_unavailable' })
     })
   })
 
@@ -36,17 +36,16 @@ export function readingConform(stage: () => Stage): void {
         await stage().others.write({ account_id, person_id, text: 'hi' })
         ids.unshift(String(person_id))
       }
-      const seen: string[] = []
+      const seen: ListedChat[] = []
       let after: string | null = null
       do {
-        const page: { chats: readonly { id: string }[]; next: string | null } = expectAccepted(
-          await session.chats({ after, limit: 2 }),
-        )
-        seen.push(...page.chats.map(({ id }) => id))
+        const page: ChatPage = expectAccepted(await session.chats({ after, limit: 2 }))
+        seen.push(...page.chats)
         after = page.next
       } while (after !== null)
-      expect(new Set(seen).size).toBe(6)
-      expect(seen.slice(0, 5).sort()).toEqual([...ids].sort())
+      // The chat that was only opened is not among them.
+      expect(seen.map(({ chat }) => chat.id).sort()).toEqual([...ids].sort())
+      expect(seen.map(({ last }) => last?.text)).toEqual(ids.map(() => 'hi'))
       const contacts = expectAccepted(await session.contacts())
       expect(contacts.map(({ id }) => id)).toEqual(expect.arrayContaining(ids))
     })
@@ -56,9 +55,10 @@ export function readingConform(stage: () => Stage): void {
       const id = await stage().others.addGroup({ account_id, name: 'Team', members: [person_id] })
       expect(id).toBeLessThan(0)
       const { chats } = expectAccepted(await session.chats({ after: null, limit: 10 }))
-      const group = chats.find((chat) => chat.id === String(id))
+      const group = chats.find(({ chat }) => chat.id === String(id))?.chat
       expect(group).toMatchObject({ kind: 'group', name: 'Team' })
-      expect(group?.participants.map((person) => person.id)).toContain(String(person_id))
+      // Null where the platform lists chats without their members.
+      if (group?.participants) expect(group.participants.map(({ id }) => id)).toContain(String(person_id))
     })
   })
 
@@ -88,9 +88,10 @@ export function readingConform(stage: () => Stage): void {
       const incoming = recorder.messages.find((update) => !update.message.is_sender)
       expect(incoming).toMatchObject({
         live: true,
-        chat: { id: chat_id, kind: 'private', unread_count: 1 },
+        chat: { id: chat_id, kind: 'private' },
         message: { id: String(theirs), text: 'typo', sender_id: String(person_id), edited_at: null },
       })
+      expect([1, null]).toContain(incoming?.chat.unread_count)
       expect(recorder.of('read_by_them')).toMatchObject([{ chat_id, up_to_message_id: ours }])
       const [edited] = recorder.of('edited')
       expect(edited).toMatchObject({ chat_id, message: { id: String(theirs), text: 'no typo' } })

@@ -72,9 +72,9 @@ export function sessionsConform(stage: () => Stage): void {
       const { account_id } = account
       const attempt = () => stage().platform.connect({ ...account, position: null }, new Recorder())
       await stage().others.fault({ on: 'connect', fault: 'refuse', account_id })
-      expect(await attempt()).toEqual({ kind: 'refused', reason: 'needs_login' })
+      expect(await attempt()).toMatchObject({ kind: 'refused', reason: 'needs_login' })
       await stage().others.fault({ on: 'connect', fault: 'flood_wait', seconds: 7, account_id })
-      expect(await attempt()).toEqual({ kind: 'flood_wait', retry_after_seconds: 7 })
+      expect(await attempt()).toEqual({ kind: 'flood_wait', retry_after_seconds: 7, stops: 'reading' })
       await stage().others.fault({ on: 'connect', fault: 'unavailable', account_id })
       expect(await attempt()).toMatchObject({ kind: 'not_written' })
     })
@@ -132,8 +132,8 @@ export function sessionsConform(stage: () => Stage): void {
       const username = `public_group_${stage().nextNumber()}`
       await stage().others.addGroup({ account_id, name: 'Public', username })
       const resolve = (value: string) => session.resolve({ kind: 'username', value })
-      expect(await resolve(username)).toEqual({ kind: 'refused', reason: 'identity_ineligible' })
-      expect(await resolve('nobody_at_all')).toEqual({ kind: 'refused', reason: 'username_not_found' })
+      expect(await resolve(username)).toMatchObject({ kind: 'refused', reason: 'identity_ineligible' })
+      expect(await resolve('nobody_at_all')).toMatchObject({ kind: 'refused', reason: 'username_not_found' })
     })
   })
 
@@ -141,8 +141,9 @@ export function sessionsConform(stage: () => Stage): void {
     test('gives the private chat, the same each time', async () => {
       const { person_id, session, chat_id } = await stage().setScene()
       const chat = expectAccepted(await session.openChat(String(person_id)))
-      expect(chat).toMatchObject({ id: chat_id, kind: 'private', unread_count: 0 })
-      expect(chat.participants.map(({ kind }) => kind).sort()).toEqual(['person', 'self'])
+      expect(chat).toMatchObject({ id: chat_id, kind: 'private' })
+      expect([0, null]).toContain(chat.unread_count)
+      expect(chat.participants?.map(({ kind }) => kind).sort()).toEqual(['person', 'self'])
     })
   })
 }

@@ -3,11 +3,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import type { AccountRef } from '../../src/platform/port.ts'
 import { sandboxPlatform } from '../../src/platform/sandbox/adapter.ts'
 import { controlOperations } from '../../src/platform/sandbox/control.ts'
 import { directLink } from '../../src/platform/sandbox/direct-link.ts'
 import { socketLink } from '../../src/platform/sandbox/socket-link.ts'
 import type { World } from '../../src/platform/sandbox/world.ts'
+import { heldAccount } from './account-store.ts'
 import type { Fixture, OtherSide } from './conformance-stage.ts'
 
 /** Calls an operation of the control address by its name. */
@@ -72,9 +74,9 @@ export function otherSide(ask: Ask): OtherSide {
 
 let accounts = 0
 
-async function newAccount(): Promise<{ account_id: string; name: string }> {
+async function newAccount(): Promise<AccountRef> {
   accounts++
-  return { account_id: `acc_${accounts}`, name: `Account ${accounts}` }
+  return heldAccount({ account_id: `acc_${accounts}`, name: `Account ${accounts}` })
 }
 
 export async function directFixture(world: World): Promise<Fixture> {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { copyDatabase, type TestDatabase } from '../harness/database.ts'
+import { runVerb } from '../harness/operator.ts'
 import { type Exit, endProcesses, type Parley, spawnParley, until } from '../harness/process.ts'
 
 const main = join(import.meta.dirname, 'main.ts')
@@ -28,7 +29,7 @@ beforeAll(async () => {
   const user = await made(['user', 'create', 'toy@acme.example', '--workspace', workspace.id])
   const scopes = ['--name', 'toy', '--scopes', 'read,write,send']
   key = (await made(['key', 'create', '--workspace', workspace.id, '--user', user.id, ...scopes])).key ?? ''
-  await run(['gate', 'enable', 'rest'])
+  await made(['gate', 'enable', 'rest'])
   account_id = (await made(['account', 'create', '--workspace', workspace.id, '--name', 'Sales'])).id
 })
 afterAll(async () => {
@@ -48,12 +49,13 @@ function environment() {
   }
 }
 
-function run(args: readonly string[]): Promise<Exit> {
+/** A verb of the toy's own command line. */
+function runToy(args: readonly string[]): Promise<Exit> {
   return spawnParley([...args, '--json', '--data-dir', directory], environment(), main).exit()
 }
 
-async function made(args: readonly string[]): Promise<{ id: string; key?: string }> {
-  const { stdout, stderr } = await run(args)
+async function made(args: readonly string[]): Promise<{ id: string; key?: string; ok?: boolean }> {
+  const { stdout, stderr } = await runVerb([...args, '--json', '--data-dir', directory], environment())
   if (!stdout) throw new Error(stderr)
   return JSON.parse(stdout)
 }
@@ -139,8 +141,8 @@ test('its operation reaches the platform once, and a repeat is told the same', a
 test('its operator has a verb, and is refused with the sentence of the same error', async () => {
   const [first] = await reminders()
   if (!first) throw new Error('There is no reminder.')
-  expect(await made(['reminder', 'forget', first.id])).toEqual({ id: first.id })
-  const { code, stderr } = await run(['reminder', 'forget', 'nothing'])
+  expect(JSON.parse((await runToy(['reminder', 'forget', first.id])).stdout)).toEqual({ id: first.id })
+  const { code, stderr } = await runToy(['reminder', 'forget', 'nothing'])
   expect([code, stderr]).toEqual([1, 'There is no reminder "nothing".\n'])
-  expect(JSON.parse((await run(['audit', 'verify'])).stdout)).toMatchObject({ ok: true })
+  expect(await made(['audit', 'verify'])).toMatchObject({ ok: true })
 })

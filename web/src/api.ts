@@ -33,7 +33,7 @@ export class Refused extends Error {
 }
 
 const prefix = '/dashboard/api'
-const unreachable = { code: 'unreachable', error: 'Parley does not answer. Is it running?' }
+const unreachable = { code: 'unreachable', error: 'Parley cannot be reached.' }
 const garbled = { code: 'unreachable', error: 'The answer is not one of Parley’s. Is something in between?' }
 /** The request may still have reached the service. */
 const lost = {

@@ -49,7 +49,8 @@ interface Account {
   readonly id: string
   /** Its place among all, which decides between accounts that are otherwise alike. */
   readonly place: number
-  state: PlannedAccount
+  /** Changed in place: nothing else holds it. */
+  readonly state: { -readonly [Name in keyof PlannedAccount]: PlannedAccount[Name] }
   /** When to look at it next; null: nothing is left that it could do. */
   wake: Date | null
   /** Recipients that it may write to, those of nobody included. */
@@ -126,7 +127,11 @@ export class Forecast {
   #turnTo(at: Date): void {
     if (at < this.#day.ends) return
     this.#day = this.#dayOf(at)
-    for (const one of this.#accounts) one.state = { ...one.state, used: 0, used_cold: 0, lookups: 0 }
+    for (const { state } of this.#accounts) {
+      state.used = 0
+      state.used_cold = 0
+      state.lookups = 0
+    }
   }
 
   /** The first thing that the account can do now, in the worker's order; otherwise when to look again. */
@@ -172,7 +177,7 @@ export class Forecast {
   }
 
   #found(account: Account, recipient: ForecastRecipient): undefined {
-    account.state = { ...account.state, lookups: account.state.lookups + 1 }
+    account.state.lookups++
     const known = { chat_id: recipient.id, name: recipient.name ?? 'somebody', account_id: account.id }
     this.#put({ ...recipient, ...known })
   }
@@ -185,12 +190,9 @@ export class Forecast {
     const { step_no, branch, cold, now, campaign } = sent
     const { state } = account
     account.wake = new Date(now.getTime() + this.#story.pacing_ms)
-    account.state = {
-      ...state,
-      used: state.used + (campaign.daily_quota_per_account === null ? 0 : 1),
-      used_cold: state.used_cold + (cold ? 1 : 0),
-      next_campaign_at: account.wake,
-    }
+    if (campaign.daily_quota_per_account !== null) state.used++
+    if (cold) state.used_cold++
+    state.next_campaign_at = account.wake
     const had: ForecastRecipient = {
       ...recipient,
       account_id: account.id,

@@ -262,23 +262,37 @@ function pageOf(play: Play, { after, limit }: PlayJob): PlayAnswer {
   return { text, next: beyond.length > limit ? (shown.at(-1)?.position ?? 0) : null }
 }
 
+interface DayLoad {
+  readonly account_id: string
+  readonly day: string
+  messages: number
+  total: number
+}
+
 /** How much each account sends on each day: of this campaign, and of all. */
 class Load {
-  readonly #days = new Map<string, { account_id: string; day: string; messages: number; total: number }>()
+  /** In the order of the days, as the messages come. */
+  readonly #days: { readonly day: string; readonly accounts: Map<string, DayLoad> }[] = []
 
   add({ account_id, day }: Foretold, own: boolean): void {
-    const key = `${day} ${account_id}`
-    let one = this.#days.get(key)
+    let last = this.#days.at(-1)
+    if (last?.day !== day) {
+      last = { day, accounts: new Map() }
+      this.#days.push(last)
+    }
+    let one = last.accounts.get(account_id)
     if (!one) {
       one = { account_id, day, messages: 0, total: 0 }
-      this.#days.set(key, one)
+      last.accounts.set(account_id, one)
     }
     one.total++
     if (own) one.messages++
   }
 
   toText(): string {
-    const days = [...this.#days].sort(([one], [other]) => (one < other ? -1 : 1))
-    return JSON.stringify(days.flatMap(([, one]) => (one.messages === 0 ? [] : [one])))
+    const loads = this.#days.flatMap(({ accounts }) =>
+      [...accounts.values()].toSorted((one, other) => (one.account_id < other.account_id ? -1 : 1)),
+    )
+    return JSON.stringify(loads.filter(({ messages }) => messages > 0))
   }
 }

@@ -111,8 +111,8 @@ const chat = z.object({
   kind: z.enum(['private', 'group', 'channel']),
   name: z.string(),
   username: z.string().nullable(),
-  unread_count: z.number(),
-  participants: z.array(person),
+  unread_count: z.number().nullable(),
+  participants: z.array(person).nullable(),
 })
 
 export const startChat = operationKind<Payload, Person, Chat>({
@@ -128,7 +128,7 @@ export const startChat = operationKind<Payload, Person, Chat>({
     Promise.all(done.map(({ operation, value }) => replyOf(tx, operation.account_id, value))),
   async store(tx, done) {
     for (const { operation, value } of done) {
-      const people = value.participants.filter(({ kind }) => kind === 'person')
+      const people = (value.participants ?? []).filter(({ kind }) => kind === 'person')
       await Promise.all([
         storeChats(tx, operation, [{ chat: value, last: null }]),
         storeContacts(tx, operation, people),

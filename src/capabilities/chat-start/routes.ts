@@ -71,6 +71,8 @@ export const routes: readonly Route[] = [
       'suppression_unavailable',
       'chat_unavailable',
       'blocked_by_person',
+      'privacy_restricted',
+      'cold_stopped',
       'message_refused',
     ],
     response: started,

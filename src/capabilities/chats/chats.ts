@@ -54,8 +54,8 @@ export async function storeChats(tx: Tx, account: AccountKey, states: readonly C
       last_id, last_text, coalesce(last_at, '-infinity'), tokens::tsvector
     from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
       ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
-      ${chats.map(({ participants }) => JSON.stringify(participants.map(toParticipant)))}::jsonb[],
-      ${chats.map(({ unread_count }) => unread_count)}::int[],
+      ${chats.map(({ participants }) => JSON.stringify((participants ?? []).map(toParticipant)))}::jsonb[],
+      ${chats.map(({ unread_count }) => unread_count ?? 0)}::int[],
       ${states.map(({ last }) => last?.id ?? null)}::bigint[],
       ${states.map(({ last }) => last?.text ?? null)}::text[],
       ${states.map(({ last }) => last?.timestamp ?? null)}::timestamptz[], ${chats.map(nameTokens)}::text[])
@@ -74,7 +74,9 @@ export async function storeChats(tx: Tx, account: AccountKey, states: readonly C
 
 /** Null where the chat has the name of its contact, which is indexed already: this keeps most chats out of the index. */
 function nameTokens({ id, name, participants }: Chat): string | null {
-  const known = participants.some((one) => one.kind === 'person' && one.id === id && one.name === name)
+  const known = (participants ?? []).some(
+    (one) => one.kind === 'person' && one.id === id && one.name === name,
+  )
   return known ? null : toTsvector(tokenise(name)) || null
 }
 

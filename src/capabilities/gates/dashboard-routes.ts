@@ -20,7 +20,7 @@ const descriptions: Readonly<Record<Gate, string>> = {
   branching: 'Campaigns whose next step depends on what a person did.',
   read_receipts: 'Campaigns whose next step depends on whether a message was read.',
   broadcast: 'One message to everybody in a stage or with a value in a column.',
-  extended: 'What goes beyond the contract: identifiers, fields and filters that it does not have.',
+  extended: 'Extras: all accounts at once, phone numbers, a first text when a chat is started.',
   mcp_send: 'Agents may ask to send messages. Each needs an approval.',
   mcp_pipeline: 'Agents may ask to move chats in the pipeline. Each move needs an approval.',
   mcp_columns: 'Agents may ask to set columns. Each change needs an approval.',

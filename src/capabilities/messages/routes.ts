@@ -143,6 +143,8 @@ export const routes: readonly Route[] = [
     errors: [
       'chat_unavailable',
       'blocked_by_person',
+      'privacy_restricted',
+      'cold_stopped',
       'message_refused',
       'unsupported_attachment',
       'attachment_too_large',

@@ -73,8 +73,10 @@ export function send(
     return refused('message_invalid')
   }
   if (!isInt64(random_id)) return refused('message_invalid')
+  const first = world.dedupe ? findSent(world, account, random_id) : undefined // guard: random id accepted once
+  if (first) return accepted(first)
   const wait = floodWait(world, account)
-  if (wait > 0) return { kind: 'flood_wait', retry_after_seconds: wait }
+  if (wait > 0) return { kind: 'flood_wait', retry_after_seconds: wait, stops: 'sends' }
   const at = world.nowText()
   const message_id = account.last_message_id + 1
   const seq = world.state.journal.length + 1
@@ -93,6 +95,16 @@ export function send(
     ...delivery,
   })
   return accepted({ message_id: String(message_id), at })
+}
+
+/** What this random id was accepted as. */
+function findSent(world: World, account: Account, random_id: string): Sent | undefined {
+  const message_id = account.sent_ids.get(random_id)
+  if (message_id === undefined) return undefined
+  const box = account.boxes.get(account.chat_of_message.get(message_id) ?? 0)
+  const post = box?.posts[indexOfPost(box, message_id)]
+  // A message that was deleted since is not sent again either.
+  return { message_id: String(message_id), at: post?.at ?? world.nowText() }
 }
 
 function isInt64(text: string): boolean {
@@ -131,19 +143,31 @@ export function listChats(
   account: Account,
   { after, limit }: { readonly after: string | null; readonly limit: number },
 ): Outcome<ChatPage> {
-  const boxes = [...account.boxes.values()]
+  const listed = [...account.boxes.values()].filter(isListed)
+  const boxes = listed
     .filter((box) => after === null || orderOf(box) < after)
     .sort((a, b) => (orderOf(a) < orderOf(b) ? 1 : -1))
   const page = boxes.slice(0, limit)
   const last = page.at(-1)
   return accepted({
-    chats: page.map((box) => viewChat(world.state, account, box)),
+    chats: page.map((box) => ({ chat: viewChat(world.state, account, box), last: lastOf(box) })),
     next: last && boxes.length > limit ? orderOf(last) : null,
+    total: listed.length,
   })
 }
 
+/** A private chat that was only opened is in no list, as on Telegram. */
+function isListed({ chat_id, posts }: Box): boolean {
+  return chat_id < 0 || posts.length > 0
+}
+
+function lastOf({ posts }: Box): Message | null {
+  const post = posts.at(-1)
+  return post ? viewMessage(post) : null
+}
+
 /** An empty chat comes last. */
-function orderOf(box: Box): string {
+export function orderOf(box: Box): string {
   return `${box.last_at || '0'}_${box.chat_id}`
 }
 

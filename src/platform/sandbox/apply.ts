@@ -36,6 +36,9 @@ export function apply(state: State, entry: Entry): void {
     case 'account':
       addAccount(state, entry)
       break
+    case 'auth_key':
+      state.auth_keys.set(entry.key_id, entry)
+      break
     case 'group':
       addGroup(state, entry)
       break
@@ -92,14 +95,16 @@ function addPerson(state: State, person: WorldPerson): void {
   if (person.phone !== null) state.phones.set(digitsOf(person.phone), person.person_id)
 }
 
-function addAccount(state: State, { account_id, person }: AccountEntry): void {
+function addAccount(state: State, { account_id, person, password }: AccountEntry): void {
   addPerson(state, person)
   state.account_of_person.set(person.person_id, account_id)
   state.accounts.set(account_id, {
     account_id,
     person_id: person.person_id,
+    password: password ?? null,
     boxes: new Map(),
     chat_of_message: new Map(),
+    sent_ids: new Map(),
     stream: [],
     last_message_id: 0,
     last_at: '',
@@ -129,6 +134,7 @@ function applySend(state: State, entry: SendEntry): void {
     random_id: entry.random_id,
   }
   const box = addPost(account, entry.chat_id, post)
+  if (!account.sent_ids.has(entry.random_id)) account.sent_ids.set(entry.random_id, entry.message_id)
   if (account.flood_rule) {
     account.sent_at = [...account.sent_at, entry.at].slice(-account.flood_rule.sends_max)
   }

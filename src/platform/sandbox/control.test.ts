@@ -95,3 +95,19 @@ test('200 reads the journal after a number, and counts the faults it clears', as
   await ask('addFault', { on: 'send', fault: 'refuse' })
   expect(await ask('clearFaults', {})).toEqual({ cleared: 1 })
 })
+
+test('400 for an account, or a phone number of one, that is there already', async () => {
+  const { world, ask } = setScene()
+  const phone = '+9996620001'
+  await ask('addAccount', { account_id: 'acc_two', name: 'Support', phone })
+  const before = world.counts()
+  const again: object[] = [
+    { account_id, name: 'Sales desk' },
+    { account_id: 'acc_three', name: 'Third', phone: '9996620001' },
+    { account_id: 'acc_three', name: 'Third', phone: 'x' },
+  ]
+  for (const input of again) {
+    await expect(ask('addAccount', input)).rejects.toMatchObject({ code: 'invalid_request' })
+  }
+  expect(world.counts()).toEqual(before)
+})

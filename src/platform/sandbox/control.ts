@@ -3,6 +3,7 @@
  * include moving the clock, which belongs to the owner of the clock.
  */
 import { z } from 'zod'
+import { ApiError } from '../../lib/errors.ts'
 import { exampleAccountId, examplePerson } from '../../lib/examples.ts'
 import { time } from '../../lib/shapes.ts'
 import { lengthOf } from '../../lib/text.ts'
@@ -23,6 +24,9 @@ const text = z
   .string()
   .min(1)
   .refine((value) => lengthOf(value) <= 4096, 'A text has at most 4096 characters.')
+const phone = z.string().regex(/^\+?\d{5,20}$/)
+const newAccountId = z.string().min(1).max(200).describe('How the journal and the other calls name it.')
+const password = z.string().min(1).max(200).optional()
 const seconds = z.number().min(0).max(31_536_000)
 
 const journalEntry = z.strictObject({
@@ -54,10 +58,7 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     body: z.strictObject({
       username: username.optional(),
       name,
-      phone: z
-        .string()
-        .regex(/^\+?\d{5,20}$/)
-        .optional(),
+      phone: phone.optional(),
       kind: z.enum(['person', 'bot', 'deleted']).optional(),
       behaviour: z.enum(behaviours).optional(),
       reply_text: text.optional(),
@@ -70,6 +71,49 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       response: { person_id: 1042 },
     },
     handle: (world, { body }) => ({ person_id: world.addPerson(body).person_id }),
+  }),
+  operation({
+    name: 'addAccount',
+    method: 'POST',
+    path: '/accounts',
+    summary: 'Add an account',
+    description:
+      'For logins over MTProto (`parley sandbox --mtproto-port`): with the code 12345, or a QR code, and then the ' +
+      'two-step `password` if it has one. Numbers that begin with +999664 live at the second data centre. Accounts ' +
+      'of the platform `sandbox` need no such call: they are made when they connect.',
+    body: z.strictObject({ account_id: newAccountId, name, phone: phone.optional(), password }),
+    query: null,
+    response: z.strictObject({ person_id }),
+    example: {
+      request: { account_id: account, name: 'Sales desk', phone: '+9996620001', password: 'correct horse' },
+      response: { person_id: 1043 },
+    },
+    handle: (world, { body }) => {
+      if (world.state.accounts.has(body.account_id)) {
+        throw new ApiError('invalid_request', { detail: 'The sandbox has this account already.' })
+      }
+      return { person_id: world.addAccount(body).person_id }
+    },
+  }),
+  operation({
+    name: 'acceptLogin',
+    method: 'POST',
+    path: '/logins',
+    summary: 'Accept the QR code of a login',
+    description:
+      'The account with this phone number scans the newest QR code that a client of the data centre shows.',
+    body: z.strictObject({ phone }),
+    query: null,
+    response: z.strictObject({ account_id: z.string() }),
+    example: { request: { phone: '+9996620001' }, response: { account_id: account } },
+    handle: (world, { body }) => {
+      const found = world.findAccountByPhone(body.phone)
+      if (!found) throw new ApiError('not_found', { detail: 'The sandbox has no account with this number.' })
+      if (!world.acceptLogin?.(found)) {
+        throw new ApiError('invalid_request', { detail: 'No login waits for its QR code to be accepted.' })
+      }
+      return { account_id: found.account_id }
+    },
   }),
   operation({
     name: 'writeMessage',
@@ -178,9 +222,11 @@ export const controlOperations: readonly ControlOperation<World>[] = [
     summary: 'Make the platform misbehave',
     description:
       'Strikes the next `times` calls (1 unless told; 0 is until cleared) of one account, or of any. `refuse`: no, ' +
-      'for good. `flood_wait`: no, for `seconds`. `unavailable`: an error instead of an answer, and nothing done. ' +
-      '`slow`: done after `seconds`. `timeout_before`: neither done nor answered. `timeout_after`: done, never ' +
-      'answered. `drop_after`: done, then the connection breaks. `freeze`: the connection stays open and is silent ' +
+      'for good; `error` names the Telegram error, with its code in front where it is not 400, as in ' +
+      '`401 SESSION_REVOKED`. `flood_wait`: no, for `seconds`. `unavailable`: an error instead of an answer, and ' +
+      'nothing done. `slow`: done after `seconds`. `timeout_before`: neither done nor answered. `timeout_after`: done, never ' +
+      'answered. `drop_after`: done, then the connection breaks. `resend`: done, never answered, and over MTProto ' +
+      'reported as never received, so that the client sends it again. `freeze`: the connection stays open and is silent ' +
       'in both directions for `seconds`. On updates only: `late` (enters the stream `seconds` later, others pass ' +
       'it) and `twice`; of the rest updates know `slow`, `drop_after` and `freeze`.',
     body: z.strictObject({
@@ -189,6 +235,10 @@ export const controlOperations: readonly ControlOperation<World>[] = [
       seconds: seconds.optional(),
       times: z.int().min(0).max(1_000_000).optional(),
       account_id: account_id.optional(),
+      error: z
+        .string()
+        .regex(/^(-?\d{1,3} )?[A-Z][A-Z0-9_]{1,99}$/)
+        .optional(),
     }),
     query: null,
     response: z.strictObject({ fault_id: z.int().positive() }),

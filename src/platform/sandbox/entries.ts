@@ -86,6 +86,20 @@ export interface AccountEntry {
   readonly entry: 'account'
   readonly account_id: string
   readonly person: WorldPerson
+  /** The two-step password of its login over MTProto. */
+  readonly password?: string
+}
+
+/** A key that the data centre and a client agreed on. The last entry of a `key_id` holds. */
+export interface AuthKeyEntry {
+  readonly entry: 'auth_key'
+  readonly key_id: string
+  /** In base64. */
+  readonly key: string
+  /** The data centre that knows it. */
+  readonly dc: number
+  /** Null: nobody is logged in with it. */
+  readonly account_id: string | null
 }
 
 export interface GroupEntry {
@@ -112,6 +126,7 @@ interface FloodRuleEntry {
 export type Entry =
   | { readonly entry: 'person'; readonly person: WorldPerson }
   | AccountEntry
+  | AuthKeyEntry
   | GroupEntry
   | SendEntry
   | StartEntry

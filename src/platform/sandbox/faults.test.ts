@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
+import { heldAccount } from '../../../test/platform/account-store.ts'
 import { expectAccepted, Recorder, within } from '../../../test/platform/conformance-recorder.ts'
 import type { Chat, Session } from '../port.ts'
 import { sandboxPlatform } from './adapter.ts'
@@ -18,7 +19,7 @@ async function setScene(fault?: NewFault) {
   worlds.push(world)
   const platform = sandboxPlatform(directLink(world))
   const recorder = new Recorder()
-  const account = { account_id: 'acc_one', name: 'Sales desk', position: null }
+  const account = heldAccount({ account_id: 'acc_one', name: 'Sales desk' })
   const session = expectAccepted(await platform.connect(account, recorder))
   const { person_id } = world.addPerson({ name: 'Mara' })
   const chat_id: Chat['id'] = `${person_id}`
@@ -34,7 +35,11 @@ function sendTo(session: Session, chat_id: Chat['id'], text = 'Hello') {
 describe('a fault', () => {
   test('strikes once unless told how often', async () => {
     const { session, chat_id, world } = await setScene({ on: 'send', fault: 'flood_wait', seconds: 3 })
-    expect(await sendTo(session, chat_id)).toEqual({ kind: 'flood_wait', retry_after_seconds: 3 })
+    expect(await sendTo(session, chat_id)).toEqual({
+      kind: 'flood_wait',
+      retry_after_seconds: 3,
+      stops: 'sends',
+    })
     expect(await sendTo(session, chat_id)).toMatchObject({ kind: 'accepted' })
     world.addFault({ on: 'send', fault: 'refuse', times: 2 })
     expect(await sendTo(session, chat_id)).toMatchObject({ kind: 'refused' })
@@ -69,6 +74,10 @@ describe('a fault', () => {
     const { world } = await setScene()
     expect(() => world.addFault({ on: 'send', fault: 'late' })).toThrow('late cannot happen on send')
     expect(() => world.addFault({ on: 'updates', fault: 'refuse' })).toThrow('cannot happen on updates')
+    expect(() => world.addFault({ on: 'connect', fault: 'resend' })).toThrow(
+      'resend cannot happen on connect',
+    )
+    expect(() => world.addFault({ on: 'send', fault: 'slow', error: 'PEER_FLOOD' })).toThrow('Only the fault')
   })
 
   test('slow delays one call, and not its neighbours', async () => {
@@ -89,6 +98,15 @@ describe('a fault', () => {
     await session.close()
     expect(await before).toMatchObject({ kind: 'unknown' })
     expect(await after).toMatchObject({ kind: 'unknown' })
+  })
+
+  test('resend does it and does not answer: only a client of the data centre sends again', async () => {
+    const { session, chat_id, world } = await setScene({ on: 'send', fault: 'resend' })
+    const sending = sendTo(session, chat_id)
+    await expect(within(100, sending)).rejects.toThrow('No answer')
+    expect(world.journal(1)).toHaveLength(1)
+    await session.close()
+    expect(await sending).toMatchObject({ kind: 'unknown' })
   })
 
   test('drop_after does it, and tells this session nothing of it', async () => {

@@ -1,7 +1,17 @@
 /** Faults on demand: what the platform does wrong, to which account, how often. */
 import { ApiError } from '../../lib/errors.ts'
 
-export const faultTargets = ['send', 'start', 'read_state', 'history', 'connect', 'updates'] as const
+export const faultTargets = [
+  'send',
+  'start',
+  'resolve',
+  'read_state',
+  'history',
+  'chats',
+  'connect',
+  'login',
+  'updates',
+] as const
 export type FaultTarget = (typeof faultTargets)[number]
 
 export const faultKinds = [
@@ -12,6 +22,7 @@ export const faultKinds = [
   'timeout_before',
   'timeout_after',
   'drop_after',
+  'resend',
   'freeze',
   'late',
   'twice',
@@ -24,6 +35,8 @@ export interface NewFault {
   readonly seconds?: number | undefined
   readonly times?: number | undefined
   readonly account_id?: string | undefined
+  /** With `refuse`: the Telegram error that clients of the data centre get. */
+  readonly error?: string | undefined
 }
 
 export interface Fault {
@@ -34,6 +47,7 @@ export interface Fault {
   /** How often it still strikes; 0 means until it is cleared. */
   readonly times: number
   readonly account_id: string | null
+  readonly error: string | null
 }
 
 /** The default of `seconds`: a flood wait worth waiting for, a delay worth noticing. */
@@ -42,12 +56,24 @@ const secondsDefault: Partial<Record<FaultKind, number>> = { flood_wait: 30, slo
 /** Updates are not answers: a fault can hold, cut off, delay or repeat them, never refuse them. */
 const onUpdates: readonly FaultKind[] = ['late', 'twice', 'slow', 'freeze', 'drop_after']
 const onStream: readonly FaultKind[] = ['late', 'twice']
+/** A login is refused or not: it has no session whose connection could misbehave. */
+const onLogin: readonly FaultKind[] = ['refuse', 'flood_wait', 'unavailable']
+
+function canHappen({ on, fault }: NewFault): boolean {
+  if (on === 'updates') return onUpdates.includes(fault)
+  if (on === 'login') return onLogin.includes(fault)
+  if (on === 'connect' && fault === 'resend') return false
+  return !onStream.includes(fault)
+}
 
 export function makeFault(fault_id: number, given: NewFault): Fault {
-  if (given.on === 'updates' ? !onUpdates.includes(given.fault) : onStream.includes(given.fault)) {
+  if (!canHappen(given)) {
     throw new ApiError('invalid_request', {
       detail: `The fault ${given.fault} cannot happen on ${given.on}.`,
     })
+  }
+  if (given.error !== undefined && given.fault !== 'refuse') {
+    throw new ApiError('invalid_request', { detail: 'Only the fault refuse can name an error.' })
   }
   return {
     fault_id,
@@ -56,6 +82,7 @@ export function makeFault(fault_id: number, given: NewFault): Fault {
     seconds: given.seconds ?? secondsDefault[given.fault] ?? 0,
     times: given.times ?? 1,
     account_id: given.account_id ?? null,
+    error: given.error ?? null,
   }
 }
 

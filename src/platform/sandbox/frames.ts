@@ -1,7 +1,7 @@
 /** The socket link's language: one JSON document a line, in both directions. */
 import type { Duplex } from 'node:stream'
 import { z } from 'zod'
-import { platformRefusals } from '../port.ts'
+import { floodScopes, platformRefusals } from '../port.ts'
 import { callParams, hello, type Method } from './calls.ts'
 
 export const linkPath = '/sandbox/link'
@@ -22,7 +22,11 @@ export const clientFrame = z.union([
 const outcome = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('accepted'), value: z.unknown() }),
   z.strictObject({ kind: z.literal('refused'), reason: z.enum(platformRefusals) }),
-  z.strictObject({ kind: z.literal('flood_wait'), retry_after_seconds: z.number() }),
+  z.strictObject({
+    kind: z.literal('flood_wait'),
+    retry_after_seconds: z.number(),
+    stops: z.enum(floodScopes),
+  }),
   z.strictObject({ kind: z.literal('not_written'), reason: z.string() }),
   z.strictObject({ kind: z.literal('unknown'), reason: z.string() }),
 ])

@@ -3,6 +3,7 @@ import { connect as dial } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { heldAccount } from '../../../test/platform/account-store.ts'
 import { expectAccepted, Recorder, within } from '../../../test/platform/conformance-recorder.ts'
 import { otherSide, type SandboxProcess, startProcess } from '../../../test/platform/sandbox-fixture.ts'
 import type { Submission } from '../port.ts'
@@ -21,7 +22,7 @@ beforeEach(async () => {
 })
 afterEach(() => sandbox.kill('SIGKILL'))
 
-const account = { account_id: 'acc_one', name: 'Sales desk' }
+const account = heldAccount({ account_id: 'acc_one', name: 'Sales desk' })
 
 async function setScene(recorder = new Recorder()) {
   const platform = sandboxPlatform(socketLink(sandbox.address))
@@ -127,7 +128,7 @@ describe('the link', () => {
     const sessions = await Promise.all(
       recorders.map(async (recorder, n) =>
         expectAccepted(
-          await platform.connect({ account_id: `acc_${n}`, name: `Account ${n}`, position: null }, recorder),
+          await platform.connect(heldAccount({ account_id: `acc_${n}`, name: `Account ${n}` }), recorder),
         ),
       ),
     )

@@ -22,16 +22,18 @@ export interface LocalSandbox extends Sandbox {
 interface LocalOptions {
   readonly data_dir: string | null
   readonly seed?: number
+  readonly dedupe?: boolean
   /** The time of a manual clock; undefined means real time. */
   readonly manual_from?: Date | undefined
   readonly failed: (error: unknown) => void
 }
 
 export async function openLocalSandbox(options: LocalOptions): Promise<LocalSandbox> {
-  const { data_dir, seed, manual_from, failed } = options
+  const { data_dir, seed, dedupe = false, manual_from, failed } = options
   const unlock = data_dir === null ? undefined : await lockDirectory(resolve(data_dir))
   const manual = manual_from && manualClock(manual_from)
-  const world = openWorld({ data_dir, clock: manual ?? systemClock, ...(seed !== undefined && { seed }) })
+  const clock = manual ?? systemClock
+  const world = openWorld({ data_dir, clock, dedupe, ...(seed !== undefined && { seed }) })
   const driver = manual ? undefined : drive(world, failed)
   const platform = sandboxPlatform(directLink(world))
   return {

@@ -2,7 +2,7 @@
  * The platform's side of one session: answers calls, delivers updates, and misbehaves if a fault says so. A fault affects a
  * connection (slow, frozen, silent) in real time, and the world (late updates) by the world's clock.
  */
-import type { Outcome, Person, PlatformRefusal, UpdateBatch } from '../port.ts'
+import type { FloodScope, Outcome, Person, PlatformRefusal, UpdateBatch } from '../port.ts'
 import {
   accepted,
   listChats,
@@ -21,6 +21,9 @@ import { Uploads } from './uploads.ts'
 import { viewPerson, viewUpdate } from './view.ts'
 import type { World } from './world.ts'
 
+/** Hears which fault strikes a call, for a protocol that does more with it than the outcome says. */
+export type Struck = (fault: Fault) => void
+
 /** The client's end, as the session sees it. */
 export interface Peer {
   /** Resolves when the client has taken the batch, or is gone. */
@@ -34,10 +37,25 @@ const batchMax = 100
 /** The permanent refusal for each call. */
 const refusalOn: Record<Exclude<FaultTarget, 'updates'>, PlatformRefusal> = {
   connect: 'needs_login',
+  login: 'needs_login',
   start: 'identity_ineligible',
+  resolve: 'username_not_found',
   send: 'chat_unavailable',
   read_state: 'chat_unavailable',
   history: 'chat_unavailable',
+  chats: 'restricted',
+}
+
+/** What a flood wait on each call stops. */
+const floodOn: Record<Exclude<FaultTarget, 'updates'>, FloodScope> = {
+  connect: 'reading',
+  login: 'reading',
+  start: 'lookups',
+  resolve: 'lookups',
+  send: 'sends',
+  read_state: 'reading',
+  history: 'reading',
+  chats: 'reading',
 }
 
 const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
@@ -45,6 +63,8 @@ const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
   send: 'send',
   read_state: 'read_state',
   history: 'history',
+  resolve: 'resolve',
+  chats: 'chats',
 }
 
 const unavailable = { kind: 'unknown', reason: 'The platform is unavailable.' } as const
@@ -66,7 +86,7 @@ function refusalBy(fault: Fault, target: Exclude<FaultTarget, 'updates'>): Outco
     case 'refuse':
       return refused(refusalOn[target])
     case 'flood_wait':
-      return { kind: 'flood_wait', retry_after_seconds: fault.seconds }
+      return { kind: 'flood_wait', retry_after_seconds: fault.seconds, stops: floodOn[target] }
     case 'unavailable':
       return unavailable
     default:
@@ -81,6 +101,7 @@ function sleep(seconds: number): Promise<void> {
 }
 
 export class ServedSession {
+  readonly uploads = new Uploads()
   readonly #world: World
   readonly #peer: Peer
   #session: { readonly account: Account; readonly handlers: Handlers; readonly release: () => void } | null =
@@ -95,8 +116,9 @@ export class ServedSession {
   }
 
   /** Opens the session. Like every answer of the platform, this one may never arrive. */
-  async connect(greeting: Hello): Promise<Outcome<Person>> {
+  async connect(greeting: Hello, struck?: Struck): Promise<Outcome<Person>> {
     const fault = this.#world.takeFault({ on: 'connect', account_id: greeting.account_id })
+    if (fault) struck?.(fault)
     const no = fault && refusalBy(fault, 'connect')
     if (no) return no.kind === 'unknown' ? { ...no, kind: 'not_written' } : no
     if (fault?.fault === 'timeout_before') return silence()
@@ -107,7 +129,7 @@ export class ServedSession {
       wake: () => this.#wake(),
       evict: (reason) => this.end(reason),
     })
-    this.#session = { account, handlers: handlersOf(this.#world, account), release }
+    this.#session = { account, handlers: handlersOf(this.#world, account, this.uploads), release }
     const position = positionOf(account, greeting.position)
     if (fault?.fault === 'freeze') this.#freeze(fault.seconds)
     if (fault?.fault === 'drop_after') this.end(null)
@@ -118,13 +140,14 @@ export class ServedSession {
   }
 
   /** Answers a call, or never does. */
-  async answer<M extends Method>(method: M, params: Params<M>): Promise<Outcome<Result<M>>> {
+  async answer<M extends Method>(method: M, params: Params<M>, struck?: Struck): Promise<Outcome<Result<M>>> {
     await this.#listening()
     const session = this.#session
     if (!session) return silence()
     const target = targetOf[method]
     const fault = target && this.#world.takeFault({ on: target, account_id: session.account.account_id })
     if (!target || !fault) return this.#perform(session.handlers[method], params)
+    struck?.(fault)
     const no = refusalBy(fault, target)
     if (no) return no
     if (fault.fault === 'timeout_before') return silence()
@@ -138,7 +161,7 @@ export class ServedSession {
       return silence()
     }
     const outcome = await this.#perform(session.handlers[method], params)
-    return fault.fault === 'timeout_after' ? silence() : outcome
+    return fault.fault === 'timeout_after' || fault.fault === 'resend' ? silence() : outcome
   }
 
   async #perform<M extends Method>(handler: Handler<M>, params: Params<M>): Promise<Outcome<Result<M>>> {
@@ -203,8 +226,7 @@ export class ServedSession {
 type Handler<M extends Method> = (params: Params<M>) => Outcome<Result<M>>
 type Handlers = { readonly [M in Method]: Handler<M> }
 
-function handlersOf(world: World, account: Account): Handlers {
-  const uploads = new Uploads()
+function handlersOf(world: World, account: Account, uploads: Uploads): Handlers {
   return {
     ping: () => accepted(null),
     resolve: (identifier) => resolve(world, account, identifier),

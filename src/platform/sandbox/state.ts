@@ -1,6 +1,6 @@
 /** The state of the world. Only `apply.ts` changes it. */
 import type { Attachment } from '../port.ts'
-import type { FloodRule, GroupEntry, JournalEntry } from './entries.ts'
+import type { AuthKeyEntry, FloodRule, GroupEntry, JournalEntry } from './entries.ts'
 import type { Fault } from './faults.ts'
 import type { WorldPerson } from './people.ts'
 
@@ -44,8 +44,12 @@ export type Happening =
 export interface Account {
   readonly account_id: string
   readonly person_id: number
+  /** Null: a login asks for none. */
+  readonly password: string | null
   readonly boxes: Map<number, Box>
   readonly chat_of_message: Map<number, number>
+  /** By random id, the message it was sent as first. */
+  readonly sent_ids: Map<string, number>
   /** Position n is the n-th happening, counted from one. */
   readonly stream: Happening[]
   last_message_id: number
@@ -73,6 +77,8 @@ export class State {
   /** Lower-cased username to person (positive) or group (negative). */
   readonly usernames = new Map<string, number>()
   readonly phones = new Map<string, number>()
+  /** By key id, whatever the data centre has agreed on with its clients. */
+  readonly auth_keys = new Map<string, AuthKeyEntry>()
   readonly journal: JournalEntry[] = []
   /** In the order they fall due. */
   readonly dues: Due[] = []

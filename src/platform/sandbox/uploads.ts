@@ -47,6 +47,14 @@ export class Uploads {
     return upload.file
   }
 
+  /** A file that arrived whole by another way. */
+  keep(file: KeptFile): string {
+    const handle = `upload_${++this.#last}`
+    this.#ready.set(handle, file)
+    dropOldest(this.#ready)
+    return handle
+  }
+
   /** Valid for one send. */
   take(handle: string): KeptFile | undefined {
     const file = this.#ready.get(handle)

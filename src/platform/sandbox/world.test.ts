@@ -161,10 +161,18 @@ describe('flood rules', () => {
     clock.set(later(20))
     expect(say(world, person_id, '2').kind).toBe('accepted')
     clock.set(later(30))
-    expect(say(world, person_id, '3')).toEqual({ kind: 'flood_wait', retry_after_seconds: 30 })
+    expect(say(world, person_id, '3')).toEqual({
+      kind: 'flood_wait',
+      retry_after_seconds: 30,
+      stops: 'sends',
+    })
     clock.set(later(60))
     expect(say(world, person_id, '4').kind).toBe('accepted')
-    expect(say(world, person_id, '5')).toEqual({ kind: 'flood_wait', retry_after_seconds: 20 })
+    expect(say(world, person_id, '5')).toEqual({
+      kind: 'flood_wait',
+      retry_after_seconds: 20,
+      stops: 'sends',
+    })
     expect(world.journal(0)).toHaveLength(3)
   })
 })

@@ -7,7 +7,7 @@ import { apply } from './apply.ts'
 import type { Delivery, Entry, FloodRule, JournalEntry } from './entries.ts'
 import { type Fault, type FaultQuestion, findFault, makeFault, type NewFault } from './faults.ts'
 import { type Log, memoryLog, openLog } from './log.ts'
-import { answerOf, makePerson, type NewPerson, type WorldPerson } from './people.ts'
+import { answerOf, digitsOf, makePerson, type NewPerson, type WorldPerson } from './people.ts'
 import { type Account, type Due, type Happening, State } from './state.ts'
 import { type Clock, systemClock } from './world-clock.ts'
 
@@ -16,6 +16,8 @@ interface WorldOptions {
   readonly data_dir: string | null
   readonly seed?: number
   readonly clock?: Clock
+  /** Accepts a random id of an account once and answers repeats with the first message. */
+  readonly dedupe?: boolean
 }
 
 /** The one session an account has at a time, as the world sees it. */
@@ -30,6 +32,8 @@ interface NewAccount {
   readonly account_id: string
   readonly name: string
   readonly username?: string | undefined
+  readonly phone?: string | undefined
+  readonly password?: string | undefined
 }
 
 interface NewGroup {
@@ -60,24 +64,29 @@ export function openWorld(options: WorldOptions): World {
           // Only `commit` writes the log, so a line that parses is an entry.
           apply(state, entry as Entry)
         })
-  return new World({ state, log, seed: options.seed ?? 1, clock: options.clock ?? systemClock })
+  const { seed = 1, clock = systemClock, dedupe = false } = options
+  return new World({ state, log, seed, clock, dedupe })
 }
 
 export class World {
   readonly state: State
   readonly seed: number
   readonly clock: Clock
+  readonly dedupe: boolean
+  /** Accepts the QR code of a waiting login for the account; false when no login waits. Set by the data centre. */
+  acceptLogin: ((account: Account) => boolean) | null = null
   /** Called when the first due time may have changed. */
   onDueChanged: (() => void) | null = null
   readonly #log: Log
   readonly #occupants = new Map<string, Occupant>()
   #unsynced: Promise<void> | null = null
 
-  constructor(parts: { state: State; log: Log; seed: number; clock: Clock }) {
+  constructor(parts: { state: State; log: Log; seed: number; clock: Clock; dedupe: boolean }) {
     this.state = parts.state
     this.#log = parts.log
     this.seed = parts.seed
     this.clock = parts.clock
+    this.dedupe = parts.dedupe
   }
 
   /** Writes the entry to the log, applies it, then wakes the sessions concerned. */
@@ -87,7 +96,7 @@ export class World {
     apply(this.state, entry)
     if ('seq' in entry) this.#startSync()
     if (this.state.dues[0] !== dueBefore) this.onDueChanged?.()
-    if ('account_id' in entry) this.#occupants.get(entry.account_id)?.wake()
+    if ('account_id' in entry && entry.account_id !== null) this.#occupants.get(entry.account_id)?.wake()
   }
 
   /** Resolves when the whole journal is on the disk. No session gets an answer to an accepted call before that. */
@@ -117,17 +126,26 @@ export class World {
   }
 
   /** The account in this world; the first call creates it. */
-  addAccount({ account_id, name, username }: NewAccount): Account {
+  addAccount({ account_id, name, username, phone, password }: NewAccount): Account {
     const known = this.state.accounts.get(account_id)
     if (known) return known
     if (username !== undefined) this.#requireFreeUsername(username)
+    if (phone !== undefined) this.#requireFreePhone(phone)
     const person = makePerson(this.state.last_person_id + 1, {
       name,
+      phone,
       username: username ?? this.#freeUsername(name),
       kind: 'person',
     })
-    this.commit({ entry: 'account', account_id, person })
+    this.commit({ entry: 'account', account_id, person, ...(password !== undefined && { password }) })
     return this.requireAccount(account_id)
+  }
+
+  /** The account that logs in with this phone number. */
+  findAccountByPhone(phone: string): Account | undefined {
+    const person_id = this.state.phones.get(digitsOf(phone))
+    const account_id = person_id === undefined ? undefined : this.state.account_of_person.get(person_id)
+    return account_id === undefined ? undefined : this.state.accounts.get(account_id)
   }
 
   addGroup({ account_id, name, username, members }: NewGroup): number {
@@ -278,6 +296,12 @@ export class World {
   #requireFreeUsername(username: string): void {
     if (this.state.usernames.has(username.toLowerCase())) {
       throw new ApiError('invalid_request', { detail: `The username ${username} is taken.` })
+    }
+  }
+
+  #requireFreePhone(phone: string): void {
+    if (this.state.phones.has(digitsOf(phone))) {
+      throw new ApiError('invalid_request', { detail: `The phone number ${phone} is taken.` })
     }
   }
 

@@ -64,7 +64,7 @@ const outcomes: Readonly<Record<string, readonly [Tone, string]>> = {
   completed: ['good', 'Done'],
   refused: ['danger', 'Refused by the platform'],
   released: ['warn', 'Not done'],
-  ambiguous: ['warn', 'Unknown – not retried'],
+  ambiguous: ['warn', 'Ambiguous, not sent again'],
 }
 
 const states: Readonly<Record<Approval['state'], readonly [Tone, string]>> = {

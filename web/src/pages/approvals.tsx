@@ -33,7 +33,7 @@ export function ApprovalsPage() {
   return (
     <Page
       title="Approvals"
-      about="An agent never sends a word or changes a field that you have not seen. What yours ask for is here, for half an hour each."
+      about="Agents send nothing you have not read. Requests wait here for 30 minutes."
     >
       <Views current={view ?? 'waiting'} />
       {view === 'history' ? <PastRequests /> : <Waiting />}
@@ -70,7 +70,7 @@ function Waiting() {
         approvals.length === 0 ? (
           <Empty
             icon={ShieldCheck}
-            title="Nothing waits for you"
+            title="Nothing to approve"
             action={
               workspace && (
                 <Link
@@ -142,9 +142,9 @@ function PastRequests() {
             rowKey={({ id }) => id}
             empty={{
               icon: History,
-              title: 'No history yet',
+              title: 'No requests yet',
               children:
-                'Requests that were approved, denied or left to expire are listed here with what became of them.',
+                'Approved, denied and expired requests are kept here.',
             }}
             columns={[
               { heading: 'Request', lead: true, cell: (approval) => <PastRequest approval={approval} /> },
@@ -156,7 +156,7 @@ function PastRequests() {
           {query.hasNextPage && (
             <div className="flex justify-center">
               <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                Show older ones
+                Show older
               </Button>
             </div>
           )}

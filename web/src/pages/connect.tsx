@@ -19,11 +19,11 @@ export function ConnectPage() {
   return (
     <Page
       title="Connect an agent"
-      about="Claude, Cursor and every other MCP client can read chats here and ask to write. What they want to send or change waits for you under Approvals."
+      about="Claude, Cursor and every other MCP client can read chats here and ask to write. What they want to send or change waits for you in Approvals."
       narrow
     >
       <Section
-        title="1. A key for it"
+        title="1. Create a key"
         about="For agents only: it works nowhere else, and writes nothing without your approval."
       >
         {made ? (
@@ -38,9 +38,9 @@ export function ConnectPage() {
         )}
       </Section>
       <Section
-        title="2. Tell your client"
+        title="2. Add Parley to your client"
         about={
-          made ? 'With your new key in it, ready to paste.' : 'With a key of yours in the place of the dots.'
+          made ? 'With your new key in it, ready to paste.' : 'Put your key where the dots are.'
         }
       >
         <Configuration base_url={base_url} secret={made?.secret ?? keyPlace} />

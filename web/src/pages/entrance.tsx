@@ -7,11 +7,11 @@ export function Entrance({
   children,
 }: {
   title: string
-  about: ReactNode
+  about?: ReactNode
   children: ReactNode
 }) {
   useEffect(() => {
-    document.title = `${title} · Parley`
+    document.title = title.endsWith('Parley') ? title : `${title} · Parley`
   }, [title])
   return (
     <main className="grid min-h-dvh place-items-center px-4 py-10">

@@ -21,7 +21,7 @@ export function GatesPage() {
   return (
     <Page
       title="Gates"
-      about="Each part of Parley is closed until it is opened here. A change holds on every process within a second and is kept in the audit log."
+      about="Everything is off until you turn it on. Changes take effect within a second and are in the audit log."
     >
       <Loaded query={gates} rows={8}>
         {(data) => <GateList gates={data.gates} />}
@@ -33,14 +33,14 @@ export function GatesPage() {
             <Allowlist
               list="campaign_user"
               title="Who may run campaigns"
-              about="An empty list means nobody. Taking somebody off also holds their campaigns that are under way."
+              about="Nobody on the list, nobody may. Removing somebody also holds their running campaigns."
               listed={campaign_user}
               all={users.map(({ id, email }) => ({ id, label: email }))}
             />
             <Allowlist
               list="campaign_workspace"
               title="Workspaces that may run campaigns"
-              about="Both lists count: the person and the workspace."
+              about="Both are needed: the person and the workspace."
               listed={campaign_workspace}
               all={workspaces.map(({ id, name }) => ({ id, label: name }))}
             />
@@ -126,10 +126,10 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
               <Button
                 kind="quiet"
                 size="small"
-                aria-label={`Take off ${label}`}
+                aria-label={`Remove ${label}`}
                 onClick={() => set(id, false)}
               >
-                Take off
+                Remove
               </Button>
             ),
           },

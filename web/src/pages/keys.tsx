@@ -38,7 +38,7 @@ function Keys({ workspace }: { workspace: Workspace }) {
   return (
     <Page
       title="API keys"
-      about={`Programs and agents act in this workspace with a key, as the person it belongs to. ${all ? 'You see everybody’s.' : 'You see your own.'}`}
+      about={`A key acts as the person who made it.${all ? ' As an admin you see everyone’s.' : ''}`}
       action={make}
     >
       <Loaded query={query}>
@@ -68,7 +68,7 @@ interface KeyTableProps {
 function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
   const { user } = useSession()
   const owner = {
-    heading: 'Belongs to',
+    heading: 'Owner',
     cell: (key: Key) => (key.user.id === user.id ? 'You' : key.user.email),
   }
   return (
@@ -82,12 +82,12 @@ function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
           icon: KeyRound,
           title: 'No keys yet',
           children:
-            'A key lets a program read chats, send messages or run campaigns. You choose which, and can end it at any time.',
+            'A key lets a program read chats, send messages or run campaigns. You choose which, and can revoke it at any time.',
           action: make,
         }}
         columns={[
           { heading: 'Name', lead: true, cell: (key) => <Named of={key} /> },
-          { heading: 'May', cell: (key) => <Scopes of={key} /> },
+          { heading: 'Scopes', cell: (key) => <Scopes of={key} /> },
           ...(all ? [owner] : []),
           { heading: 'Last used', cell: (key) => <LastUsed of={key} /> },
           { heading: 'Expires', cell: (key) => <Expiry of={key} /> },
@@ -110,15 +110,14 @@ function KeyTable({ keys, all, make, onEnd, workspace_id }: KeyTableProps) {
       />
       {keys.length > 0 && (
         <p className="text-muted">
-          For an agent:{' '}
+          Setting up an agent?{' '}
           <Link
             to="/w/$workspace_id/connect"
             params={{ workspace_id }}
             className="font-medium text-accent underline underline-offset-3"
           >
             Connect an agent
-          </Link>{' '}
-          has the exact configuration.
+          </Link>
         </p>
       )}
     </>
@@ -185,7 +184,7 @@ function Revoke({ ending, workspace_id, onClose }: RevokeProps) {
       open={ending !== undefined}
       onClose={onClose}
       title="Revoke this key?"
-      description="Whatever uses it is refused within a second. It cannot be brought back."
+      description="Whatever uses it stops working within a second. This cannot be undone."
       phrase={ending?.name ?? ''}
       action="Revoke key"
       busy={revoke.isPending}

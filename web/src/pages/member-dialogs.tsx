@@ -18,7 +18,7 @@ const roleWords: Readonly<Record<Role, readonly [label: string, help: string]>> 
     'Admin',
     'Also runs campaigns and webhooks, sees and ends everybody’s keys, adds and removes members.',
   ],
-  owner: ['Owner', 'Also decides who is what. There is always at least one.'],
+  owner: ['Owner', 'Also sets roles. There is always at least one owner.'],
 }
 
 interface Given {
@@ -50,7 +50,7 @@ export function Invite({ open, workspace, onClose }: Given & { open: boolean }) 
 }
 
 const linkWords =
-  'It works once, for seven days, and is shown only now. Send it on a way that only they read.'
+  'It works once, for seven days, and is shown only now. Send it where only they will read it.'
 
 function Link({ link, onClose }: { link: string; onClose: () => void }) {
   return (
@@ -176,7 +176,7 @@ export function NewLink({ member, workspace, onClose }: Given & { member: Member
           action="Make a link"
           align="end"
         >
-          <Notice tone="warn">Whoever opens it first can sign in as this person.</Notice>
+          <Notice tone="warn">Whoever opens it first becomes this user.</Notice>
         </Form>
       )}
     </Dialog>

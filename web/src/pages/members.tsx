@@ -36,7 +36,7 @@ function OwnMembership({ workspace }: { workspace: Workspace }) {
     <Page title="Members" about={`You are a member of ${workspace.name}.`}>
       <Empty
         icon={Users}
-        title="Admins see who belongs here"
+        title="Only admins see the members"
         action={<Button onClick={() => setLeaving(true)}>Leave this workspace…</Button>}
       >
         Ask an admin or an owner of this workspace to add somebody, or to give you another role.
@@ -59,7 +59,6 @@ function Members({ workspace }: { workspace: Workspace }) {
   return (
     <Page
       title="Members"
-      about="Members make keys and approve what their agents ask for. Admins also run campaigns and webhooks and manage keys and members, owners also roles."
       action={invite}
     >
       <Loaded query={query}>

@@ -13,12 +13,12 @@ type Scope = Made['key']['scopes'][number]
 
 /** What a scope lets a key do, in words for people. */
 export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>> = {
-  read: ['Read', 'Chats, messages, contacts, search and figures of every account here.'],
+  read: ['Read', 'Read chats, messages, contacts and analytics of all accounts.'],
   write: ['Organise', 'Move chats between stages, fill in columns, mark as read or unread.'],
   send: ['Send', 'Write messages to people and begin chats, from the accounts here.'],
   campaigns: [
     'Run campaigns',
-    'Write to many people at once, by itself, over days. Give this only to what needs it.',
+    'Start campaigns that write to many people over days. Give it to few.',
   ],
 }
 
@@ -50,8 +50,8 @@ export function NewKey({ open, onClose, workspace }: NewKeyProps) {
       title={made ? 'Your new key' : 'Create an API key'}
       description={
         made
-          ? 'Copy it now. It is shown this once: only a hash of it is kept.'
-          : 'It acts in your name, in this workspace.'
+          ? 'Copy it now. You will not see it again. We keep only a hash.'
+          : 'It acts as you, in this workspace.'
       }
     >
       {made ? <Shown made={made} onClose={close} /> : <KeyForm workspace={workspace} onMade={setMade} />}
@@ -63,7 +63,7 @@ function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
   return (
     <div className="grid gap-5">
       <Secret value={made.secret} label={`The key ${made.key.name}`} />
-      <Notice tone="warn">Whoever has it can do what it may do. Keep it where you keep passwords.</Notice>
+      <Notice tone="warn">Anyone with this key can use it. Keep it like a password.</Notice>
       <div className="flex justify-end">
         <Button kind="primary" onClick={onClose}>
           I saved it
@@ -103,7 +103,7 @@ export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: Key
       align={align}
       disabled={scopes.length === 0}
     >
-      <Field label="Name" help="What uses it, so that you know it again.">
+      <Field label="Name" help="For example: CRM sync">
         <TextInput
           required
           maxLength={100}
@@ -139,7 +139,7 @@ export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: Key
       {!agent && (
         <Choice
           label="For agents only"
-          help="Works over MCP and nowhere else. There a person approves every message and every change first."
+          help="MCP only. You approve every message and change."
           checked={mcp_only}
           onChange={(event) => setMcpOnly(event.target.checked)}
         />

@@ -22,7 +22,7 @@ export function OneApproval({ id }: { id: string }) {
   }, [])
   if (missing && !query.data) {
     return (
-      <Empty icon={SearchX} title="This request is not yours to see">
+      <Empty icon={SearchX} title="You cannot see this request">
         It is not there, or it belongs to another person’s key. Sign in as the user whose key the agent uses.
       </Empty>
     )
@@ -245,9 +245,9 @@ function endings(state: Approval['state'], outcome: Approval['outcome']): ['good
   if (state === 'denied') return ['info', 'Denied. Nothing was sent and nothing was changed.']
   if (state === 'expired')
     return ['info', 'Expired. Nothing was sent and nothing was changed; the agent may ask again.']
-  if (outcome?.state === 'completed') return ['good', 'Done, once. The token is used up.']
+  if (outcome?.state === 'completed') return ['good', 'Sent once. The token is spent.']
   if (outcome?.state === 'ambiguous')
-    return ['warn', 'Nobody can know yet whether it happened. It is not tried again by itself.']
+    return ['warn', 'Nobody can know yet whether it was sent. It is not sent again.']
   if (outcome?.state === 'refused')
     return ['warn', `It was refused, and nothing was sent. ${outcome.error ?? ''}`]
   if (outcome?.state === 'released') return ['warn', `It was not carried out. ${outcome.error ?? ''}`]

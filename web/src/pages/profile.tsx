@@ -51,7 +51,7 @@ function About() {
             onChange={(event) => setName(event.target.value)}
           />
         </Field>
-        <Field label="Time zone" help="Times on these pages are shown in it.">
+        <Field label="Time zone" help="Used for all times you see.">
           <Select value={time_zone} onChange={(event) => setZone(event.target.value)}>
             {zones.includes(time_zone) || <option>{time_zone}</option>}
             {zones.map((zone) => (
@@ -73,7 +73,7 @@ function Saved() {
 }
 
 const themeWords: Readonly<Record<Theme, readonly [label: string, help: string]>> = {
-  system: ['As the system', 'Light by day or dark by night, as this device says.'],
+  system: ['System', 'Follows this device.'],
   light: ['Light', 'Always light, in this browser.'],
   dark: ['Dark', 'Always dark, in this browser.'],
 }
@@ -157,7 +157,7 @@ function Sessions() {
   return (
     <Section
       title="Where you are signed in"
-      about="A session ends after 12 hours, or after 2 hours without a click."
+      about="Sessions end after 12 hours, or 2 hours without use."
     >
       <Failure error={revoke.error ?? others.error} />
       <Loaded query={query} rows={2}>

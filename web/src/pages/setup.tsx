@@ -27,7 +27,7 @@ export function SetupPage() {
   return (
     <Entrance
       title="Set up your account"
-      about={look.data ? `You will sign in as ${look.data.email}.` : 'One moment: the link is looked up.'}
+      about={look.data ? `You will sign in as ${look.data.email}.` : 'Checking the link…'}
     >
       {look.isPending && <Loading rows={2} />}
       <Failure error={look.error} />
@@ -38,7 +38,7 @@ export function SetupPage() {
 
 function Gone() {
   return (
-    <Entrance title="This link does not work any more" about="A set-up link works once, and for seven days.">
+    <Entrance title="This link no longer works" about="Set-up links work once, for seven days. Ask for a new one.">
       <div className="grid gap-5">
         <Notice tone="info">
           Ask the person who sent it, or an operator of this instance, for a new one.
@@ -93,7 +93,7 @@ function Choose({ token, email, expires_at, oidc }: ChooseProps) {
         <input type="email" name="email" autoComplete="username" value={email} readOnly hidden />
         <Field
           label="Password"
-          help={`At least ${passwordLengthMin} characters. A sentence is easier to remember than a puzzle.`}
+          help={`At least ${passwordLengthMin} characters. A sentence is easiest to remember.`}
         >
           <TextInput
             type="password"

@@ -22,8 +22,7 @@ export function SignInPage() {
   })
   return (
     <Entrance
-      title="Sign in"
-      about="Welcome back. Keys, approvals and members of this instance are behind this door."
+      title="Sign in to Parley"
     >
       {refused !== undefined && (
         <div className="mb-5">
@@ -73,7 +72,7 @@ export function SignInPage() {
         </Field>
       </Form>
       <p className="mt-6 text-xs text-muted">
-        Forgotten? Whoever operates this instance can make you a new set-up link.
+        Forgot your password? Ask the operator for a new set-up link.
       </p>
     </Entrance>
   )

@@ -10,7 +10,7 @@ export function Missing() {
     <div className="mx-auto max-w-xl px-4 py-16">
       <Empty
         icon={Compass}
-        title="There is no page here"
+        title="Page not found"
         action={
           <Link to="/mcp-approvals" className={buttonClass({ kind: 'primary' })}>
             Go to the dashboard

@@ -132,8 +132,19 @@ export function fill(template: Template, values: Values): { text: string } | { f
   return { text: filled.join('') }
 }
 
+/** The templates that `render` parsed last: a campaign renders the same few texts for all its recipients. */
+const parsed = { brackets: new Map<string, Template>(), braces: new Map<string, Template>() }
+const parsedMax = 100
+
 export function render(text: string, form: PlaceholderForm, values: Values) {
-  return fill(parseTemplate(text, form), values)
+  const known = parsed[form]
+  let template = known.get(text)
+  if (!template) {
+    template = parseTemplate(text, form)
+    if (known.size >= parsedMax) known.clear()
+    known.set(text, template)
+  }
+  return fill(template, values)
 }
 
 /** Whether a text needs the name of everybody who gets it. */

@@ -291,7 +291,9 @@ describe('a look-up', () => {
 
   test('that meets a flood wait holds the account for as long, and the contact stays due', async () => {
     const one = await contact()
-    await attempt(one, { resolve: async () => ({ kind: 'flood_wait', retry_after_seconds: 600 }) })
+    await attempt(one, {
+      resolve: async () => ({ kind: 'flood_wait', retry_after_seconds: 600, stops: 'lookups' }),
+    })
     expect(await findFloodWait(place.rows.db, one.held.account_id)).toBeGreaterThan(500)
     expect(await place.stateOf(one)).toEqual({ status: 'queued', operations: 0, used: 0 })
   })

@@ -67,7 +67,7 @@ async function repliedSteps(): Promise<unknown[]> {
     .map(({ data }) => (data as unknown as { step: number }).step)
 }
 
-const flood: Outcome<Sent> = { kind: 'flood_wait', retry_after_seconds: 60 }
+const flood: Outcome<Sent> = { kind: 'flood_wait', retry_after_seconds: 60, stops: 'sends' }
 
 describe('a reply', () => {
   test.each<[string, (send: Send) => Promise<Outcome<Sent>>, number]>([

@@ -1,0 +1,378 @@
+/**
+ * One connection of a client: frames, encryption, service messages, requests and their answers. Whatever breaks the
+ * protocol ends this connection and no other.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { u8 } from '@fuman/utils'
+import type { mtp, tl } from '@mtcute/core'
+import { createAesIgeForMessage, type ICryptoProvider, TlBinaryWriter } from '@mtcute/core/utils.js'
+import Long from 'long'
+import type { AuthKeyEntry } from '../entries.ts'
+import { KeyExchange } from './key-exchange.ts'
+import type { ServerKey } from './server-key.ts'
+import { containerId, read, readerAt, write, writeAnswer } from './tl.ts'
+
+/** An answer that is an error. */
+export class RpcFault extends Error {
+  readonly code: number
+
+  constructor(code: number, name: string) {
+    super(name)
+    this.code = code
+  }
+}
+
+/** One request of a client. */
+export interface Call {
+  readonly connection: Connection
+  /** Makes the data centre say that it never received the request: the client sends it again. */
+  forget(): void
+}
+
+type RequestOf<M extends tl.RpcMethod['_']> = Extract<tl.RpcMethod, { _: M }>
+
+export type Handlers = {
+  readonly [M in tl.RpcMethod['_']]?: (
+    request: RequestOf<M>,
+    call: Call,
+  ) => tl.RpcCallReturn[M] | Promise<tl.RpcCallReturn[M]>
+}
+
+/** What all connections share. */
+export interface Centre {
+  readonly crypto: ICryptoProvider
+  readonly serverKey: ServerKey
+  readonly handlers: Handlers
+  findKey(key_id: string): AuthKeyEntry | undefined
+  keepKey(entry: AuthKeyEntry): void
+  saltOf(key_id: string): Long
+  setSalt(key_id: string, salt: Long): void
+}
+
+interface Session {
+  readonly id: Long
+  readonly key_id: string
+  readonly key: Uint8Array
+  /** By message id: 4 is received, 68 answered, as `msgs_state_info` says it. */
+  readonly received: Map<string, number>
+  sent: number
+}
+
+interface Message {
+  readonly id: Long
+  readonly body: Uint8Array
+}
+
+const intermediateTag = 0xeeeeeeee
+const frameBytesMax = 4 * 1024 * 1024
+const containerMax = 1020
+/** Requests that wait for an answer at the same time. */
+const callsMax = 1000
+/** How many messages a state request can ask about. */
+const receivedMax = 10_000
+/** A client that does not read loses its connection when this much waits for it. */
+const unreadBytesMax = 32 * 1024 * 1024
+/** A connection without an encrypted message by then is closed. */
+const greetingMsMax = 30_000
+const stateUnknown = 1
+const stateReceived = 4
+const stateAnswered = 4 | 64
+
+export class Connection {
+  readonly dc: number
+  readonly #centre: Centre
+  readonly #socket: Socket
+  readonly #exchange: KeyExchange
+  readonly #greetingTimer: NodeJS.Timeout
+  #parts: Buffer[] = []
+  #length = 0
+  #isTagged = false
+  #session: Session | undefined
+  #calls = 0
+  #lastId = Long.UZERO
+
+  constructor(centre: Centre, socket: Socket, dc: number) {
+    this.#centre = centre
+    this.#socket = socket
+    this.dc = dc
+    this.#exchange = new KeyExchange(centre.crypto, centre.serverKey, ({ key, salt }) => {
+      const key_id = Buffer.from(centre.crypto.sha1(key).subarray(-8)).toString('hex')
+      centre.setSalt(key_id, salt)
+      centre.keepKey({
+        entry: 'auth_key',
+        key_id,
+        key: Buffer.from(key).toString('base64'),
+        dc,
+        account_id: null,
+      })
+    })
+    this.#greetingTimer = setTimeout(() => this.end(), greetingMsMax)
+    socket.setNoDelay(true)
+    socket.on('error', () => this.end())
+    socket.on('close', () => clearTimeout(this.#greetingTimer))
+    socket.on('data', (bytes) => {
+      try {
+        this.#take(bytes)
+      } catch {
+        this.end()
+      }
+    })
+  }
+
+  /** The key of the client as it stands now. Throws before the first encrypted message. */
+  get key(): AuthKeyEntry {
+    const key = this.#session && this.#centre.findKey(this.#session.key_id)
+    if (!key) throw new RpcFault(401, 'AUTH_KEY_UNREGISTERED')
+    return key
+  }
+
+  end(): void {
+    this.#socket.destroy()
+  }
+
+  onEnd(ended: () => void): void {
+    if (this.#socket.destroyed) ended()
+    else this.#socket.once('close', ended)
+  }
+
+  /** Resolves when the operating system has it, or the connection is over. */
+  push(updates: tl.TypeUpdates): Promise<void> {
+    return this.#session ? this.#send(this.#session, write(updates), false) : Promise.resolve()
+  }
+
+  #take(bytes: Buffer): void {
+    this.#parts.push(bytes)
+    this.#length += bytes.length
+    while (!this.#socket.destroyed) {
+      const head = this.#peek(4)?.readUInt32LE(0)
+      if (head === undefined) return
+      if (!this.#isTagged) {
+        if (head !== intermediateTag) throw new Error('Not the intermediate transport.')
+        this.#isTagged = true
+        this.#shift(4)
+        continue
+      }
+      if (head < 24 || head > frameBytesMax) throw new Error('Not a frame.') // guard: bounded frames
+      const frame = this.#peek(4 + head)
+      if (!frame) return
+      this.#shift(4 + head)
+      this.#packet(new Uint8Array(frame.subarray(4)))
+    }
+  }
+
+  /** The first bytes, if so many have come. Joined only then: a frame may come in many small pieces. */
+  #peek(count: number): Buffer | undefined {
+    if (this.#length < count) return undefined
+    const first = this.#parts[0]
+    if (first && first.length >= count) return first.subarray(0, count)
+    const whole = Buffer.concat(this.#parts)
+    this.#parts = [whole]
+    return whole.subarray(0, count)
+  }
+
+  #shift(count: number): void {
+    const [first = Buffer.alloc(0), ...rest] = this.#parts
+    this.#parts = first.length > count ? [first.subarray(count), ...rest] : rest
+    this.#length -= count
+  }
+
+  #packet(packet: Uint8Array): void {
+    const key_id = Buffer.from(packet.subarray(0, 8)).toString('hex')
+    if (key_id === '0000000000000000') {
+      const answer = write(this.#exchange.answer(read(packet, 20)))
+      const writer = TlBinaryWriter.manual(20 + answer.length)
+      writer.long(Long.ZERO)
+      writer.long(this.#nextId(true))
+      writer.uint(answer.length)
+      writer.raw(answer)
+      void this.#write(writer.result())
+      return
+    }
+    const known = this.#centre.findKey(key_id)
+    // A key is known at its own data centre only. The transport error 404 is four bytes, and the last ones.
+    if (known?.dc !== this.dc) {
+      this.#socket.end(Buffer.from([4, 0, 0, 0, 0x6c, 0xfe, 0xff, 0xff]))
+      return
+    }
+    this.#encrypted(key_id, Buffer.from(known.key, 'base64'), packet)
+  }
+
+  #encrypted(key_id: string, key: Uint8Array, packet: Uint8Array): void {
+    const { crypto } = this.#centre
+    const messageKey = packet.subarray(8, 24)
+    if (packet.length % 16 !== 8) throw new Error('Not whole blocks.')
+    const plain = createAesIgeForMessage(crypto, key, messageKey, true).decrypt(packet.subarray(24))
+    const expected = crypto.sha256(u8.concat2(key.subarray(88, 120), plain)).subarray(8, 24)
+    if (!timingSafeEqual(messageKey, expected)) throw new Error('Not encrypted with this key.')
+    clearTimeout(this.#greetingTimer)
+    const reader = readerAt(plain)
+    const [salt, session_id, id, seq, length] = [
+      reader.long(),
+      reader.long(),
+      reader.long(true),
+      reader.uint(),
+      reader.uint(),
+    ]
+    if (length > plain.length - reader.pos) throw new Error('Longer than its frame.')
+    const messages = unpack({ id, body: reader.raw(length) })
+    const isNew = this.#session?.key_id !== key_id || this.#session.id.neq(session_id)
+    if (isNew) this.#session = { id: session_id, key_id, key, received: new Map(), sent: 0 }
+    const session = this.#session as Session
+    const newServerSalt = this.#centre.saltOf(key_id)
+    if (salt.neq(newServerSalt)) {
+      const bad = { badMsgId: id, badMsgSeqno: seq, errorCode: 48, newServerSalt }
+      void this.#send(session, write({ _: 'mt_bad_server_salt', ...bad }), true)
+      return
+    }
+    if (isNew) {
+      const firstMsgId = messages.reduce((least, each) => (each.id.lt(least) ? each.id : least), id)
+      const created = {
+        firstMsgId,
+        uniqueId: Long.fromBytesLE([...randomBytes(8)]),
+        serverSalt: newServerSalt,
+      }
+      void this.#send(session, write({ _: 'mt_new_session_created', ...created }), false)
+    }
+    for (const message of messages) this.#message(session, message)
+  }
+
+  #message(session: Session, { id, body }: Message): void {
+    const object = read(body)
+    if (object._.startsWith('mt_')) this.#serviceMessage(session, id, object as mtp.TlObject)
+    else this.#request(session, id, unwrap(object as tl.RpcMethod))
+  }
+
+  #serviceMessage(session: Session, id: Long, message: mtp.TlObject): void {
+    const answer = this.#answerOf(session, id, message)
+    if (answer) void this.#send(session, answer, true)
+  }
+
+  #answerOf(session: Session, id: Long, message: mtp.TlObject): Uint8Array | undefined {
+    switch (message._) {
+      case 'mt_ping':
+      case 'mt_ping_delay_disconnect':
+        return write({ _: 'mt_pong', msgId: id, pingId: message.pingId })
+      case 'mt_get_future_salts':
+        return writeSalt(id, this.#centre.saltOf(session.key_id))
+      case 'mt_msgs_state_req': {
+        const states = message.msgIds.map((each) => session.received.get(each.toUnsigned().toString()))
+        const info = Uint8Array.from(states.map((state) => state ?? stateUnknown))
+        return write({ _: 'mt_msgs_state_info', reqMsgId: id, info })
+      }
+      case 'mt_rpc_drop_answer':
+        return writeAnswer(id, { _: 'mt_rpc_answer_unknown' })
+      case 'mt_destroy_session':
+        return write({ _: 'mt_destroy_session_ok', sessionId: message.sessionId })
+      default:
+        return undefined
+    }
+  }
+
+  #request(session: Session, id: Long, request: tl.RpcMethod): void {
+    const number = id.toString()
+    if (session.received.has(number)) return // guard: a message id is processed once
+    session.received.set(number, stateReceived)
+    const [oldest] = session.received.keys()
+    if (session.received.size > receivedMax && oldest) session.received.delete(oldest)
+    if (++this.#calls > callsMax) throw new Error('Too many requests wait.')
+    const answer = (value: unknown) => {
+      this.#calls--
+      if (session.received.has(number)) session.received.set(number, stateAnswered)
+      return this.#send(session, writeAnswer(id, value), true)
+    }
+    const call: Call = { connection: this, forget: () => session.received.delete(number) }
+    this.#handle(request, call)
+      .then(answer)
+      .catch((error: unknown) => {
+        const { code, message } = error instanceof RpcFault ? error : new RpcFault(500, 'INTERNAL')
+        return answer({ _: 'mt_rpc_error', errorCode: code, errorMessage: message })
+      })
+      .catch(() => this.end())
+  }
+
+  async #handle(request: tl.RpcMethod, call: Call): Promise<unknown> {
+    const handler = this.#centre.handlers[request._] as
+      | ((request: tl.RpcMethod, call: Call) => unknown)
+      | undefined
+    if (!handler) throw new RpcFault(400, 'METHOD_INVALID')
+    return handler(request, call)
+  }
+
+  #send(session: Session, body: Uint8Array, isAnswer: boolean): Promise<void> {
+    const { crypto } = this.#centre
+    const { key, key_id, id } = session
+    const padding = randomBytes(12 + ((16 - ((32 + body.length + 12) % 16)) % 16))
+    const writer = TlBinaryWriter.manual(32 + body.length + padding.length)
+    writer.long(this.#centre.saltOf(key_id))
+    writer.long(id)
+    writer.long(this.#nextId(isAnswer))
+    writer.uint(session.sent++ * 2 + 1)
+    writer.uint(body.length)
+    writer.raw(body)
+    writer.raw(padding)
+    const plain = writer.result()
+    const messageKey = crypto.sha256(u8.concat2(key.subarray(96, 128), plain)).subarray(8, 24)
+    const encrypted = createAesIgeForMessage(crypto, key, messageKey, false).encrypt(plain)
+    return this.#write(u8.concat3(Buffer.from(key_id, 'hex'), messageKey, encrypted))
+  }
+
+  #write(packet: Uint8Array): Promise<void> {
+    if (this.#socket.writableLength > unreadBytesMax) this.end()
+    if (!this.#socket.writable) return Promise.resolve()
+    const head = Buffer.alloc(4)
+    head.writeUInt32LE(packet.length)
+    return new Promise((done) => {
+      this.#socket.write(Buffer.concat([head, packet]), () => done())
+    })
+  }
+
+  /** Ids grow with time; the last two bits say whether it is an answer. */
+  #nextId(isAnswer: boolean): Long {
+    const kind = isAnswer ? 1 : 3
+    const now = Date.now()
+    const least = this.#lastId.shiftRightUnsigned(2).add(1).shiftLeft(2).or(kind)
+    const id = new Long(((now % 1000) << 21) | kind, Math.floor(now / 1000), true)
+    this.#lastId = id.lt(least) ? least : id
+    return this.#lastId
+  }
+}
+
+function unpack({ id, body }: Message): Message[] {
+  const reader = readerAt(body)
+  if (reader.peekUint() !== containerId) return [{ id, body }]
+  reader.uint()
+  const count = reader.uint()
+  if (count > containerMax) throw new Error('Too long a container.')
+  return Array.from({ length: count }, () => {
+    const inner = reader.long(true)
+    reader.uint()
+    return { id: inner, body: reader.raw(reader.uint()).slice() }
+  })
+}
+
+function unwrap(request: tl.RpcMethod): tl.RpcMethod {
+  switch (request._) {
+    case 'invokeWithLayer':
+    case 'initConnection':
+    case 'invokeAfterMsg':
+    case 'invokeWithoutUpdates':
+      return unwrap(request.query as tl.RpcMethod)
+    default:
+      return request
+  }
+}
+
+/** By hand, because mtcute's own writer of it is broken. Only the salt of now: each later one would arm a timer. */
+function writeSalt(to: Long, salt: Long): Uint8Array {
+  const now = Math.floor(Date.now() / 1000)
+  const writer = TlBinaryWriter.manual(36)
+  writer.uint(0xae500895)
+  writer.long(to)
+  writer.int(now)
+  writer.uint(1)
+  writer.int(now - 60)
+  writer.int(now + 1_000_000)
+  writer.long(salt)
+  return writer.result()
+}

@@ -1,0 +1,71 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { MemoryStorage } from '@mtcute/core'
+import { afterAll, expect, test } from 'vitest'
+import { endProcesses, runParley, spawnParley } from '../../../../test/harness/process.ts'
+import { apiKey, Client, lookUp, textOf, trust } from '../../../../test/platform/data-centre-fixture.ts'
+import { askAddress } from '../../../../test/platform/sandbox-fixture.ts'
+
+const data_dir = mkdtempSync(join(tmpdir(), 'parley-data-centre-'))
+afterAll(async () => {
+  await endProcesses()
+  rmSync(data_dir, { recursive: true })
+})
+
+async function start(...options: string[]) {
+  const sandbox = spawnParley([
+    'sandbox',
+    '--port',
+    '0',
+    '--mtproto-port',
+    '0',
+    '--data-dir',
+    data_dir,
+    ...options,
+  ])
+  const ask = askAddress(await sandbox.ready())
+  const line = /^PARLEY_TELEGRAM_DC=(127\.0\.0\.1):(\d+),(.+)$/m.exec(sandbox.stdout())
+  const [, , port, key_file] = line ?? []
+  trust(readFileSync(key_file ?? '', 'utf8'))
+  return { sandbox, ask, port: Number(port) }
+}
+
+test('parley sandbox --mtproto-port prints where it is; a killed one comes back with its sessions', async () => {
+  const first = await start('--dedupe', 'on', '--keep-updates', '2')
+  const phone = '+9996620001'
+  const account_id = 'acc_one'
+  await first.ask('addAccount', { account_id, name: 'Sales desk', phone })
+  await first.ask('addPerson', { name: 'Mara Lind', username: 'mara_lind' })
+  const storage = new MemoryStorage()
+  const client = new Client(first.port, storage)
+  await client.call({ _: 'auth.exportLoginToken', ...apiKey, exceptIds: [] })
+  expect(await first.ask('acceptLogin', { phone })).toEqual({ account_id })
+  await client.call({ _: 'auth.exportLoginToken', ...apiKey, exceptIds: [] })
+  const mara = await lookUp(client, 'mara_lind')
+  await client.call(textOf(mara, 'Hello', 7))
+  first.sandbox.signal('SIGKILL')
+  await client.ended
+  await client.close()
+  await first.sandbox.ended()
+
+  const { ask, port, sandbox } = await start('--dedupe', 'on', '--keep-updates', '2')
+  const next = new Client(port, storage)
+  expect(await next.state()).toMatchObject({ pts: 3 })
+  await next.call(textOf(mara, 'Hello again', 7))
+  await next.call(textOf(mara, 'More', 8))
+  expect(await ask('readJournal', { after: 0 })).toMatchObject({
+    entries: [{ text: 'Hello' }, { text: 'More' }],
+  })
+  const all = { _: 'updates.getDifference', pts: 1, date: 0, qts: 0 } as const
+  expect(await next.call(all)).toMatchObject({ _: 'updates.differenceTooLong' })
+  await next.close()
+  sandbox.signal('SIGTERM')
+  expect(await sandbox.exit()).toMatchObject({ code: 0 })
+})
+
+test('an unknown word for --dedupe is refused', async () => {
+  const { code, stderr } = await runParley(['sandbox', '--dedupe', 'maybe', '--data-dir', data_dir])
+  expect(code).not.toBe(0)
+  expect(stderr).toContain('on, off')
+})

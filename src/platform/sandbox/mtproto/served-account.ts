@@ -1,0 +1,205 @@
+/** One connection that is logged in: calls of its `ServedSession`, and the account's stream as pts. */
+import type { tl } from '@mtcute/core'
+import { lengthOf } from '../../../lib/text.ts'
+import type { Outcome, PlatformRefusal } from '../../port.ts'
+import type { Method, Params, Result } from '../calls.ts'
+import type { KeptFile } from '../entries.ts'
+import type { Fault } from '../faults.ts'
+import { ServedSession } from '../served-session.ts'
+import { type Account, type Happening, indexOfPost, type Post } from '../state.ts'
+import type { World } from '../world.ts'
+import { type Call, type Connection, RpcFault } from './connection.ts'
+import { FileParts } from './file-parts.ts'
+import { idsOf, ptsOf, stateOf, unixSeconds, viewHappening, viewPeers, viewPost, viewSent } from './views.ts'
+
+const sliceMax = 100
+export const textLengthMax = 4096
+export const captionLengthMax = 1024
+
+const errorNames: Partial<Record<PlatformRefusal, string>> = {
+  username_not_found: 'USERNAME_NOT_OCCUPIED',
+  identity_ineligible: 'INPUT_USER_DEACTIVATED',
+  chat_unavailable: 'PEER_ID_INVALID',
+  blocked_by_person: 'USER_IS_BLOCKED',
+  message_invalid: 'MESSAGE_EMPTY',
+  needs_login: '401 SESSION_REVOKED',
+  restricted: '401 USER_DEACTIVATED_BAN',
+}
+
+/** Throws the error `NAME`, whose code is 400, or `CODE NAME`. */
+export function refuse(error: string): never {
+  const [, code, name] = /^(?:(-?\d+) )?(.*)$/.exec(error) ?? []
+  throw new RpcFault(Number(code ?? 400), name ?? '')
+}
+
+function acceptedValue<T>(outcome: Outcome<T>, struck: Fault | undefined): T {
+  switch (outcome.kind) {
+    case 'accepted':
+      return outcome.value
+    case 'refused':
+      return refuse(struck?.error ?? errorNames[outcome.reason] ?? '500 INTERNAL')
+    case 'flood_wait':
+      return refuse(`420 FLOOD_WAIT_${outcome.retry_after_seconds}`)
+    default:
+      return refuse('500 INTERNAL')
+  }
+}
+
+interface NewMessage {
+  readonly chat_id: number
+  readonly text: string
+  readonly random_id: string
+  readonly file: KeptFile | null
+}
+
+export class ServedAccount {
+  readonly account: Account
+  readonly files = new FileParts()
+  readonly #world: World
+  readonly #connection: Connection
+  readonly #session: ServedSession
+  /** By random id, how many happenings of a send the answer to it tells this connection. */
+  readonly #answered = new Map<string, number>()
+  #connected: Promise<void> | undefined
+
+  constructor(world: World, connection: Connection, account: Account) {
+    this.account = account
+    this.#world = world
+    this.#connection = connection
+    this.#session = new ServedSession(world, {
+      updates: ({ position, updates }) => this.#push(Number(position), updates.length),
+      cut: () => connection.end(),
+    })
+    connection.onEnd(() => this.#session.end(null))
+  }
+
+  /** Opens the session with the first call. After a refusal the next call tries again. */
+  connect(): Promise<void> {
+    this.#connected ??= this.#connect().catch((error: unknown) => {
+      this.#connected = undefined
+      throw error
+    })
+    return this.#connected
+  }
+
+  async #connect(): Promise<void> {
+    let struck: Fault | undefined
+    const { account_id } = this.account
+    const outcome = await this.#session.connect({ account_id, name: '', position: null }, (fault) => {
+      struck = fault
+    })
+    if (outcome.kind === 'not_written') this.#connection.end()
+    acceptedValue(outcome, struck)
+  }
+
+  /** `empty` is the answer for a person without messages: on Telegram such a chat needs not be opened. */
+  async ask<M extends Method>(
+    call: Call,
+    method: M,
+    params: Params<M>,
+    empty?: Result<M>,
+  ): Promise<Result<M>> {
+    let struck: Fault | undefined
+    const outcome = await this.#session.answer(method, params, (fault) => {
+      struck = fault
+      if (fault.fault === 'resend') call.forget()
+    })
+    const isMissing = !struck && outcome.kind === 'refused' && outcome.reason === 'chat_unavailable'
+    if (isMissing && empty !== undefined) return empty
+    return acceptedValue(outcome, struck)
+  }
+
+  async #push(position: number, count: number): Promise<void> {
+    const start = position - count
+    const fresh = this.account.stream
+      .slice(start, position)
+      .map((happening, n) => ({ happening, pts: ptsOf(start + n + 1) }))
+      .filter(({ happening }) => !this.#isAnswered(happening)) // guard: own sends only in their answers
+    if (fresh.length === 0 || this.#connection.key.account_id !== this.account.account_id) return
+    const ids = idsOf(fresh.map(({ happening }) => happening))
+    await this.#connection.push({
+      _: 'updates',
+      updates: fresh.flatMap(({ happening, pts }) => viewHappening(this.account, happening, pts)),
+      ...viewPeers(this.#world.state, this.account, ids),
+      date: unixSeconds(Date.now()),
+      seq: 0,
+    })
+  }
+
+  #isAnswered(happening: Happening): boolean {
+    const random_id = 'post' in happening && happening.kind !== 'edited' ? happening.post.random_id : null
+    const left = random_id === null ? undefined : this.#answered.get(random_id)
+    if (random_id === null || left === undefined) return false
+    if (left > 1) this.#answered.set(random_id, left - 1)
+    else this.#answered.delete(random_id)
+    return true
+  }
+
+  async send(call: Call, { chat_id, text, random_id, file }: NewMessage): Promise<tl.TypeUpdates> {
+    if (lengthOf(text) > (file ? captionLengthMax : textLengthMax)) {
+      refuse(file ? 'MEDIA_CAPTION_TOO_LONG' : 'MESSAGE_TOO_LONG')
+    }
+    const isRepeat = this.#world.dedupe && this.account.sent_ids.has(random_id)
+    if (!isRepeat) this.#answered.set(random_id, 2)
+    const { stream } = this.account
+    const start = isRepeat ? 0 : stream.length
+    try {
+      const handle = file && this.#session.uploads.keep(file)
+      const message = { chat_id: `${chat_id}` as const, text, handle, random_id }
+      const { message_id, at } = await this.ask(call, 'send', message)
+      const offset = stream
+        .slice(start)
+        .findIndex((each) => each.kind === 'sent' && each.post.message_id === Number(message_id))
+      const isTold = offset !== -1 && !isRepeat
+      if (!isTold) this.#answered.delete(random_id)
+      const pts = ptsOf(offset === -1 ? stream.length : start + offset + 1)
+      const order = { pts, ptsCount: isTold ? 2 : 0 }
+      const post = this.findPost(chat_id, Number(message_id))
+      const date = unixSeconds(at)
+      if (!file || !post)
+        return { _: 'updateShortSentMessage', out: true, id: Number(message_id), date, ...order }
+      const updates = [
+        viewSent(post),
+        { _: 'updateNewMessage' as const, message: viewPost(chat_id, post), ...order },
+      ]
+      return { _: 'updates', updates, ...viewPeers(this.#world.state, this.account, [chat_id]), date, seq: 0 }
+    } catch (error) {
+      this.#answered.delete(random_id)
+      throw error
+    }
+  }
+
+  findPost(chat_id: number, message_id: number): Post | undefined {
+    const box = this.account.boxes.get(chat_id)
+    const post = box?.posts[indexOfPost(box, message_id)]
+    return post?.message_id === message_id ? post : undefined
+  }
+
+  /** What happened after `pts`, in slices; too long where the data centre keeps fewer updates. */
+  async difference(call: Call, pts: number, kept: number): Promise<tl.updates.TypeDifference> {
+    const { account } = this
+    await this.ask(call, 'ping', {})
+    const start = pts - ptsOf(0)
+    const end = account.stream.length
+    if (start < 0 || start > end) refuse('PERSISTENT_TIMESTAMP_INVALID')
+    if (end - start > kept) return { _: 'updates.differenceTooLong', pts: ptsOf(end) }
+    const { date, seq } = stateOf(account)
+    if (start === end) return { _: 'updates.differenceEmpty', date, seq }
+    const found = account.stream.slice(start, start + sliceMax)
+    await this.#world.durable()
+    const updates = found.flatMap((each, n) => viewHappening(account, each, ptsOf(start + n + 1)))
+    const body = {
+      // A message that was deleted since is not there any more, and its `updateMessageID` stands alone.
+      newMessages: updates.flatMap((each) =>
+        each._ === 'updateNewMessage' && account.chat_of_message.has(each.message.id) ? [each.message] : [],
+      ),
+      newEncryptedMessages: [],
+      otherUpdates: updates.filter(({ _ }) => _ !== 'updateNewMessage' && _ !== 'updateReadMessagesContents'),
+      ...viewPeers(this.#world.state, account, idsOf(found)),
+    }
+    const state = stateOf(account, start + found.length)
+    return start + found.length < end
+      ? { _: 'updates.differenceSlice', ...body, intermediateState: state }
+      : { _: 'updates.difference', ...body, state }
+  }
+}

@@ -1,0 +1,134 @@
+/** The adapter against the data centre on loopback: the suite that every adapter passes, and logins. */
+import { addPublicKey } from '@mtcute/core/utils.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { heldAccount, MemoryAccountStore } from '../../../test/platform/account-store.ts'
+import { conformance } from '../../../test/platform/conformance.ts'
+import { Recorder } from '../../../test/platform/conformance-recorder.ts'
+import { askWorld, otherSide } from '../../../test/platform/sandbox-fixture.ts'
+import type { LoginStep, Platform } from '../port.ts'
+import { type DataCentre, openDataCentre } from '../sandbox/mtproto/data-centre.ts'
+import { openWorld, type World } from '../sandbox/world.ts'
+import { telegramPlatform } from './adapter.ts'
+import { Crypto } from './surroundings.ts'
+
+function platformOf({ port, public_pem }: DataCentre): Platform {
+  const crypto = new Crypto()
+  crypto.initialize()
+  addPublicKey(crypto, public_pem)
+  const test_dc = { id: 2, ipAddress: '127.0.0.1', port, ipv6: false, mediaOnly: false, testMode: false }
+  return telegramPlatform({ api_id: 1, api_hash: '0'.repeat(32), test_dc }, { paceMs: 0 })
+}
+
+let accounts = 0
+
+conformance('telegram, on a data centre on loopback', async () => {
+  const world = openWorld({ data_dir: null })
+  const centre = await openDataCentre(world, { port: 0, data_dir: null })
+  return {
+    platform: platformOf(centre),
+    others: otherSide(askWorld(world)),
+    newAccount: async () => {
+      const n = ++accounts
+      const account = { account_id: `acc_${n}`, name: `Account ${n}` }
+      world.addAccount(account)
+      const key = Buffer.from(centre.makeKey(account.account_id)).toString('base64')
+      const blob = { version: 1, dc_id: 2, key, places: {} }
+      return heldAccount({ ...account, store: new MemoryAccountStore(Buffer.from(JSON.stringify(blob))) })
+    },
+    close: async () => {
+      await centre.close()
+      await world.close()
+    },
+  }
+})
+
+describe('login', () => {
+  let world: World
+  let centre: DataCentre
+  let platform: Platform
+  beforeAll(async () => {
+    world = openWorld({ data_dir: null })
+    centre = await openDataCentre(world, { port: 0, data_dir: null })
+    platform = platformOf(centre)
+  })
+  afterAll(async () => {
+    await centre.close()
+    await world.close()
+  })
+
+  async function begin(phone: string, { qr = false, password }: { qr?: boolean; password?: string } = {}) {
+    const n = ++accounts
+    const account_id = `acc_login_${n}`
+    await askWorld(world)('addAccount', {
+      account_id,
+      name: `Login ${n}`,
+      phone,
+      ...(password && { password }),
+    })
+    const steps: LoginStep[] = []
+    const login = platform.login?.({ phone: qr ? null : phone }, (step) => steps.push(step))
+    if (!login) throw new Error('There is no login.')
+    const next = async (kind: LoginStep['kind'], count = 1) => {
+      const isThere = () =>
+        steps.filter((step) => step.kind === kind).length >= count || steps.some((s) => s.kind === 'failed')
+      await expect.poll(isThere, { timeout: 20_000 }).toBe(true)
+      return steps.at(-1)
+    }
+    return { account_id, login, steps, next }
+  }
+
+  test('by code ends with a session that connects, and a logout that it does not survive', async () => {
+    const { account_id, login, next } = await begin('+9996620011')
+    expect(await next('code')).toMatchObject({ kind: 'code', wrong: false })
+    login.answer('12345')
+    const done = await next('done')
+    if (done?.kind !== 'done') throw new Error(JSON.stringify(done))
+    const store = new MemoryAccountStore(done.session)
+    const account = heldAccount({ account_id, name: 'x', store })
+    const outcome = await platform.connect(account, new Recorder())
+    if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome))
+    expect(outcome.value.self.id).toBe(done.self.id)
+    await outcome.value.close()
+    expect(await platform.logout?.(done.session)).toEqual({ kind: 'accepted', value: null })
+    expect(await platform.connect(account, new Recorder())).toMatchObject({
+      kind: 'refused',
+      reason: 'needs_login',
+    })
+  })
+
+  test('ends with the third wrong code', async () => {
+    const { login, next } = await begin('+9996620012')
+    for (let n = 1; n <= 3; n++) {
+      expect(await next('code', n)).toMatchObject({ kind: 'code', wrong: n > 1 })
+      login.answer('00000')
+    }
+    expect(await next('failed')).toMatchObject({ reason: 'too_many_attempts' })
+  })
+
+  test('asks for the password, says that it was wrong, and follows the account to its data centre', async () => {
+    const { login, next } = await begin('+9996640013', { password: 'correct horse' })
+    await next('code')
+    login.answer('12345')
+    expect(await next('password')).toMatchObject({ kind: 'password', wrong: false })
+    login.answer('wrong')
+    expect(await next('password', 2)).toMatchObject({ kind: 'password', wrong: true })
+    login.answer('correct horse')
+    expect(await next('done')).toMatchObject({ kind: 'done' })
+  })
+
+  test.each(['+9996620014', '+9996640014'])('by a QR code that %s accepts', async (phone) => {
+    const { next } = await begin(phone, { qr: true })
+    expect(await next('qr')).toMatchObject({ url: expect.stringMatching(/^tg:\/\/login\?token=/) })
+    await askWorld(world)('acceptLogin', { phone })
+    expect(await next('done')).toMatchObject({ kind: 'done' })
+  })
+
+  test('of a number that nobody has is refused', async () => {
+    const steps: LoginStep[] = []
+    const login = platform.login?.({ phone: '+9996620099' }, (step) => steps.push(step))
+    await expect.poll(() => steps.length, { timeout: 20_000 }).toBe(1)
+    login?.answer('12345')
+    await expect.poll(() => steps.length, { timeout: 20_000 }).toBe(2)
+    expect(steps.slice(1)).toMatchObject([{ kind: 'failed', reason: 'sign_up_required' }])
+  })
+})

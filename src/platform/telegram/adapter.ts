@@ -1,0 +1,22 @@
+/** Telegram as a platform. */
+import type { Platform } from '../port.ts'
+import type { Endpoint } from './client.ts'
+import { beginLogin, logout } from './login.ts'
+import { openSession } from './session.ts'
+
+/** Channels have this number and lower ones. */
+const channelsFrom = '-1000000000000'
+
+export function telegramPlatform(endpoint: Endpoint, { paceMs = 1_000 }: { paceMs?: number } = {}): Platform {
+  return {
+    name: 'telegram',
+    paceMs,
+    ownCountUpTo: channelsFrom,
+    gapJitter: 0.5,
+    takeoverSeconds: 75,
+    connect: (account, listener) => openSession(endpoint, account, listener),
+    login: (request, report) => beginLogin(endpoint, request, report),
+    logout: (session) => logout(endpoint, session),
+    close: () => Promise.resolve(),
+  }
+}

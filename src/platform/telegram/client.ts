@@ -1,0 +1,155 @@
+/**
+ * One client of mtcute, which is one connection. A lost connection ends it; nothing reconnects, waits out a flood or
+ * repeats a call by itself. Every call passes one gate.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ITelegramStorageProvider, tl } from '@mtcute/core'
+import { BaseTelegramClient } from '@mtcute/core/client.js'
+import type { BasicDcOption } from '@mtcute/core/utils.js'
+import { version } from '../../lib/version.ts'
+import { NoAnswer, NotWritten } from './errors.ts'
+import { Crypto, surroundings } from './surroundings.ts'
+import { type GuardedTransport, guardedTransport } from './transport.ts'
+
+/** Where Telegram is, and who asks. */
+export interface Endpoint {
+  readonly api_id: number
+  readonly api_hash: string
+  /** A data centre on loopback instead of Telegram's own. */
+  readonly test_dc: BasicDcOption | null
+}
+
+export interface ClientOptions {
+  readonly storage: ITelegramStorageProvider
+  /** Whether a byte may be written now. */
+  held(): boolean
+  /** Whether it may follow the account to another data centre. */
+  readonly migrates: boolean
+  pushed(container: tl.TypeUpdates): void
+  /** The client has ended by itself. Not called after `close`. */
+  ended(reason: string): void
+}
+
+/** mtcute gives up on a silent server within 8 s; a dial that nothing answers has no limit of its own. */
+const connectMsMax = 15_000
+const answerMsMax = 20_000
+const closeMsMax = 5_000
+
+/** Enough for the data centres of Telegram, of which there are five. */
+const loginDialsMax = 5
+
+type Answer<T extends tl.RpcMethod> = tl.RpcCallReturn[T['_']]
+
+export class Client {
+  readonly #client: BaseTelegramClient
+  readonly #transport: GuardedTransport
+  readonly #options: ClientOptions
+  readonly #over = new AbortController()
+
+  constructor(endpoint: Endpoint, options: ClientOptions) {
+    this.#options = options
+    const { test_dc } = endpoint
+    const rules = { dialsMax: options.migrates ? loginDialsMax : 1, loopbackOnly: test_dc !== null }
+    this.#transport = guardedTransport(
+      { held: () => options.held(), ended: (reason) => this.end(reason) },
+      rules,
+    )
+    this.#client = new BaseTelegramClient({
+      apiId: endpoint.api_id,
+      apiHash: endpoint.api_hash,
+      crypto: new Crypto(),
+      platform: surroundings,
+      transport: this.#transport,
+      storage: options.storage,
+      storageOptions: { cleanup: false },
+      ...(test_dc && { defaultDcs: { main: test_dc, media: test_dc } }),
+      logLevel: 0,
+      updates: false,
+      reconnectionStrategy: () => false,
+      initConnectionOptions: { deviceModel: 'Parley', appVersion: version },
+      // The default middlewares wait for floods and repeat what failed.
+      network: { middlewares: [], connectionCount: () => 1 },
+    })
+    this.#client.onError.add((error) => this.end(`The client failed: ${error.name}.`))
+    this.#client.onServerUpdate.add((container) => {
+      if (!this.isOver) options.pushed(container)
+    })
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  async connect(): Promise<void> {
+    const late = AbortSignal.timeout(connectMsMax)
+    try {
+      await unlessAborted(this.#client.connect(), AbortSignal.any([this.#over.signal, late]))
+    } catch (error) {
+      this.end('The connection was not made.')
+      throw error
+    }
+  }
+
+  /**
+   * The only way to call. A call on a client that has ended rejects twice, once of them unhandled. A deadline of our own:
+   * mtcute drops an answer that it cannot unpack, and reports its own `timeout` as an error of Telegram.
+   */
+  async call<T extends tl.RpcMethod>(request: T, msMax: number = answerMsMax): Promise<Answer<T>> {
+    const mayCall = !this.isOver // guard: the gate of all calls
+    if (!mayCall) throw new NotWritten('The session is over.')
+    if (!this.#options.held()) {
+      this.end('The lease has run out.')
+      throw new NotWritten('The lease has run out.')
+    }
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(new NoAnswer()), msMax)
+    try {
+      return await this.#client.call<T>(request as never, { abortSignal: deadline.signal })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** The data centre of the account, which a login may have changed. */
+  dcId(): Promise<number> {
+    return this.#client.getPrimaryDcId()
+  }
+
+  async moveTo(dc_id: number): Promise<void> {
+    await unlessAborted(
+      this.#client.changePrimaryDc(dc_id),
+      AbortSignal.any([this.#over.signal, AbortSignal.timeout(connectMsMax)]),
+    )
+  }
+
+  proveKnowledge(request: tl.account.RawPassword, password: string): Promise<tl.RawInputCheckPasswordSRP> {
+    return this.#client.computeSrpParams(request, password)
+  }
+
+  /** Ends it at once: every call that waits for an answer rejects. */
+  end(reason: string): void {
+    if (this.isOver) return
+    this.#over.abort(new Error(reason))
+    this.#client.destroy().catch(() => {})
+    this.#transport.close()
+    this.#options.ended(reason)
+  }
+
+  async close(): Promise<void> {
+    if (this.isOver) return
+    this.#over.abort(new Error('The session is over.'))
+    const late = sleep(closeMsMax, undefined, { ref: false })
+    await Promise.race([this.#client.destroy().catch(() => {}), late])
+    this.#transport.close()
+  }
+}
+
+/** Rejects with the signal's reason if it comes first. The work is no longer waited for then, and may fail unheard. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

@@ -1,0 +1,117 @@
+import { createRequire } from 'node:module'
+import { tl } from '@mtcute/core'
+import { describe, expect, test } from 'vitest'
+import { findMeaning, NotWritten, nameOf, outcomeOf } from './errors.ts'
+import { failureOf } from './login.ts'
+
+const { throws } = createRequire(import.meta.url)('@mtcute/core/tl/raw-errors.json') as {
+  throws: Record<string, string[]>
+}
+
+/** As it arrives: mtcute makes an error of what Telegram answered. */
+function errorNamed(errorMessage: string, errorCode = 400): Error {
+  return tl.RpcError.fromTl({ errorCode, errorMessage })
+}
+
+const outcome = (text: string, code?: number) => outcomeOf(errorNamed(text, code), 'sends')
+
+const used = [
+  'messages.sendMessage',
+  'messages.sendMedia',
+  'upload.saveFilePart',
+  'upload.saveBigFilePart',
+  'messages.getHistory',
+  'messages.getDialogs',
+  'messages.readHistory',
+  'messages.markDialogUnread',
+  'contacts.getContacts',
+  'contacts.resolveUsername',
+  'contacts.resolvePhone',
+  'updates.getState',
+  'updates.getDifference',
+  'users.getUsers',
+]
+
+describe('the table of errors', () => {
+  test.each(used)('names every error that is listed for %s', (method) => {
+    const missing = (throws[method] ?? []).filter((name) => findMeaning(name) === undefined)
+    expect(missing).toEqual([])
+  })
+
+  test.each([
+    ['PEER_FLOOD', 'cold_stopped'],
+    ['USER_IS_BLOCKED', 'blocked_by_person'],
+    ['YOU_BLOCKED_USER', 'blocked_by_person'],
+    ['USER_PRIVACY_RESTRICTED', 'privacy_restricted'],
+    ['PRIVACY_PREMIUM_REQUIRED', 'privacy_restricted'],
+    ['ALLOW_PAYMENT_REQUIRED', 'privacy_restricted'],
+    ['ALLOW_PAYMENT_REQUIRED_10', 'privacy_restricted'],
+    ['VOICE_MESSAGES_FORBIDDEN', 'privacy_restricted'],
+    ['INPUT_USER_DEACTIVATED', 'identity_ineligible'],
+    ['USER_IS_BOT', 'identity_ineligible'],
+    ['PEER_ID_INVALID', 'chat_unavailable'],
+    ['CHANNEL_PRIVATE', 'chat_unavailable'],
+    ['CHANNEL_INVALID', 'chat_unavailable'],
+    ['CHAT_WRITE_FORBIDDEN', 'chat_unavailable'],
+    ['USER_BANNED_IN_CHANNEL', 'chat_unavailable'],
+    ['CHAT_ADMIN_REQUIRED', 'chat_unavailable'],
+    ['CHAT_RESTRICTED', 'chat_unavailable'],
+    ['TOPIC_CLOSED', 'chat_unavailable'],
+    ['MESSAGE_EMPTY', 'message_invalid'],
+    ['MESSAGE_TOO_LONG', 'message_invalid'],
+    ['MEDIA_CAPTION_TOO_LONG', 'message_invalid'],
+    ['FILE_PART_3_MISSING', 'message_invalid'],
+    ['MEDIA_TTL_INVALID', 'message_invalid'],
+    ['CHAT_SEND_DOCS_FORBIDDEN', 'message_invalid'],
+    ['AUTH_KEY_UNREGISTERED', 'needs_login'],
+    ['AUTH_KEY_INVALID', 'needs_login'],
+    ['SESSION_REVOKED', 'needs_login'],
+    ['SESSION_EXPIRED', 'needs_login'],
+    ['AUTH_KEY_DUPLICATED', 'needs_login'],
+    ['AUTH_KEY_PERM_EMPTY', 'needs_login'],
+    ['USER_DEACTIVATED', 'restricted'],
+    ['USER_DEACTIVATED_BAN', 'restricted'],
+    ['PHONE_NUMBER_BANNED', 'restricted'],
+    ['FROZEN_METHOD_INVALID', 'restricted'],
+    ['FROZEN_PARTICIPANT_MISSING', 'restricted'],
+  ])('%s is %s, whatever its code', (text, reason) => {
+    for (const code of [400, 403, 406, 420]) {
+      expect(outcome(text, code)).toEqual({ kind: 'refused', reason, detail: nameOf(text) })
+    }
+  })
+
+  test.each([
+    ['FLOOD_WAIT_17', 17],
+    ['SLOWMODE_WAIT_9', 9],
+    ['FLOOD_PREMIUM_WAIT_5', 5],
+  ])('%s is a wait of %d seconds', (text, seconds) => {
+    const wait = { kind: 'flood_wait', retry_after_seconds: seconds, stops: 'lookups' }
+    expect(outcomeOf(errorNamed(text, 420), 'lookups')).toEqual(wait)
+  })
+
+  test.each([
+    ['RANDOM_ID_DUPLICATE', 500],
+    ['INTERNAL', 500],
+    ['Timeout', -503],
+    ['TICKET_MACHINE_BROKEN', 400],
+    ['FLOOD_WAIT', 420],
+  ])('%s proves nothing', (text, code) => {
+    expect(outcome(text, code)).toEqual({ kind: 'unknown', reason: text })
+  })
+
+  test('only a call that never reached the client is not written', () => {
+    expect(outcomeOf(new NotWritten('over'), 'sends')).toEqual({ kind: 'not_written', reason: 'over' })
+    const lost = { kind: 'unknown', reason: 'connection_lost' }
+    expect(outcomeOf(new Error('Session is reset'), 'sends')).toEqual(lost)
+  })
+})
+
+const loginMethods = ['auth.sendCode', 'auth.signIn', 'auth.checkPassword', 'auth.exportLoginToken']
+
+test.each(loginMethods)('every error of %s ends a login with a reason, and keeps its name', (method) => {
+  for (const name of throws[method] ?? []) {
+    expect(failureOf(errorNamed(name))).toMatchObject({ reason: expect.any(String), detail: nameOf(name) })
+  }
+  const wait = { reason: 'flood_wait', detail: null, retry_after_seconds: 86_400 }
+  expect(failureOf(errorNamed('FLOOD_WAIT_86400', 420))).toEqual(wait)
+})

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { parseDc, telegramModule } from './module.ts'
+
+const api = { PARLEY_TELEGRAM_API_ID: '1', PARLEY_TELEGRAM_API_HASH: '0'.repeat(32) }
+
+function open(env: Record<string, string>, manual_from?: Date) {
+  return telegramModule.open({ role: 'work', data_dir: '/nowhere', env, manual_from, failed: () => {} })
+}
+
+test('without its variables a process has no part in it', async () => {
+  expect(await open({})).toBeUndefined()
+  expect(await open(api)).toMatchObject({ real: true, platform: { name: 'telegram', takeoverSeconds: 75 } })
+})
+
+test.each([
+  { PARLEY_TELEGRAM_API_ID: '1' },
+  { PARLEY_TELEGRAM_API_HASH: api.PARLEY_TELEGRAM_API_HASH },
+  { PARLEY_TELEGRAM_DC: '127.0.0.1:4430,key.pem' },
+])('one variable alone stops the start: %j', async (env) => {
+  await expect(open(env)).rejects.toThrow('are needed together')
+})
+
+test('a manual clock beside it stops the start', async () => {
+  await expect(open(api, new Date())).rejects.toThrow('PARLEY_CLOCK=manual')
+})
+
+test.each(['127.0.0.1:4430,key.pem', '127.9.9.9:1,/a/b.pem'])(
+  '%s is a data centre on this machine',
+  (text) => {
+    expect(parseDc(text)).toBeDefined()
+  },
+)
+
+test.each([
+  '149.154.167.50:443,key.pem',
+  '0.0.0.0:443,key.pem',
+  'localhost:443,key.pem',
+  '127.0.0.1:0,key.pem',
+  '127.0.0.1:65536,key.pem',
+  '127.0.0.1:443',
+])('%s is none', (text) => {
+  expect(parseDc(text)).toBeUndefined()
+})

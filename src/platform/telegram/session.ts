@@ -1,0 +1,265 @@
+/** One open session of one account, as the port wants it: a client, the stream of its updates, and the people it knows. */
+import type { tl } from '@mtcute/core'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import type {
+  AccountRef,
+  Chat,
+  ChatPage,
+  Closed,
+  FloodScope,
+  HistoryPage,
+  Identifier,
+  Listener,
+  Message,
+  Outcome,
+  Person,
+  Sent,
+  Session,
+  Submission,
+  Upload,
+  UploadedFile,
+} from '../port.ts'
+import { Client, type Endpoint } from './client.ts'
+import { findErrorText, outcomeOf, Refused } from './errors.ts'
+import { Peers } from './peers.ts'
+import { listChats, listContacts, type Reader, readHistory, resolve, setReadState } from './read.ts'
+import { send } from './send.ts'
+import { openSessionStorage } from './storage.ts'
+import { readPosition, writePosition } from './update-state.ts'
+import { type TelegramBatch, UpdateStream, UpdatesMissed } from './updates.ts'
+import { upload } from './upload.ts'
+import { viewChat, viewUpdates } from './view.ts'
+
+const noSession = { kind: 'refused', reason: 'needs_login', detail: 'no_session' } as const
+const isOverReason = 'The session is over.'
+
+export async function openSession(
+  endpoint: Endpoint,
+  account: AccountRef,
+  listener: Listener,
+): Promise<Outcome<Session>> {
+  const blob = await account.store.readSession()
+  const storage = blob && openSessionStorage(blob)
+  if (!storage) return noSession
+  const peers = await Peers.load(account.store)
+  const session = new TelegramSession(account, { listener, peers })
+  const client = new Client(endpoint, {
+    storage,
+    held: () => account.held(),
+    migrates: false,
+    pushed: (container) => session.pushed(container),
+    ended: (reason) => session.finish({ status: 'lost', reason }),
+  })
+  try {
+    await session.open(client)
+  } catch (error) {
+    await session.close()
+    const outcome = outcomeOf(error, 'reading')
+    // Nothing was asked for yet that could have happened.
+    const isFinal = outcome.kind === 'flood_wait' || (outcome.kind === 'refused' && isTrouble(outcome.reason))
+    return isFinal ? outcome : { kind: 'not_written', reason: 'Telegram could not be reached.' }
+  }
+  return { kind: 'accepted', value: session }
+}
+
+class TelegramSession implements Session, Reader {
+  self: Person = { id: '0', name: '', username: null, phone: null, kind: 'self' }
+  readonly peers: Peers
+  readonly #listener: Listener
+  readonly #stream: UpdateStream
+  readonly #files = new Map<string, tl.TypeInputMedia>()
+  /** The listener is called only after `connect` has returned the session. */
+  readonly #handedOver = Promise.withResolvers<void>()
+  #client: Client | undefined
+  #isPremium = false
+  #isOver = false
+
+  constructor({ position }: AccountRef, { listener, peers }: { listener: Listener; peers: Peers }) {
+    this.peers = peers
+    this.#listener = listener
+    this.#stream = new UpdateStream({
+      state: position === null ? undefined : readPosition(position),
+      call: (request) => this.call(request),
+      take: (batch) => this.#take(batch),
+      knows: (peer) => this.#knows(peer),
+      failed: (error) => this.finish(closedBy(error)),
+    })
+  }
+
+  async open(client: Client): Promise<void> {
+    this.#client = client
+    await client.connect()
+    const [user] = await this.call({ _: 'users.getUsers', id: [{ _: 'inputUserSelf' }] })
+    if (user?._ !== 'user') throw new Error('Telegram does not say whose session it is.')
+    await this.learn({ users: [user] })
+    this.self = this.peers.findPerson(`${user.id}`) ?? this.self
+    this.#isPremium = user.premium ?? false
+    await this.#stream.locate()
+    setImmediate(() => {
+      this.#handedOver.resolve()
+      this.#stream.begin()
+    })
+  }
+
+  pushed(container: tl.TypeUpdates): void {
+    this.#stream.feed(container)
+  }
+
+  feed(container: tl.TypeUpdates): void {
+    this.#stream.feed(container)
+  }
+
+  call<T extends tl.RpcMethod>(request: T, msMax?: number): Promise<tl.RpcCallReturn[T['_']]> {
+    if (!this.#client) throw new Error('The session is not open.')
+    return this.#client.call(request, msMax)
+  }
+
+  async learn(answer: { users?: tl.TypeUser[]; chats?: tl.TypeChat[] }): Promise<void> {
+    this.peers.learn(answer)
+    try {
+      await this.peers.save()
+    } catch (error) {
+      // They would be unreachable after the next start.
+      this.finish({ status: 'lost', reason: 'The people of the account could not be stored.' })
+      throw error
+    }
+  }
+
+  /** The session is over by itself: the listener is told once, and nothing after `close`. */
+  finish(closed: Closed): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#stream.end()
+    this.#client?.end(closed.reason)
+    void this.#handedOver.promise.then(() => this.#listener.closed(closed))
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true
+    this.#stream.end()
+    await this.#client?.close()
+  }
+
+  async ping(): Promise<boolean> {
+    try {
+      this.#stream.compare(await this.call({ _: 'updates.getState' }))
+      return true
+    } catch (error) {
+      // A flood wait is an answer as well.
+      return this.#outcome(error, 'reading').kind === 'flood_wait'
+    }
+  }
+
+  resolve(identifier: Identifier): Promise<Outcome<Person>> {
+    return this.#ask('lookups', () => resolve(this, identifier))
+  }
+
+  /** No call: a chat begins with its first message. */
+  openChat(person_id: string): Promise<Outcome<Chat>> {
+    return this.#ask('lookups', async () => {
+      const person = this.peers.findPerson(person_id as ChatNumber)
+      if (!person) throw new Refused('chat_unavailable')
+      if (person.kind !== 'person') throw new Refused('identity_ineligible')
+      return viewChat(this, person_id as ChatNumber, null)
+    })
+  }
+
+  async upload(file: Upload): Promise<Outcome<UploadedFile>> {
+    if (this.#isOver) return { kind: 'not_written', reason: isOverReason }
+    const outcome = await upload(file, { call: (request, msMax) => this.call(request, msMax) })
+    if (outcome.kind !== 'accepted') return outcome
+    const handle = crypto.randomUUID()
+    this.#files.set(handle, outcome.value)
+    const { file_name, media_type, size } = file
+    return { kind: 'accepted', value: { file_name, media_type, size, handle } }
+  }
+
+  async send(message: Submission): Promise<Outcome<Sent>> {
+    if (this.#isOver) return { kind: 'not_written', reason: isOverReason }
+    const peer = this.peers.findInput(message.chat_id)
+    if (!peer) return { kind: 'refused', reason: 'chat_unavailable' }
+    const file = message.file && this.#files.get(message.file.handle)
+    if (message.file && !file) return { kind: 'refused', reason: 'message_invalid' }
+    if (message.file) this.#files.delete(message.file.handle)
+    const outcome = await send(message, {
+      peer,
+      file: file ?? null,
+      isPremium: this.#isPremium,
+      call: (request, msMax) => this.call(request, msMax),
+      feed: (container) => this.feed(container),
+    })
+    this.#endOnTrouble(outcome)
+    return outcome
+  }
+
+  history(page: HistoryPage): Promise<Outcome<readonly Message[]>> {
+    return this.#ask('reading', () => readHistory(this, page))
+  }
+
+  chats(page: { readonly after: string | null; readonly limit: number }): Promise<Outcome<ChatPage>> {
+    return this.#ask('reading', () => listChats(this, page))
+  }
+
+  contacts(): Promise<Outcome<readonly Person[]>> {
+    return this.#ask('reading', () => listContacts(this))
+  }
+
+  setReadState(chat_id: ChatNumber, unread: boolean): Promise<Outcome<{ readonly unread_count: number }>> {
+    return this.#ask('reading', () => setReadState(this, chat_id, unread))
+  }
+
+  async #ask<T>(stops: FloodScope, work: () => Promise<T>): Promise<Outcome<T>> {
+    if (this.#isOver) return { kind: 'not_written', reason: isOverReason }
+    try {
+      return { kind: 'accepted', value: await work() }
+    } catch (error) {
+      return this.#outcome(error, stops)
+    }
+  }
+
+  #outcome(error: unknown, stops: FloodScope): Outcome<never> {
+    const outcome = outcomeOf(error, stops)
+    this.#endOnTrouble(outcome)
+    return outcome
+  }
+
+  #endOnTrouble(outcome: Outcome<unknown>): void {
+    if (outcome.kind !== 'refused' || !isTrouble(outcome.reason)) return
+    this.finish({ status: outcome.reason, reason: outcome.detail ?? outcome.reason })
+  }
+
+  #knows(peer: tl.TypePeer): boolean {
+    if (peer._ === 'peerChannel') return true
+    return this.peers.has(peer._ === 'peerUser' ? `${peer.userId}` : `${-peer.chatId}`)
+  }
+
+  async #take({ updates, users, chats, state, caught_up, gap }: TelegramBatch): Promise<void> {
+    await this.#handedOver.promise
+    for (const update of updates) if (update._ === 'updateUserName') this.peers.rename(update)
+    await this.learn({ users: [...users], chats: [...chats] })
+    if (this.#isOver) return
+    await this.#listener.updates({
+      updates: [
+        ...(gap ? [{ kind: 'gap', chat_id: null } as const] : []),
+        ...viewUpdates(this, updates, state.date),
+      ],
+      position: writePosition(state),
+      caught_up,
+    })
+  }
+}
+
+function isTrouble(reason: string): reason is 'needs_login' | 'restricted' {
+  return reason === 'needs_login' || reason === 'restricted'
+}
+
+/** Why the stream of updates has ended the session. */
+function closedBy(error: unknown): Closed {
+  if (error instanceof UpdatesMissed) return { status: 'restricted', reason: 'updates_missed' }
+  const outcome = outcomeOf(error, 'reading')
+  if (outcome.kind === 'refused' && isTrouble(outcome.reason)) {
+    return { status: outcome.reason, reason: outcome.detail ?? outcome.reason }
+  }
+  const name = findErrorText(error)
+  return { status: 'lost', reason: name ? `Updates: ${name}.` : 'The updates could not be taken.' }
+}

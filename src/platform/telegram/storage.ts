@@ -1,0 +1,100 @@
+/**
+ * What mtcute stores, as one blob: the data centre of the account and its auth key, which is full control of the account.
+ * A session reads it and never writes it. Only a login makes a blob (`login.ts`). Peers are kept by `peers.ts`.
+ */
+import { type ITelegramStorageProvider, MemoryStorage } from '@mtcute/core'
+import { z } from 'zod'
+
+const blobShape = z.strictObject({
+  version: z.literal(1),
+  /** The data centre that knows the key. */
+  dc_id: z.int(),
+  key: z.base64(),
+  /** mtcute's own notes about where that data centre is; without them it is the default one. */
+  places: z.record(z.string(), z.base64()),
+})
+
+/** The keys under which mtcute notes its data centre. Salts and the like are not worth keeping. */
+const placeKeys = ['dc_main', 'dc_media']
+
+/** The storage of a session. Undefined: the blob is none of ours. */
+export function openSessionStorage(blob: Uint8Array): ITelegramStorageProvider | undefined {
+  const session = parseBlob(blob)
+  if (!session) return undefined
+  const storage = emptyStorage()
+  for (const [name, value] of Object.entries(session.places)) storage.kv.set(name, decode(value))
+  const key = decode(session.key)
+  return {
+    ...storage,
+    // guard: only the login writes keys
+    authKeys: readOnlyKeys(session.dc_id, key),
+  }
+}
+
+export function parseBlob(blob: Uint8Array): z.infer<typeof blobShape> | undefined {
+  try {
+    return blobShape.safeParse(JSON.parse(Buffer.from(blob).toString('utf8'))).data
+  } catch {
+    return undefined
+  }
+}
+
+/** The storage of a login: in memory, until the login has succeeded. */
+export function openLoginStorage(): ITelegramStorageProvider {
+  return emptyStorage()
+}
+
+/** What a login leaves behind. The keys of data centres that it has only passed through are not part of it. */
+export async function makeBlob(storage: ITelegramStorageProvider, dc_id: number): Promise<Uint8Array> {
+  const key = await storage.authKeys.get(dc_id)
+  if (!key) throw new Error('The login has no auth key.')
+  const places: Record<string, string> = {}
+  for (const name of placeKeys) {
+    const value = await storage.kv.get(name)
+    if (value) places[name] = encode(value)
+  }
+  const blob: z.infer<typeof blobShape> = { version: 1, dc_id, key: encode(key), places }
+  return Buffer.from(JSON.stringify(blob))
+}
+
+/** mtcute's own in memory, but for the two tables that we keep ourselves. */
+function emptyStorage() {
+  const { driver, kv, authKeys } = new MemoryStorage()
+  return { driver, kv, authKeys, peers: noPeers, refMessages: noMessages }
+}
+
+function readOnlyKeys(dc_id: number, key: Uint8Array): ITelegramStorageProvider['authKeys'] {
+  const ignore = () => {}
+  return {
+    get: (dc) => (dc === dc_id ? key : null),
+    set: ignore,
+    setTemp: ignore,
+    getTemp: () => null,
+    deleteByDc: ignore,
+    deleteAll: ignore,
+  }
+}
+
+const noPeers: ITelegramStorageProvider['peers'] = {
+  store: () => {},
+  getById: () => null,
+  getByUsername: () => null,
+  getByPhone: () => null,
+  deleteAll: () => {},
+}
+
+const noMessages: ITelegramStorageProvider['refMessages'] = {
+  store: () => {},
+  getByPeer: () => null,
+  delete: () => {},
+  deleteByPeer: () => {},
+  deleteAll: () => {},
+}
+
+function encode(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64')
+}
+
+function decode(text: string): Uint8Array {
+  return Buffer.from(text, 'base64')
+}

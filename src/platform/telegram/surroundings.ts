@@ -1,0 +1,81 @@
+/** What mtcute asks of its surroundings. `@mtcute/node` would bring a native SQLite and two parsers besides. */
+import { createCipheriv, createHash, createHmac, pbkdf2, randomFillSync } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { deflateSync, gunzipSync } from 'node:zlib'
+import type { ICorePlatform } from '@mtcute/core'
+import { BaseCryptoProvider, type ICryptoProvider } from '@mtcute/core/utils.js'
+import { ige256Decrypt, ige256Encrypt, initSync, SIMD_AVAILABLE } from '@mtcute/wasm'
+
+/** How large an answer may become when it is unpacked. */
+const unpackedBytesMax = 16 * 1024 * 1024
+
+const derive = promisify(pbkdf2)
+let isLoaded = false
+
+export class Crypto extends BaseCryptoProvider implements ICryptoProvider {
+  initialize(): void {
+    if (isLoaded) return
+    const name = SIMD_AVAILABLE ? 'mtcute-simd' : 'mtcute'
+    initSync(readFileSync(new URL(import.meta.resolve(`@mtcute/wasm/${name}.wasm`))))
+    isLoaded = true
+  }
+
+  sha1(data: Uint8Array): Uint8Array {
+    return createHash('sha1').update(data).digest()
+  }
+
+  sha256(data: Uint8Array): Uint8Array {
+    return createHash('sha256').update(data).digest()
+  }
+
+  hmacSha256(data: Uint8Array, key: Uint8Array): Uint8Array {
+    return createHmac('sha256', key).update(data).digest()
+  }
+
+  pbkdf2(
+    password: Uint8Array,
+    salt: Uint8Array,
+    rounds: number,
+    length = 64,
+    algorithm = 'sha512',
+  ): Promise<Uint8Array> {
+    return derive(password, salt, rounds, length, algorithm)
+  }
+
+  createAesCtr(key: Uint8Array, iv: Uint8Array) {
+    const cipher = createCipheriv(`aes-${key.length * 8}-ctr`, key, iv)
+    return { process: (data: Uint8Array): Uint8Array => cipher.update(data) }
+  }
+
+  createAesIge(key: Uint8Array, iv: Uint8Array) {
+    return {
+      encrypt: (data: Uint8Array) => ige256Encrypt(data, key, iv),
+      decrypt: (data: Uint8Array) => ige256Decrypt(data, key, iv),
+    }
+  }
+
+  gzip(data: Uint8Array, maxOutputLength: number): Uint8Array | null {
+    try {
+      return deflateSync(data, { maxOutputLength })
+    } catch {
+      return null
+    }
+  }
+
+  gunzip(data: Uint8Array): Uint8Array {
+    return gunzipSync(data, { maxOutputLength: unpackedBytesMax })
+  }
+
+  randomFill(buffer: Uint8Array): void {
+    randomFillSync(buffer)
+  }
+}
+
+/** It logs nothing: what mtcute would log holds messages and phone numbers. */
+export const surroundings: ICorePlatform = {
+  beforeExit: () => () => {},
+  log: () => {},
+  getDefaultLogLevel: () => null,
+  getDeviceModel: () => 'Parley',
+}

@@ -1,0 +1,146 @@
+/**
+ * The sockets of a client. The transport asks before every write whether it may, reports the end of a connection, bounds
+ * its frames, and treats a transport error (a frame of four bytes) as the end. Left to itself mtcute waits for ever after
+ * the first -404, and deletes the auth key after the second.
+ */
+import { isIP } from 'node:net'
+import { ConnectionClosedError, type ITcpConnection } from '@fuman/net'
+import { connectTcp } from '@fuman/node'
+import {
+  IntermediatePacketCodec,
+  type IPacketCodec,
+  type ITelegramConnection,
+  type TelegramTransport,
+} from '@mtcute/core'
+
+/** The longest frame that is read: an answer of Telegram has at most 1 MiB. */
+const frameBytesMax = 4 * 1024 * 1024
+
+export interface Guard {
+  /** Whether a byte may be written now. */
+  held(): boolean
+  /** The newest connection is over, and with it the client. */
+  ended(reason: string): void
+}
+
+export interface TransportRules {
+  /** A session dials once. A login follows the account to its data centre. */
+  readonly dialsMax: number
+  /** For a data centre of a test: nothing else is ever dialled. */
+  readonly loopbackOnly: boolean
+}
+
+export interface GuardedTransport extends TelegramTransport {
+  close(): void
+}
+
+export function guardedTransport(guard: Guard, rules: TransportRules): GuardedTransport {
+  const open = new Set<ITcpConnection>()
+  let newest: ITcpConnection | undefined
+  let dials = 0
+  let isOver = false
+  const end = (connection: ITcpConnection | undefined, reason: string) => {
+    if (connection && open.delete(connection)) connection.close()
+    if (connection === newest && !isOver) guard.ended(reason)
+  }
+  return {
+    packetCodec: () => new WatchedCodec((reason) => end(newest, reason)),
+    async connect({ ipAddress: address, port }): Promise<ITelegramConnection> {
+      // guard: one connection
+      if (++dials > rules.dialsMax) throw new ConnectionClosedError()
+      // guard: loopback only
+      if (rules.loopbackOnly && !isLoopback(address)) throw new ConnectionClosedError()
+      const connection = await connectTcp({ address, port })
+      if (isOver) {
+        // The client was closed while it dialled.
+        connection.close()
+        throw new ConnectionClosedError()
+      }
+      connection.setNoDelay(true)
+      open.add(connection)
+      newest = connection
+      return watchConnection(connection, guard, (reason) => end(connection, reason))
+    },
+    close() {
+      isOver = true
+      for (const connection of open) connection.close()
+      open.clear()
+    },
+  }
+}
+
+export function isLoopback(address: string): boolean {
+  return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
+}
+
+function watchConnection(
+  connection: ITcpConnection,
+  { held }: Guard,
+  end: (reason: string) => void,
+): ITelegramConnection {
+  const write = connection.write.bind(connection)
+  const read = connection.read.bind(connection)
+  connection.write = async (bytes) => {
+    const mayWrite = held() // guard: held before every write
+    if (!mayWrite) {
+      end('The lease has run out.')
+      throw new ConnectionClosedError()
+    }
+    try {
+      await write(bytes)
+    } catch {
+      end('The connection was lost.')
+      // Any other error makes mtcute write the same bytes again on its next connection.
+      throw new ConnectionClosedError()
+    }
+  }
+  connection.read = async (into) => {
+    try {
+      return await read(into)
+    } catch (error) {
+      end('The connection was lost.')
+      throw error
+    }
+  }
+  return connection
+}
+
+type Reader = Parameters<IPacketCodec['decode']>[0]
+
+class WatchedCodec extends IntermediatePacketCodec {
+  readonly #end: (reason: string) => void
+
+  constructor(end: (reason: string) => void) {
+    super()
+    this.#end = end
+  }
+
+  override decode(reader: Reader, eof: boolean): Uint8Array | null {
+    const fault = faultOf(reader)
+    if (fault === undefined) return super.decode(reader, eof)
+    this.#end(fault)
+    throw new ConnectionClosedError()
+  }
+}
+
+/** Why the next frame ends the connection, if it does. Reads nothing away. */
+function faultOf(reader: Reader): string | undefined {
+  const length = peek(reader, 0)?.getUint32(0, true)
+  if (length === undefined) return undefined
+  // guard: bounded frame
+  if (length > frameBytesMax) return 'A frame is too long.'
+  // guard: transport error
+  if (length === 4) {
+    const code = peek(reader, 4)?.getInt32(0, true)
+    return code === undefined ? undefined : `Transport error ${code}.`
+  }
+  return undefined
+}
+
+/** Four bytes at this offset, if they are there already. */
+function peek(reader: Reader, offset: number): DataView | undefined {
+  if (reader.available < offset + 4) return undefined
+  const bytes = reader.readSync(offset + 4).slice(offset)
+  reader.rewind(offset + 4)
+  return new DataView(bytes.buffer)
+}

@@ -1,0 +1,261 @@
+/**
+ * The stream of updates of one session: in order, without holes, one awaited batch at a time. mtcute's own manager does not
+ * fit: it drops a difference that is too long, goes on after one that failed, and does not wait for the store.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { tl } from '@mtcute/core'
+import { findErrorText, findSeconds } from './errors.ts'
+import {
+  type Container,
+  fitContainer,
+  peersNamed,
+  stateOf,
+  type UpdateState,
+  unpack,
+} from './update-state.ts'
+
+export interface TelegramBatch {
+  readonly updates: readonly tl.TypeUpdate[]
+  readonly users: readonly tl.TypeUser[]
+  readonly chats: readonly tl.TypeChat[]
+  /** After it. */
+  readonly state: UpdateState
+  readonly caught_up: boolean
+  /** Updates before it are lost. */
+  readonly gap: boolean
+}
+
+/** The stream cannot go on: what was sent in the updates that are lost cannot be proven. */
+export class UpdatesMissed extends Error {
+  override readonly name = 'UpdatesMissed'
+}
+
+interface StreamOptions {
+  /** Undefined: from now on. */
+  readonly state: UpdateState | undefined
+  call<T extends tl.RpcMethod>(request: T): Promise<tl.RpcCallReturn[T['_']]>
+  /** Resolves when the batch is stored. */
+  take(batch: TelegramBatch): Promise<void>
+  /** Whether the account could write to it. */
+  knows(peer: tl.TypePeer): boolean
+  /** The stream is over. Not called after `end`. */
+  failed(error: unknown): void
+}
+
+/** How long a container waits for what is missing before it, until the difference is asked for. */
+const holeMs = 500
+const waitingMax = 5_000
+/** How often a difference that Telegram cannot give is asked for. */
+const triesMax = 5
+const retryMs = 200
+
+export class UpdateStream {
+  readonly #options: StreamOptions
+  readonly #ending = new AbortController()
+  #state: UpdateState | undefined
+  /** Work that has not begun. Containers and questions are dealt with in the order they came. */
+  #queue: (() => Promise<void>)[] = []
+  #isRunning = false
+  /** Containers that something is missing before. */
+  #waiting: Container[] = []
+  #hole: NodeJS.Timeout | undefined
+
+  constructor(options: StreamOptions) {
+    this.#options = options
+    this.#state = options.state
+  }
+
+  /** Without a stored state it begins at this moment. */
+  async locate(): Promise<void> {
+    this.#state ??= stateOf(await this.#options.call({ _: 'updates.getState' }))
+  }
+
+  /** Hands over a first batch in any case, which says where the stream begins. */
+  begin(): void {
+    const { state } = this.#options
+    this.#add(() => (state ? this.#difference() : this.#hand([], { caught_up: true })))
+  }
+
+  /** A push, or the answer to a call of ours: an answer carries a pts too, and has its place in the order. */
+  feed(container: tl.TypeUpdates): void {
+    this.#add(() => this.#take(container))
+  }
+
+  /** Telegram said where it stands: if that is further, something was not pushed. */
+  compare({ pts }: tl.updates.TypeState): void {
+    this.#add(async () => {
+      if (pts > this.#known.pts) await this.#difference() // guard: a pts ahead of ours
+    })
+  }
+
+  end(): void {
+    this.#ending.abort()
+    clearTimeout(this.#hole)
+    this.#queue = []
+    this.#waiting = []
+  }
+
+  get #known(): UpdateState {
+    if (!this.#state) throw new Error('The updates have no beginning.')
+    return this.#state
+  }
+
+  #add(work: () => Promise<void>): void {
+    if (this.#ending.signal.aborted) return
+    const isFull = this.#queue.length + this.#waiting.length >= waitingMax // guard: so many containers wait
+    if (isFull) this.#fail(new Error('Too many updates wait.'))
+    else this.#queue.push(work)
+    if (!this.#isRunning) void this.#run()
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    try {
+      for (let work = this.#queue.shift(); work; work = this.#queue.shift()) await work()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isRunning = false
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#ending.signal.aborted) return
+    this.end()
+    this.#options.failed(error)
+  }
+
+  async #take(pushed: tl.TypeUpdates): Promise<void> {
+    const container = unpack(pushed)
+    if (!container) return this.#difference()
+    if (await this.#apply(container)) await this.#applyWaiting()
+  }
+
+  /** Whether it was dealt with. Otherwise it waits for what is missing. */
+  async #apply(container: Container): Promise<boolean> {
+    const found = fitContainer(this.#known, container)
+    if (found === 'known') return true
+    if (found === 'hole') {
+      this.#wait(container)
+      return false
+    }
+    // A short message, or one whose people came without an access hash: the difference introduces them.
+    if (!this.#introduces(container)) {
+      await this.#difference()
+      return true
+    }
+    this.#state = found.state
+    const { users, chats } = container
+    await this.#hand(found.fresh, { users, chats, caught_up: this.#waiting.length === 0 })
+    return true
+  }
+
+  #introduces(container: Container): boolean {
+    const users = new Set(
+      container.users.flatMap((user) => (user._ === 'user' && !user.min ? [user.id] : [])),
+    )
+    const chats = new Set(container.chats.map(({ id }) => id))
+    return peersNamed(container).every(
+      (peer) =>
+        peer._ === 'peerChannel' ||
+        (peer._ === 'peerUser' ? users.has(peer.userId) : chats.has(peer.chatId)) ||
+        this.#options.knows(peer),
+    )
+  }
+
+  async #applyWaiting(): Promise<void> {
+    for (;;) {
+      const at = this.#waiting.findIndex((each) => fitContainer(this.#known, each) !== 'hole')
+      const [next] = at < 0 ? [] : this.#waiting.splice(at, 1)
+      if (!next) return
+      await this.#apply(next)
+    }
+  }
+
+  #wait(container: Container): void {
+    this.#waiting.push(container)
+    // The timer is not begun again by each further one: a busy account would never ask.
+    this.#hole ??= setTimeout(() => {
+      this.#hole = undefined
+      this.#add(async () => {
+        if (this.#waiting.length > 0) await this.#difference()
+      })
+    }, holeMs)
+  }
+
+  async #difference(): Promise<void> {
+    for (;;) {
+      const found = await this.#askDifference()
+      if (found._ === 'updates.differenceTooLong') return this.#miss({ ...this.#known, pts: found.pts })
+      if (found._ === 'updates.differenceEmpty') {
+        this.#state = { ...this.#known, date: found.date, seq: found.seq }
+        await this.#hand([], { caught_up: true })
+        break
+      }
+      const isLast = found._ === 'updates.difference'
+      this.#state = stateOf(isLast ? found.state : found.intermediateState)
+      const { users, chats } = found
+      // guard: a slice is not caught up
+      await this.#hand(updatesOf(found), { users, chats, caught_up: isLast })
+      if (isLast) break
+    }
+    await this.#applyWaiting()
+  }
+
+  /** A failed difference is never passed over: what it would have told may be a message of ours. */
+  async #askDifference(): Promise<tl.updates.TypeDifference> {
+    for (let tries = 1; ; ) {
+      const { pts, qts, date } = this.#known
+      try {
+        return await this.#options.call({ _: 'updates.getDifference', pts, qts, date })
+      } catch (error) {
+        const text = findErrorText(error) ?? ''
+        const seconds = findSeconds(error)
+        if (seconds !== undefined) await this.#rest(seconds * 1000)
+        else if (/^(PERSISTENT_TIMESTAMP|DATE_EMPTY)/.test(text)) {
+          await this.#miss(stateOf(await this.#options.call({ _: 'updates.getState' })))
+        } else if (isFailing(error) && tries < triesMax) await this.#rest(retryMs * tries++)
+        else throw error
+      }
+    }
+  }
+
+  /** Everything up to there is lost. The stream tells it, with the new state, and ends. */
+  async #miss(state: UpdateState): Promise<never> {
+    this.#state = state
+    await this.#hand([], { gap: true })
+    throw new UpdatesMissed('Updates were missed.') // guard: missed updates end the stream
+  }
+
+  async #rest(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#ending.signal })
+  }
+
+  async #hand(
+    updates: readonly tl.TypeUpdate[],
+    { users = [], chats = [], caught_up = false, gap = false }: Partial<TelegramBatch>,
+  ): Promise<void> {
+    if (this.#ending.signal.aborted) return
+    const taken = this.#options.take({ updates, users, chats, caught_up, gap, state: this.#known })
+    await taken // guard: an awaited batch
+  }
+}
+
+/** Random ids before the messages that carry them, and both before what happened to them later. */
+function updatesOf(found: tl.updates.RawDifference | tl.updates.RawDifferenceSlice): tl.TypeUpdate[] {
+  const isId = (update: tl.TypeUpdate) => update._ === 'updateMessageID'
+  const messages = found.newMessages.map(
+    (message): tl.TypeUpdate => ({ _: 'updateNewMessage', message, pts: 0, ptsCount: 0 }),
+  )
+  return [
+    ...found.otherUpdates.filter(isId),
+    ...messages,
+    ...found.otherUpdates.filter((update) => !isId(update)),
+  ]
+}
+
+/** Telegram's own trouble, which may be over soon. */
+function isFailing(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return findErrorText(error) !== undefined && typeof code === 'number' && (code >= 500 || code < 0)
+}

@@ -1,0 +1,98 @@
+import type { tl } from '@mtcute/core'
+import Long from 'long'
+import { expect, test } from 'vitest'
+import { MemoryAccountStore } from '../../../test/platform/account-store.ts'
+import type { Person } from '../port.ts'
+import { Peers } from './peers.ts'
+import { viewMessage, viewUpdates } from './view.ts'
+
+const self: Person = { id: '1', name: 'Sales', username: null, phone: null, kind: 'self' }
+const message: tl.RawMessage = {
+  _: 'message',
+  ...{ id: 5, peerId: { _: 'peerUser', userId: 7 }, date: 60, message: 'Hello' },
+}
+const order = { pts: 1, ptsCount: 1 }
+
+async function viewOne(update: tl.TypeUpdate) {
+  const peers = await Peers.load(new MemoryAccountStore())
+  return viewUpdates({ self, peers }, [update], 90)
+}
+
+test('a message has no unread count, and its chat both people', async () => {
+  const [update] = await viewOne({ _: 'updateNewMessage', message, ...order })
+  expect(update).toMatchObject({
+    kind: 'message',
+    live: true,
+    chat: { id: '7', kind: 'private', unread_count: null, participants: [{ id: '1' }, { id: '7' }] },
+    message: { id: '5', text: 'Hello', is_sender: false, sender_id: '7', random_id: null },
+  })
+})
+
+test('an edit that Telegram hides, as it does for reactions, is none', async () => {
+  const edited = { ...message, editDate: 70 }
+  const update = (given: tl.RawMessage) => viewOne({ _: 'updateEditMessage', message: given, ...order })
+  expect(await update(edited)).toMatchObject([{ kind: 'edited', message: { edited_at: expect.any(String) } }])
+  expect(await update({ ...edited, editHide: true })).toEqual([])
+})
+
+test.each<[string, tl.TypeUpdate]>([
+  [
+    'a channel',
+    { _: 'updateNewMessage', message: { ...message, peerId: { _: 'peerChannel', channelId: 3 } }, ...order },
+  ],
+  [
+    'notes to oneself',
+    { _: 'updateNewMessage', message: { ...message, peerId: { _: 'peerUser', userId: 1 } }, ...order },
+  ],
+  [
+    'a service message',
+    {
+      _: 'updateNewMessage',
+      message: {
+        _: 'messageService',
+        ...{
+          id: 5,
+          peerId: { _: 'peerUser', userId: 7 },
+          date: 60,
+          action: { _: 'messageActionContactSignUp' },
+        },
+      },
+      ...order,
+    },
+  ],
+])('%s is left out', async (_, update) => {
+  expect(await viewOne(update)).toEqual([])
+})
+
+test('a random id whose message is gone names no chat, and still proves', async () => {
+  const proof = await viewOne({ _: 'updateMessageID', id: 5, randomId: Long.fromNumber(-4) })
+  const at = '1970-01-01T00:01:30.000Z'
+  expect(proof).toEqual([{ kind: 'sent', random_id: '-4', chat_id: null, message_id: '5', at }])
+})
+
+function documentWith(...attributes: tl.TypeDocumentAttribute[]): tl.TypeMessageMedia {
+  const bytes = new Uint8Array(0)
+  const numbers = { id: Long.ONE, accessHash: Long.ONE, fileReference: bytes, date: 0, dcId: 2, size: 9 }
+  return {
+    _: 'messageMediaDocument',
+    document: { _: 'document', ...numbers, mimeType: 'video/mp4', attributes },
+  }
+}
+const voice: tl.TypeDocumentAttribute = { _: 'documentAttributeAudio', voice: true, duration: 3 }
+const video: tl.TypeDocumentAttribute = { _: 'documentAttributeVideo', duration: 3, w: 1, h: 1 }
+const named: tl.TypeDocumentAttribute = { _: 'documentAttributeFilename', fileName: 'offer.pdf' }
+
+test.each([
+  ['voice', documentWith(voice)],
+  ['video', documentWith(video, named)],
+  ['offer.pdf', documentWith(named)],
+])('%s is an attachment', (file_name, media) => {
+  const { attachments, text } = viewMessage(self, { ...message, media })
+  expect(attachments).toEqual([{ file_name, media_type: 'video/mp4', size: 9 }])
+  expect(text).toBe('Hello')
+})
+
+test('other media is a word in brackets', () => {
+  const media: tl.TypeMessageMedia = { _: 'messageMediaGeo', geo: { _: 'geoPointEmpty' } }
+  expect(viewMessage(self, { ...message, message: '', media }).text).toBe('[location]')
+})

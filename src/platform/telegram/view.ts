@@ -1,0 +1,193 @@
+/** The port's messages, chats and updates, made from Telegram's. Pure; whatever is about channels is left out. */
+import type { tl } from '@mtcute/core'
+import type { ChatNumber } from '../../lib/shapes.ts'
+import type { Attachment, Chat, Message, Person, Update } from '../port.ts'
+import type { Peers } from './peers.ts'
+
+/** Whose view it is. */
+export interface Viewer {
+  readonly self: Person
+  readonly peers: Peers
+}
+
+export function timeOf(seconds: number): string {
+  return new Date(seconds * 1000).toISOString()
+}
+
+/** Undefined: a channel or supergroup, or the notes that a person keeps for themselves. */
+export function findChatNumber(peer: tl.TypePeer, self_id: string): ChatNumber | undefined {
+  if (peer._ === 'peerChat') return `${-peer.chatId}`
+  if (peer._ !== 'peerUser' || String(peer.userId) === self_id) return undefined
+  return `${peer.userId}`
+}
+
+/** Updates bring no unread count, and groups no members. */
+export function viewChat({ self, peers }: Viewer, id: ChatNumber, unread_count: number | null): Chat {
+  if (Number(id) < 0) {
+    return { id, kind: 'group', name: peers.groupName(id), username: null, unread_count, participants: null }
+  }
+  const person = peers.findPerson(id) ?? { id, name: '', username: null, phone: null, kind: 'person' }
+  const { name, username } = person
+  return { id, kind: 'private', name, username, unread_count, participants: [self, person] }
+}
+
+export function viewMessage(self: Person, message: tl.RawMessage, random_id: string | null = null): Message {
+  const { attachments, word } = viewMedia(message.media)
+  return {
+    id: String(message.id),
+    text: [message.message, word].filter(Boolean).join('\n'),
+    is_sender: message.out ?? false,
+    sender_id: senderOf(self, message),
+    timestamp: timeOf(message.date),
+    edited_at: message.editDate && !message.editHide ? timeOf(message.editDate) : null,
+    attachments,
+    random_id,
+  }
+}
+
+function senderOf(self: Person, { out, fromId, peerId }: tl.RawMessage): string | null {
+  if (fromId?._ === 'peerUser') return String(fromId.userId)
+  if (out) return self.id
+  return peerId._ === 'peerUser' ? String(peerId.userId) : null
+}
+
+/** Media that is no file, as a word. */
+const words: Readonly<Record<string, string>> = {
+  messageMediaGeo: '[location]',
+  messageMediaGeoLive: '[location]',
+  messageMediaVenue: '[location]',
+  messageMediaContact: '[contact]',
+  messageMediaPoll: '[poll]',
+  messageMediaDice: '[dice]',
+  messageMediaGame: '[game]',
+  messageMediaInvoice: '[invoice]',
+  messageMediaStory: '[story]',
+  messageMediaGiveaway: '[giveaway]',
+  messageMediaGiveawayResults: '[giveaway]',
+  messageMediaPaidMedia: '[paid media]',
+  messageMediaToDo: '[checklist]',
+  messageMediaVideoStream: '[video stream]',
+  messageMediaUnsupported: '[unsupported message]',
+}
+
+interface Media {
+  readonly attachments: readonly Attachment[]
+  readonly word: string
+}
+
+function viewMedia(media: tl.TypeMessageMedia | undefined): Media {
+  if (media?._ === 'messageMediaPhoto') {
+    const photo = media.photo?._ === 'photo' ? media.photo : undefined
+    // One that deletes itself is gone already.
+    if (!photo) return { attachments: [], word: '[photo]' }
+    const size = Math.max(0, ...photo.sizes.map(sizeOf))
+    return { attachments: [{ file_name: 'photo', media_type: 'image/jpeg', size }], word: '' }
+  }
+  if (media?._ === 'messageMediaDocument') {
+    const document = media.document?._ === 'document' ? media.document : undefined
+    return document
+      ? { attachments: [viewDocument(document)], word: '' }
+      : { attachments: [], word: '[file]' }
+  }
+  return { attachments: [], word: (media && words[media._]) ?? '' }
+}
+
+function sizeOf(size: tl.TypePhotoSize): number {
+  if (size._ === 'photoSize') return size.size
+  return size._ === 'photoSizeProgressive' ? Math.max(0, ...size.sizes) : 0
+}
+
+function viewDocument({ attributes, mimeType, size }: tl.RawDocument): Attachment {
+  const named = attributes.find((each) => each._ === 'documentAttributeFilename')
+  const kind = attributes.map(kindOf).find((each) => each !== undefined)
+  const file_name = kind ?? (named?._ === 'documentAttributeFilename' ? named.fileName : 'file')
+  return { file_name, media_type: mimeType, size }
+}
+
+function kindOf(attribute: tl.TypeDocumentAttribute): string | undefined {
+  if (attribute._ === 'documentAttributeSticker') return 'sticker'
+  if (attribute._ === 'documentAttributeVideo') return 'video'
+  return attribute._ === 'documentAttributeAudio' && attribute.voice ? 'voice' : undefined
+}
+
+/** What a batch of Telegram's updates says to the port, in their order. `at` is the time of what brings none. */
+export function viewUpdates(viewer: Viewer, updates: readonly tl.TypeUpdate[], at: number): Update[] {
+  const randomIds = new Map<number, string>()
+  const messages = new Map<number, tl.RawMessage>()
+  for (const update of updates) {
+    if (update._ === 'updateMessageID') randomIds.set(update.id, update.randomId.toString())
+    if (update._ === 'updateNewMessage' && update.message._ === 'message') {
+      messages.set(update.message.id, update.message)
+    }
+  }
+  return updates.flatMap((update): Update[] => {
+    switch (update._) {
+      case 'updateMessageID':
+        return [viewSent(viewer, update, { message: messages.get(update.id), at })]
+      case 'updateNewMessage':
+        return viewNew(viewer, update.message, randomIds)
+      case 'updateEditMessage':
+        return viewEdit(viewer, update.message)
+      case 'updateDeleteMessages':
+        return [{ kind: 'deleted', chat_id: null, message_ids: update.messages.map(String) }]
+      default:
+        return viewReading(viewer, update, at)
+    }
+  })
+}
+
+function viewSent(
+  { self }: Viewer,
+  { id, randomId }: tl.RawUpdateMessageID,
+  { message, at }: { message: tl.RawMessage | undefined; at: number },
+): Update {
+  return {
+    kind: 'sent',
+    random_id: randomId.toString(),
+    chat_id: (message && findChatNumber(message.peerId, self.id)) ?? null,
+    message_id: String(id),
+    at: timeOf(message?.date ?? at),
+  }
+}
+
+/** A service message says nothing that anybody wrote. */
+function viewNew(viewer: Viewer, message: tl.TypeMessage, randomIds: ReadonlyMap<number, string>): Update[] {
+  const chat_id = message._ === 'message' ? findChatNumber(message.peerId, viewer.self.id) : undefined
+  if (message._ !== 'message' || chat_id === undefined) return []
+  const seen = viewMessage(viewer.self, message, randomIds.get(message.id) ?? null)
+  return [{ kind: 'message', chat: viewChat(viewer, chat_id, null), message: seen, live: true }]
+}
+
+/** Telegram hides the edit where nothing that is shown has changed, as with reactions. */
+function viewEdit({ self }: Viewer, message: tl.TypeMessage): Update[] {
+  const chat_id = message._ === 'message' ? findChatNumber(message.peerId, self.id) : undefined
+  if (message._ !== 'message' || chat_id === undefined) return []
+  // guard: an edit that changes nothing shown
+  if (message.editHide || !message.editDate) return []
+  return [{ kind: 'edited', chat_id, message: viewMessage(self, message) }]
+}
+
+function viewReading({ self, peers }: Viewer, update: tl.TypeUpdate, at: number): Update[] {
+  switch (update._) {
+    case 'updateReadHistoryOutbox': {
+      const chat_id = findChatNumber(update.peer, self.id)
+      if (chat_id === undefined) return []
+      return [{ kind: 'read_by_them', chat_id, up_to_message_id: String(update.maxId), at: timeOf(at) }]
+    }
+    case 'updateReadHistoryInbox': {
+      const chat_id = findChatNumber(update.peer, self.id)
+      return chat_id === undefined ? [] : [{ kind: 'unread', chat_id, unread_count: update.stillUnreadCount }]
+    }
+    case 'updateDialogUnreadMark': {
+      const { peer, unread } = update
+      const chat_id = peer._ === 'dialogPeer' ? findChatNumber(peer.peer, self.id) : undefined
+      return chat_id === undefined ? [] : [{ kind: 'unread', chat_id, unread_count: unread ? 1 : 0 }]
+    }
+    case 'updateUserName': {
+      const person = peers.findPerson(`${update.userId}`)
+      return person ? [{ kind: 'person', person }] : []
+    }
+    default:
+      return []
+  }
+}
