@@ -4,7 +4,7 @@ import type { Config } from '../config.ts'
 import { version } from '../lib/version.ts'
 import { writeLines } from './log-lines.ts'
 
-/** A silent log opens nothing. */
+/** A silent log opens no descriptor. */
 export function makeLogger(
   level: Config['log_level'],
   stream: DestinationStream = level === 'silent' ? nowhere : destination(),

@@ -57,7 +57,7 @@ export async function runCommand(
   verbs: readonly VerbModule[],
   args: readonly string[],
 ): Promise<number> {
-  // A reader that has gone, such as `head`, or that has no room, must not decide how the process ends.
+  // A reader that has closed the pipe, such as `head`, or has no space left must not change the exit code.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   try {

@@ -93,7 +93,7 @@ async function runSandbox(data_dir: string, options: SandboxOptions): Promise<vo
   }
 }
 
-/** Prints what Parley needs to reach it. Only here is MTProto loaded. */
+/** Starts the data centre and prints how Parley reaches it. Only this imports MTProto. */
 async function serveTelegram(
   world: World,
   data_dir: string,

@@ -22,15 +22,15 @@ export interface Platform {
    */
   readonly gapJitter: number
   /**
-   * An expired lease is claimed only after this many seconds, unless its holder gave it back: a real platform destroys a
+   * A worker claims an expired lease only after this many seconds, unless its holder returned it: a real platform destroys a
    * session that two addresses use at once.
    */
   readonly takeoverSeconds: number
   /** Opens the account's only session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
-  /** Begins a login. Only a platform whose accounts need one has it. */
+  /** Starts a login. Only a platform whose accounts need one has it. */
   login?(request: LoginRequest, report: (step: LoginStep) => void): Login
-  /** Revokes what a login left behind. Accepted also where the platform has revoked it already. */
+  /** Revokes the session that a login stored. Also returns `accepted` if the platform has already revoked it. */
   logout?(session: Uint8Array): Promise<Outcome<null>>
   /** Releases what the adapter itself holds. The caller closes its sessions first. */
   close(): Promise<void>
@@ -54,16 +54,16 @@ export interface AccountRef {
   readonly name: string
   /** Where the stored updates end: the `position` of the last batch that was stored. */
   readonly position: string | null
-  /** Whether the lease as last renewed still holds. A session of a real platform writes no byte once it does not. */
+  /** Whether the lease, as last renewed, still holds. A real platform's session writes no byte once it does not. */
   held(): boolean
   readonly store: AccountStore
 }
 
-/** What an adapter keeps for an account. A write that rejects means that another worker holds the lease. */
+/** What an adapter stores for an account. A write rejects if another worker holds the lease. */
 export interface AccountStore {
-  /** What the login left behind, which is full control of the account. Null: nobody has logged in. */
+  /** The session that a login stored, which gives full control of the account. Null: no login yet. */
   readSession(): Promise<Uint8Array | null>
-  /** In the order of their numbers, those after `after`. */
+  /** Those after `after`, in the order of their numbers. */
   listPeers(page: {
     readonly after: ChatNumber | null
     readonly limit: number
@@ -122,7 +122,7 @@ export type Update =
     }
   /** Our side, here or on another device, has read the chat or marked it unread. */
   | { readonly kind: 'unread'; readonly chat_id: ChatNumber; readonly unread_count: number }
-  /** The proof that a submission with this random id was accepted. `chat_id` is null where its message was deleted since. */
+  /** Proof that the platform accepted a submission with this random id. `chat_id` is null if its message was deleted since. */
   | {
       readonly kind: 'sent'
       readonly random_id: string
@@ -148,9 +148,9 @@ export interface Chat {
   readonly kind: 'private' | 'group' | 'channel'
   readonly name: string
   readonly username: string | null
-  /** Null: as before, and one more for an incoming message that is new. */
+  /** Null: unchanged, except that a new incoming message adds one. */
   readonly unread_count: number | null
-  /** The people of the chat as far as the platform says: both of a private chat, members of a group. Null: as before. */
+  /** The people of the chat as far as the platform lists them: both of a private chat, members of a group. Null: unchanged. */
   readonly participants: readonly Person[] | null
 }
 
@@ -176,7 +176,7 @@ export interface Attachment {
 /** Every possible result of a platform call. What is not proven is `unknown`. */
 export type Outcome<T> =
   | { readonly kind: 'accepted'; readonly value: T }
-  /** The platform said no, for good. `detail` is the platform's own name for it, where it has one. */
+  /** The platform refused, permanently. `detail` is the platform's own name for it, if it has one. */
   | { readonly kind: 'refused'; readonly reason: PlatformRefusal; readonly detail?: string }
   /** The platform refused for now; the same call may succeed after this many seconds. */
   | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number; readonly stops: FloodScope }
@@ -185,7 +185,7 @@ export type Outcome<T> =
   /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
 
-/** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) apart. */
+/** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) separately. */
 export const floodScopes = ['sends', 'lookups', 'reading'] as const
 export type FloodScope = (typeof floodScopes)[number]
 
@@ -195,9 +195,9 @@ export const platformRefusals = [
   'identity_ineligible',
   'chat_unavailable',
   'blocked_by_person',
-  /** The person takes messages from some accounts only, or asks for Premium or a payment. */
+  /** The person accepts messages only from some accounts, or requires Premium or a payment. */
   'privacy_restricted',
-  /** The platform stops first messages of this account; answers go on. The strike is called `peer_flood`. */
+  /** The platform blocks this account's first messages, not its answers. The strike is called `peer_flood`. */
   'cold_stopped',
   'message_invalid',
   'needs_login',
@@ -263,13 +263,13 @@ export interface HistoryPage {
 export interface ChatPage {
   readonly chats: readonly ListedChat[]
   readonly next: string | null
-  /** How many chats there are in all; null where the platform does not say. */
+  /** The total number of chats; null if the platform does not say. */
   readonly total: number | null
 }
 
 export interface ListedChat {
   readonly chat: Chat
-  /** Its newest message; null where it has none, or the platform does not show it. */
+  /** Its newest message; null if it has none, or the platform does not show it. */
   readonly last: Message | null
 }
 
@@ -278,11 +278,11 @@ export interface LoginRequest {
   readonly phone: string | null
 }
 
-/** What a login reports, each time it changes. After `done` or `failed` nothing more comes. */
+/** What a login reports on every change. `done` or `failed` is the last report. */
 export type LoginStep =
-  /** The address to show as a QR code. A new one comes before it expires. */
+  /** The address to show as a QR code. The next report replaces it before it expires. */
   | { readonly kind: 'qr'; readonly url: string; readonly expires_at: string }
-  /** The code that the platform has sent. `wrong`: the one before was not it. */
+  /** Asks for the code that the platform has sent. `wrong`: the previous answer was wrong. */
   | { readonly kind: 'code'; readonly sent_by: LoginCodeWay; readonly wrong: boolean }
   | { readonly kind: 'password'; readonly hint: string | null; readonly wrong: boolean }
   /** `session` is what `AccountStore.readSession` returns from now on; the caller stores it. */
@@ -312,8 +312,8 @@ export const loginFailures = [
 export type LoginFailure = (typeof loginFailures)[number]
 
 export interface Login {
-  /** The code or the password that was asked for last. Ignored while nothing is asked for. */
+  /** Answers the latest request for a code or a password. Ignored if there is none. */
   answer(text: string): void
-  /** Ends it without a report. */
+  /** Ends the login without a report. */
   close(): Promise<void>
 }

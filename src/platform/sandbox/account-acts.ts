@@ -97,13 +97,13 @@ export function send(
   return accepted({ message_id: String(message_id), at })
 }
 
-/** What this random id was accepted as. */
+/** The message as which this random id was accepted. */
 function findSent(world: World, account: Account, random_id: string): Sent | undefined {
   const message_id = account.sent_ids.get(random_id)
   if (message_id === undefined) return undefined
   const box = account.boxes.get(account.chat_of_message.get(message_id) ?? 0)
   const post = box?.posts[indexOfPost(box, message_id)]
-  // A message that was deleted since is not sent again either.
+  // Not even a message that was deleted since is sent again.
   return { message_id: String(message_id), at: post?.at ?? world.nowText() }
 }
 
@@ -156,7 +156,7 @@ export function listChats(
   })
 }
 
-/** A private chat that was only opened is in no list, as on Telegram. */
+/** A private chat that was opened but has no messages is not listed, as on Telegram. */
 function isListed({ chat_id, posts }: Box): boolean {
   return chat_id < 0 || posts.length > 0
 }

@@ -90,7 +90,7 @@ export interface AccountEntry {
   readonly password?: string
 }
 
-/** A key that the data centre and a client agreed on. The last entry of a `key_id` holds. */
+/** A key that the data centre and a client agreed on. The last entry of a `key_id` wins. */
 export interface AuthKeyEntry {
   readonly entry: 'auth_key'
   readonly key_id: string
@@ -98,7 +98,7 @@ export interface AuthKeyEntry {
   readonly key: string
   /** The data centre that knows it. */
   readonly dc: number
-  /** Null: nobody is logged in with it. */
+  /** Null: no account is logged in with it. */
   readonly account_id: string | null
 }
 

@@ -56,7 +56,7 @@ const secondsDefault: Partial<Record<FaultKind, number>> = { flood_wait: 30, slo
 /** Updates are not answers: a fault can hold, cut off, delay or repeat them, never refuse them. */
 const onUpdates: readonly FaultKind[] = ['late', 'twice', 'slow', 'freeze', 'drop_after']
 const onStream: readonly FaultKind[] = ['late', 'twice']
-/** A login is refused or not: it has no session whose connection could misbehave. */
+/** A fault can only refuse a login: it has no session whose connection could misbehave. */
 const onLogin: readonly FaultKind[] = ['refuse', 'flood_wait', 'unavailable']
 
 function canHappen({ on, fault }: NewFault): boolean {

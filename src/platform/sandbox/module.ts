@@ -8,7 +8,7 @@ const variables = { PARLEY_SANDBOX_URL: address('http:') }
 export const sandboxModule: PlatformModule = {
   name: 'sandbox',
   variables,
-  // Every verb reads the list of platforms, and few open one: what that takes is imported here.
+  // Imported on demand: every verb reads the list of platforms, and few open one.
   async open(options) {
     const { openSandbox } = await import('./open.ts')
     return openSandbox(options, z.object(variables).parse(options.env).PARLEY_SANDBOX_URL)

@@ -44,11 +44,11 @@ export type Happening =
 export interface Account {
   readonly account_id: string
   readonly person_id: number
-  /** Null: a login asks for none. */
+  /** Null: a login needs no password. */
   readonly password: string | null
   readonly boxes: Map<number, Box>
   readonly chat_of_message: Map<number, number>
-  /** By random id, the message it was sent as first. */
+  /** The message first sent under each random id. */
   readonly sent_ids: Map<string, number>
   /** Position n is the n-th happening, counted from one. */
   readonly stream: Happening[]
@@ -77,7 +77,7 @@ export class State {
   /** Lower-cased username to person (positive) or group (negative). */
   readonly usernames = new Map<string, number>()
   readonly phones = new Map<string, number>()
-  /** By key id, whatever the data centre has agreed on with its clients. */
+  /** The keys that the data centre has agreed on with its clients, by key id. */
   readonly auth_keys = new Map<string, AuthKeyEntry>()
   readonly journal: JournalEntry[] = []
   /** In the order they fall due. */

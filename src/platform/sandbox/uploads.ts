@@ -47,7 +47,7 @@ export class Uploads {
     return upload.file
   }
 
-  /** A file that arrived whole by another way. */
+  /** Adds a file that arrived complete in another way. */
   keep(file: KeptFile): string {
     const handle = `upload_${++this.#last}`
     this.#ready.set(handle, file)

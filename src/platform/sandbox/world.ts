@@ -16,7 +16,7 @@ interface WorldOptions {
   readonly data_dir: string | null
   readonly seed?: number
   readonly clock?: Clock
-  /** Accepts a random id of an account once and answers repeats with the first message. */
+  /** Whether to accept each random id of an account once, and answer repeats with the first message. */
   readonly dedupe?: boolean
 }
 
@@ -73,7 +73,7 @@ export class World {
   readonly seed: number
   readonly clock: Clock
   readonly dedupe: boolean
-  /** Accepts the QR code of a waiting login for the account; false when no login waits. Set by the data centre. */
+  /** Accepts the QR code of a waiting login for the account; false if no login is waiting. The data centre sets it. */
   acceptLogin: ((account: Account) => boolean) | null = null
   /** Called when the first due time may have changed. */
   onDueChanged: (() => void) | null = null
