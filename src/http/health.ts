@@ -59,7 +59,7 @@ export function mountMetrics(app: App, server: FastifyInstance): void {
   })
 }
 
-/** `owing`: a worker has not yet recovered its journals, and nothing is sent until it has. */
+/** `owing`: a worker has not yet put back what its journals know, and nothing is sent until it has. */
 async function readSwitch({ db }: App): Promise<'on' | 'off' | 'owing' | 'unknown'> {
   try {
     const { dispatch, owing } = await readDispatch(db)

@@ -58,7 +58,7 @@ function* checkTexts(journal: readonly JournalEntry[]): Generator<CampaignFindin
   }
 }
 
-/** Each key made one campaign, the one that its caller was told. */
+/** Each key made one campaign, the one in its caller's answer. */
 async function checkCreated({ db }: Plant, { created }: ToldOfCampaigns): Promise<CampaignFinding[]> {
   const rows = await db.rows<{ id: string; name: string }>(sql`select id, name from campaigns`)
   const byName = Map.groupBy(rows, ({ name }) => name)
