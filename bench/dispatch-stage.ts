@@ -108,11 +108,11 @@ async function openApart(): Promise<Platform> {
   }
 }
 
-type Place = Omit<Stage, 'send' | 'accepted'>
+type StageParts = Omit<Stage, 'send' | 'accepted'>
 
 /** Creates the campaign paused, so that only the sending is measured. */
 async function send(
-  place: Place,
+  place: StageParts,
   sandbox: Platform,
   kind: 'scoped' | 'broadcast' = 'scoped',
 ): Promise<number> {

@@ -10,7 +10,7 @@ interface Place {
   readonly accounts: readonly string[]
 }
 
-interface Waiting {
+interface WaitingRecipients {
   readonly count: number
   /** The number of their first chat. */
   readonly first_chat: number
@@ -20,7 +20,7 @@ const size = 5_000
 
 export async function addWaiting(
   { app, workspace_id, user_id, accounts }: Place,
-  { count, first_chat }: Waiting,
+  { count, first_chat }: WaitingRecipients,
 ): Promise<void> {
   for (let made = 0; made < count; made += size) {
     const paused = (made / size) % 2 === 1

@@ -36,18 +36,18 @@ function destination(): DestinationStream {
 /** PostgreSQL error classes whose messages quote stored data. */
 const quotesData = /^(22|23)/
 
-interface Described {
+interface LoggedError {
   readonly type: string
   readonly message?: string
   readonly code?: string
   readonly stack?: string
-  readonly cause?: Described
+  readonly cause?: LoggedError
   readonly table?: string
   readonly constraint?: string
 }
 
 /** An error without personal data: leaves out database messages that quote values of rows. */
-function describeError(error: unknown): Described {
+function describeError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error }
   const { code, table, constraint } = error as Error &
     Record<'code' | 'table' | 'constraint', string | undefined>

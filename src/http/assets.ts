@@ -13,7 +13,7 @@ export interface Asset {
   make(): string | Promise<string>
 }
 
-interface Made {
+interface PreparedAsset {
   readonly plain: Buffer
   readonly gzipped: Buffer
   readonly tag: string
@@ -41,7 +41,7 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
   }
 }
 
-async function prepare({ make }: Asset): Promise<Made> {
+async function prepare({ make }: Asset): Promise<PreparedAsset> {
   const plain = Buffer.from(await make())
   const tag = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
   // On another thread, so that other requests are served meanwhile.
@@ -51,7 +51,7 @@ async function prepare({ make }: Asset): Promise<Made> {
 function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { asset, made }: { asset: Asset; made: Made },
+  { asset, made }: { asset: Asset; made: PreparedAsset },
 ): FastifyReply {
   const zipped = takes(request.headers['accept-encoding'] ?? '', 'gzip')
   const etag = `"${made.tag}${zipped ? '-gzip' : ''}"`

@@ -9,7 +9,7 @@ const drainMsMax = 10_000
 const drainBytesMax = 64 * 1024 * 1024
 
 /** What reading a body needs to know about a route. */
-interface Reads {
+interface BodyRules {
   readonly method: string
   /** Whether it takes a body. */
   readonly body?: unknown
@@ -19,7 +19,7 @@ interface Reads {
 }
 
 /** The JSON body of an operation, or undefined if it takes none. */
-export async function readBody(raw: IncomingMessage, route: Reads, timeoutMs = bodyMs): Promise<unknown> {
+export async function readBody(raw: IncomingMessage, route: BodyRules, timeoutMs = bodyMs): Promise<unknown> {
   if (route.method === 'GET') return undefined
   const limit = route.body_limit ?? jsonBytesMax
   if (route.body) requireJson(raw, route)
@@ -29,7 +29,7 @@ export async function readBody(raw: IncomingMessage, route: Reads, timeoutMs = b
   return parseJson(bytes)
 }
 
-function requireJson(raw: IncomingMessage, { form }: Reads): void {
+function requireJson(raw: IncomingMessage, { form }: BodyRules): void {
   const type = raw.headers['content-type'] ?? ''
   const encoding = raw.headers['content-encoding'] ?? 'identity'
   if (!/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type) || encoding !== 'identity') {

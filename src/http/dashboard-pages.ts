@@ -20,10 +20,10 @@ const listed = z.array(
     immutable: z.boolean(),
   }),
 )
-type Listed = z.infer<typeof listed>[number]
-type Encoding = Listed['encodings'][number]
+type ManifestEntry = z.infer<typeof listed>[number]
+type Encoding = ManifestEntry['encodings'][number]
 
-interface Built extends Listed {
+interface BuiltFile extends ManifestEntry {
   readonly plain: Buffer
   readonly encoded: ReadonlyMap<Encoding, Buffer>
 }
@@ -38,7 +38,7 @@ export async function mountPages(server: FastifyInstance, directory: string): Pr
   const list = await readFile(join(directory, 'manifest.json'), 'utf8').catch(() => undefined)
   if (list === undefined) return false
   const files = await Promise.all(listed.parse(JSON.parse(list)).map((each) => readBuilt(directory, each)))
-  const answerWith = (built: Built) => async (request: FastifyRequest, reply: FastifyReply) => {
+  const answerWith = (built: BuiltFile) => async (request: FastifyRequest, reply: FastifyReply) => {
     request.operation = 'dashboard'
     return answer(request, reply, built)
   }
@@ -54,13 +54,13 @@ export async function mountPages(server: FastifyInstance, directory: string): Pr
   return true
 }
 
-async function readBuilt(directory: string, each: Listed): Promise<Built> {
+async function readBuilt(directory: string, each: ManifestEntry): Promise<BuiltFile> {
   const path = join(directory, each.file)
   const encoded = each.encodings.map(async (name) => [name, await readFile(path + endings[name])] as const)
   return { ...each, plain: await readFile(path), encoded: new Map(await Promise.all(encoded)) }
 }
 
-function answer(request: FastifyRequest, reply: FastifyReply, built: Built): FastifyReply {
+function answer(request: FastifyRequest, reply: FastifyReply, built: BuiltFile): FastifyReply {
   const accepted = request.headers['accept-encoding'] ?? ''
   const encoding = built.encodings.find((name) => takes(accepted, name))
   const etag = `"${built.tag}${encoding ? `-${encoding}` : ''}"`

@@ -31,12 +31,17 @@ export interface Entered {
   readonly params: Readonly<Record<string, string>>
 }
 
-interface Mounting {
+interface MountOptions {
   readonly bodyMs: number
   readonly drop: Drop
 }
 
-export function mountDoor(app: App, server: FastifyInstance, door: Door, { bodyMs, drop }: Mounting): void {
+export function mountDoor(
+  app: App,
+  server: FastifyInstance,
+  door: Door,
+  { bodyMs, drop }: MountOptions,
+): void {
   const { prefix, enter, channel } = door
   for (const route of door.routes) {
     server.route({
@@ -142,14 +147,14 @@ export function mountMissing(server: FastifyInstance, doors: readonly Door[]): v
   }
 }
 
-interface Found extends Pick<Entered, 'params'> {
+interface DoorMatch extends Pick<Entered, 'params'> {
   readonly door: Door
   /** The path after the prefix. */
   readonly rest: string
 }
 
 /** The door with the longest prefix that the path lies under. */
-export function findDoor(doors: readonly Door[], path: string): Found | undefined {
+export function findDoor(doors: readonly Door[], path: string): DoorMatch | undefined {
   const longestFirst = [...doors].sort((one, other) => other.prefix.length - one.prefix.length)
   for (const door of longestFirst) {
     const params = matchPrefix(door.prefix, path)

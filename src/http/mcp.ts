@@ -16,14 +16,14 @@ import type { Drop } from './sockets.ts'
 /** Authenticates a request by its key and counts it against the key's rate. */
 export type EnterByKey = (request: FastifyRequest) => Promise<Caller>
 
-interface Mounting {
+interface McpMountOptions {
   readonly routes: readonly Route[]
   readonly enter: EnterByKey
   readonly bodyMs: number
   readonly drop: Drop
 }
 
-export function mountMcp(app: App, server: FastifyInstance, mounting: Mounting): void {
+export function mountMcp(app: App, server: FastifyInstance, mounting: McpMountOptions): void {
   const { routes, enter, bodyMs, drop } = mounting
   // Loaded on first use: it takes a quarter of a second, too long for a start.
   const endpoint = once(async () => (await import('../mcp/endpoint.ts')).makeEndpoint(app, routes))

@@ -81,11 +81,11 @@ function requireBoundary(raw: IncomingMessage): string {
 }
 
 type Reading = FormOptions & { readonly declared: number }
-type Kept = Pick<Form, 'attachment' | 'refusal'>
+type FilePart = Pick<Form, 'attachment' | 'refusal'>
 
 async function readParts(bytes: FormBytes, reading: Reading): Promise<Form> {
   const fields: Record<string, string> = {}
-  let kept: Kept | undefined
+  let kept: FilePart | undefined
   try {
     await bytes.begin()
     for (let head = await bytes.nextHead(); head; head = await bytes.nextHead()) {
@@ -133,7 +133,7 @@ async function keepFile(
   bytes: FormBytes,
   { file_name, content_type }: Head,
   { denied = deniedTypes, declared, ...reading }: Reading & { readonly fields: Fields },
-): Promise<Kept> {
+): Promise<FilePart> {
   const media_type = parseMediaType(content_type ?? 'application/octet-stream')
   if (denied.includes(media_type) || denied.includes(media_type.replace(/\/.*/, '/*'))) {
     throw unsupported(`Files of the media type ${media_type} are not accepted in attachments.`)

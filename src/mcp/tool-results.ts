@@ -50,31 +50,31 @@ export function cutToFit(text: string): string {
 const shortestCut = 3
 
 /** Where a cuttable value is, and how long it is as JSON. */
-interface Place {
+interface CuttableValue {
   readonly holder: Record<string | number, unknown>
   readonly key: string | number
   readonly length: number
 }
 
 /** The longest text or list, whichever is longer; inside a list of one, its item. */
-function findLongest(root: unknown): Place {
-  let longest: Place | undefined
-  const visit = (holder: Place['holder'], key: string | number): void => {
+function findLongest(root: unknown): CuttableValue {
+  let longest: CuttableValue | undefined
+  const visit = (holder: CuttableValue['holder'], key: string | number): void => {
     const value = holder[key]
     const cuttable = typeof value === 'string' || (Array.isArray(value) && value.length > 1)
     const length = cuttable ? JSON.stringify(value).length : 0
     if (length > (longest?.length ?? shortestCut)) longest = { holder, key, length }
     if (typeof value !== 'object' || value === null) return
     for (const name of Object.keys(value))
-      visit(value as Place['holder'], Array.isArray(value) ? Number(name) : name)
+      visit(value as CuttableValue['holder'], Array.isArray(value) ? Number(name) : name)
   }
-  visit({ root } as Place['holder'], 'root')
+  visit({ root } as CuttableValue['holder'], 'root')
   if (!longest)
     throw new ApiError('internal', { cause: new Error('An answer without texts and lists is too long.') })
   return longest
 }
 
-function halve({ holder, key }: Place): void {
+function halve({ holder, key }: CuttableValue): void {
   const value = holder[key]
   if (Array.isArray(value)) {
     holder[key] = value.slice(0, Math.ceil(value.length / 2))

@@ -2,10 +2,10 @@
 import { type ErrorCode, errors } from '../lib/errors.ts'
 import type { Route } from '../route.ts'
 
-type Refused = ErrorCode | readonly [ErrorCode, number] | false | undefined
+type PossibleError = ErrorCode | readonly [ErrorCode, number] | false | undefined
 
 /** The errors that any request can get. */
-const always: readonly Refused[] = [
+const always: readonly PossibleError[] = [
   'invalid_request',
   'invalid_text',
   'invalid_key',
@@ -23,7 +23,7 @@ const always: readonly Refused[] = [
 /** The errors its needs imply, then those it adds itself. */
 export function errorsOf(route: Route): [ErrorCode, number][] {
   const { gates = [], allowlists = [], idempotency, collision = 400, account, malformed, effect } = route
-  const refused: readonly Refused[] = [
+  const refused: readonly PossibleError[] = [
     ...always,
     account === 'extended' && 'account_scope_required',
     idempotency === 'required' && 'idempotency_key_required',
@@ -46,6 +46,6 @@ export function errorsOf(route: Route): [ErrorCode, number][] {
 }
 
 /** What a platform call adds: no session, dispatch switched off, a flood wait, an unknown outcome. */
-function platformErrors(flood: 429 | 503): readonly Refused[] {
+function platformErrors(flood: 429 | 503): readonly PossibleError[] {
   return [['outcome_ambiguous', 409], 'session_unavailable', 'provider_unavailable', ['flood_wait', flood]]
 }

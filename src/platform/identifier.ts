@@ -2,7 +2,7 @@
 import type { Identifier } from './port.ts'
 
 /** `invalid`: looks like a username and is not one. `unsupported`: something else. */
-type Parsed = Identifier | 'invalid' | 'unsupported'
+type ParsedIdentifier = Identifier | 'invalid' | 'unsupported'
 
 const username = /^[A-Za-z][A-Za-z0-9_]{2,31}$/
 const hosts = new Set([
@@ -34,7 +34,7 @@ const reserved = new Set([
 ])
 const lengthMax = 256
 
-export function parseIdentifier(given: string): Parsed {
+export function parseIdentifier(given: string): ParsedIdentifier {
   const text = given.trim()
   if (text === '' || text.length > lengthMax) return 'invalid'
   if (text.startsWith('@')) return asUsername(text.slice(1))
@@ -48,11 +48,11 @@ export function parseIdentifier(given: string): Parsed {
   return asUsername(text)
 }
 
-function asUsername(text: string): Parsed {
+function asUsername(text: string): ParsedIdentifier {
   return username.test(text) ? { kind: 'username', value: text } : 'invalid'
 }
 
-function asPhone(text: string): Parsed {
+function asPhone(text: string): ParsedIdentifier {
   const digits = phoneDigits(text)
   return digits === undefined ? 'unsupported' : { kind: 'phone', value: `+${digits}` }
 }
@@ -84,7 +84,7 @@ export function listedDigits(text: string): string | undefined {
 }
 
 /** `tg://resolve?domain=name`, or `?phone=`. */
-function fromAppLink(text: string): Parsed {
+function fromAppLink(text: string): ParsedIdentifier {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || (url.host || url.pathname.replaceAll('/', '')) !== 'resolve') return 'unsupported'
   const domain = url.searchParams.get('domain')
@@ -94,7 +94,7 @@ function fromAppLink(text: string): Parsed {
 }
 
 /** `t.me/name`, `name.t.me`, `t.me/+49…`. A link to a message, an invitation or a file names no person. */
-function fromLink(text: string): Parsed {
+function fromLink(text: string): ParsedIdentifier {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || url.username || url.port) return 'unsupported'
   const segments = url.pathname.split('/').filter(Boolean)

@@ -22,7 +22,7 @@ export interface Told {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Calling {
+interface ToolCall {
   readonly tool?: Tool
   readonly input: unknown
   readonly token?: string
@@ -108,7 +108,7 @@ export class AgentStage {
   }
 
   /** The answer that the agent gets, refusals included. */
-  async call(calling: Calling): Promise<Told> {
+  async call(calling: ToolCall): Promise<Told> {
     const { tool = 'send_message', input, token, as = this.caller, app = this.app, client_name } = calling
     const wanted = { input, approval_token: token, client_name, base_url: 'https://parley.example' }
     const reply: Reply = await performApproved(app, routeOf(tool), as, wanted).catch((error) => {
@@ -120,14 +120,14 @@ export class AgentStage {
   }
 
   /** Makes a request and returns its id. */
-  async ask(input: unknown, more: Omit<Calling, 'input' | 'token'> = {}): Promise<string> {
+  async ask(input: unknown, more: Omit<ToolCall, 'input' | 'token'> = {}): Promise<string> {
     const { body } = await this.call({ ...more, input })
     if (body.code !== 'approval_required') throw new Error(`It was ${JSON.stringify(body)}.`)
     return String(body.request_id)
   }
 
   /** Makes a request, lets the user approve it and returns the token. */
-  async approved(input: unknown, more: Omit<Calling, 'input' | 'token'> = {}): Promise<string> {
+  async approved(input: unknown, more: Omit<ToolCall, 'input' | 'token'> = {}): Promise<string> {
     const { token } = await approve(this.app, this.user, await this.ask(input, more))
     return token
   }

@@ -9,7 +9,7 @@ export interface Seen {
   readonly body: Record<string, unknown> & { readonly code?: string; readonly error?: string }
 }
 
-interface Asked {
+interface BrowserRequest {
   readonly body?: unknown
   /** Null removes a header that a browser would send. */
   readonly headers?: Readonly<Record<string, string | null>>
@@ -39,7 +39,7 @@ export class Browser {
   }
 
   /** Below /dashboard/api, unless the whole path is given. */
-  ask(method: string, path: string, { body, headers = {} }: Asked = {}): Promise<Seen> {
+  ask(method: string, path: string, { body, headers = {} }: BrowserRequest = {}): Promise<Seen> {
     const { hostname, port } = new URL(this.#service.url)
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const sent: Record<string, string | null | undefined> = {
@@ -73,8 +73,8 @@ export class Browser {
     })
   }
 
-  get = (path: string, asked?: Asked) => this.ask('GET', path, asked)
-  post = (path: string, asked?: Asked) => this.ask('POST', path, asked)
+  get = (path: string, asked?: BrowserRequest) => this.ask('GET', path, asked)
+  post = (path: string, asked?: BrowserRequest) => this.ask('POST', path, asked)
 
   #keepCookie(headers: IncomingHttpHeaders): void {
     for (const line of headers['set-cookie'] ?? []) {

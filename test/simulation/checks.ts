@@ -83,7 +83,7 @@ export function* wrongIn({ days, totals, apart, twice, repeated, unseen }: Look)
   if (repeated > 0) yield 'P1: a person gets one step of a campaign twice'
 }
 
-interface Crossed {
+interface CrossedMessage {
   readonly id: string
   readonly status: string
   readonly allowed: boolean
@@ -105,8 +105,8 @@ interface Crossed {
 }
 
 /** What holds a campaign, determined without the planner. */
-function readCrossed(db: Database, ids: readonly string[]): Promise<Crossed[]> {
-  return db.rows<Crossed>(sql`
+function readCrossed(db: Database, ids: readonly string[]): Promise<CrossedMessage[]> {
+  return db.rows<CrossedMessage>(sql`
     select o.id, k.status, exists (select from suppressions s where s.workspace_id = o.workspace_id
         and s.kind = 'platform_id' and s.value = o.chat_id::text) as suppressed,
       (select value from settings where name = 'dispatch') = 'true'::jsonb and (select enabled from gates
@@ -141,7 +141,7 @@ export async function wrongCrossings(db: Database, ids: readonly string[]): Prom
   return (await readCrossed(db, ids)).flatMap((row) => [...wrongCrossing(row)])
 }
 
-function* wrongCrossing(row: Crossed): Generator<string> {
+function* wrongCrossing(row: CrossedMessage): Generator<string> {
   const { status, used, quota, cold, used_cold, cold_per_day, window, weekday, minute } = row
   if (status !== 'queued' && status !== 'sending') yield `P5: crossed while its campaign was ${status}`
   if (!row.allowed) yield 'P5: crossed while its gate was closed'

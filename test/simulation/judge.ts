@@ -5,7 +5,7 @@ import { judgeCampaigns } from '../faults/campaign-oracle.ts'
 import { presentCampaigns, readCampaignEvidence } from '../harness/campaign-evidence.ts'
 import type { Place } from './place.ts'
 
-interface Judged {
+interface Judgement {
   readonly wrong: readonly string[]
   /** What holds the recipients that wait. */
   readonly reasons: readonly string[]
@@ -14,7 +14,7 @@ interface Judged {
 export async function judgeAll(
   place: Place,
   { in_flight, over }: { in_flight: readonly string[]; over: boolean },
-): Promise<Judged> {
+): Promise<Judgement> {
   const { journal } = place.sandbox.world.state
   const found = judgeCampaigns(await readCampaignEvidence(place.db, { journal, in_flight }))
   const { wrong, reasons } = await judgeReasons(place)
@@ -23,7 +23,7 @@ export async function judgeAll(
 }
 
 /** Every pending recipient is due, in flight, or held for exactly one reason. */
-async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<Judged> {
+async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<Judgement> {
   const campaigns = await app.db.rows<{ id: string }>(
     sql`select id from campaigns where kind <> 'broadcast' order by id`,
   )

@@ -20,7 +20,7 @@ interface InChat {
   readonly at: string
 }
 
-interface Streamed extends InChat {
+interface StreamedEntry extends InChat {
   readonly delivery?: Delivery
 }
 
@@ -29,7 +29,7 @@ interface FromDue {
   readonly due_id?: number
 }
 
-export interface SendEntry extends Streamed {
+export interface SendEntry extends StreamedEntry {
   readonly entry: 'send'
   readonly seq: number
   readonly message_id: number
@@ -43,14 +43,14 @@ export interface StartEntry extends InChat {
   readonly seq: number
 }
 
-export interface ReadStateEntry extends Streamed {
+export interface ReadStateEntry extends StreamedEntry {
   readonly entry: 'read_state'
   readonly seq: number
   readonly unread: boolean
 }
 
 /** A person writes to the account, or history is filled in (`seeded`: no session gets an update). */
-export interface WrittenEntry extends Streamed, FromDue {
+export interface WrittenEntry extends StreamedEntry, FromDue {
   readonly entry: 'written'
   readonly message_id: number
   readonly person_id: number
@@ -66,18 +66,18 @@ export interface SeededEntry extends InChat {
   readonly read: boolean
 }
 
-export interface ReadByThemEntry extends Streamed, FromDue {
+export interface ReadByThemEntry extends StreamedEntry, FromDue {
   readonly entry: 'read_by_them'
   readonly up_to_message_id: number
 }
 
-export interface EditedEntry extends Streamed {
+export interface EditedEntry extends StreamedEntry {
   readonly entry: 'edited'
   readonly message_id: number
   readonly text: string
 }
 
-export interface DeletedEntry extends Streamed {
+export interface DeletedEntry extends StreamedEntry {
   readonly entry: 'deleted'
   readonly message_ids: readonly number[]
 }

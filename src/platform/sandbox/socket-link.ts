@@ -42,13 +42,13 @@ export function socketLink(address: string): Link {
   }
 }
 
-interface Dialled {
+interface DialledSocket {
   readonly socket: Duplex
   readonly head: Buffer
 }
 
 /** Nothing has been asked before the protocol is switched, so every failure here is "not written". */
-function dial(url: URL, signal: AbortSignal): Promise<Outcome<Dialled>> {
+function dial(url: URL, signal: AbortSignal): Promise<Outcome<DialledSocket>> {
   return new Promise((resolve) => {
     const headers = { Connection: 'Upgrade', Upgrade: linkProtocol }
     const asked = request(url, { headers, agent: false })
@@ -74,7 +74,7 @@ class SocketWire implements Wire {
   #open = true
   #connected = false
 
-  constructor({ socket, head }: Dialled, events: LinkEvents) {
+  constructor({ socket, head }: DialledSocket, events: LinkEvents) {
     this.#socket = socket
     this.#events = events
     if (socket instanceof Socket) socket.setNoDelay(true).setKeepAlive(true, 30_000)

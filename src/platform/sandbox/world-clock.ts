@@ -39,7 +39,7 @@ export function advanceTo(world: Dues, clock: ManualClock, time: Date): void {
 /** `setTimeout` fires at once beyond this. */
 const timerMsMax = 2 ** 31 - 1
 
-interface Driven extends Dues {
+interface DrivenWorld extends Dues {
   readonly clock: Clock
   onDueChanged: (() => void) | null
 }
@@ -48,7 +48,7 @@ interface Driven extends Dues {
 const failedMs = 5_000
 
 /** Runs due acts in real time, with one timer. Retries what cannot be written. */
-export function drive(world: Driven, onFailure: (error: unknown) => void): { stop(): void } {
+export function drive(world: DrivenWorld, onFailure: (error: unknown) => void): { stop(): void } {
   let timer: NodeJS.Timeout | undefined
   const arm = () => {
     clearTimeout(timer)

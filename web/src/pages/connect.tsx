@@ -9,12 +9,12 @@ import { clients, keyPlace } from './agent-clients.ts'
 import { KeyForm } from './new-key.tsx'
 import { Missing } from './stopped.tsx'
 
-type Made = Answer<'POST /w/{workspace_id}/keys'>
+type CreatedKey = Answer<'POST /w/{workspace_id}/keys'>
 
 export function ConnectPage() {
   const workspace = useWorkspace()
   const { base_url } = useSession()
-  const [made, setMade] = useState<Made>()
+  const [made, setMade] = useState<CreatedKey>()
   if (!workspace) return <Missing />
   return (
     <Page

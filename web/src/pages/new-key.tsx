@@ -8,8 +8,8 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Choice, Field, Form, Select, TextInput } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 
-type Made = Answer<'POST /w/{workspace_id}/keys'>
-type Scope = Made['key']['scopes'][number]
+type CreatedKey = Answer<'POST /w/{workspace_id}/keys'>
+type Scope = CreatedKey['key']['scopes'][number]
 
 /** What a scope lets a key do, in words for people. */
 export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>> = {
@@ -37,7 +37,7 @@ interface NewKeyProps {
 }
 
 export function NewKey({ open, onClose, workspace }: NewKeyProps) {
-  const [made, setMade] = useState<Made>()
+  const [made, setMade] = useState<CreatedKey>()
   const close = () => {
     setMade(undefined)
     onClose()
@@ -59,7 +59,7 @@ export function NewKey({ open, onClose, workspace }: NewKeyProps) {
   )
 }
 
-function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
+function Shown({ made, onClose }: { made: CreatedKey; onClose: () => void }) {
   return (
     <div className="grid gap-5">
       <Secret value={made.secret} label={`The key ${made.key.name}`} />
@@ -75,7 +75,7 @@ function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
 
 interface KeyFormProps {
   workspace: Workspace
-  onMade: (made: Made) => void
+  onMade: (made: CreatedKey) => void
   /** For an agent: only over MCP, where a person approves each write. */
   agent?: boolean
   align?: 'start' | 'end'

@@ -12,7 +12,7 @@ import { Empty, Loaded } from '../ui/states.tsx'
 import { Countdown, Time } from '../ui/time.tsx'
 import { Asker, fieldsOf, Outcome, textOf, valueWords, wishOf } from './approval-words.tsx'
 
-type Granted = { token: string; expires_at: string }
+type GrantedToken = { token: string; expires_at: string }
 
 export function OneApproval({ id }: { id: string }) {
   const query = useQuery(approvalQuery(id))
@@ -33,7 +33,7 @@ export function OneApproval({ id }: { id: string }) {
 function Request({ approval }: { approval: Approval }) {
   const { state, expires_at } = approval
   // Only this component has the token: it is shown once and gone with the page.
-  const [granted, setGranted] = useState<Granted>()
+  const [granted, setGranted] = useState<GrantedToken>()
   return (
     <article className="overflow-hidden rounded-2xl bg-surface shadow-card ring-1 ring-line">
       <header className="flex flex-wrap items-start justify-between gap-3 border-b border-line px-5 py-4 sm:px-6">
@@ -158,7 +158,7 @@ function Aside({ children }: { children: ReactNode }) {
 }
 
 /** Deny takes one click. Approve never gets the focus by itself, so that a stray Enter does not approve. */
-function Decide({ approval, onGranted }: { approval: Approval; onGranted: (granted: Granted) => void }) {
+function Decide({ approval, onGranted }: { approval: Approval; onGranted: (granted: GrantedToken) => void }) {
   const client = useQueryClient()
   const params = { request_id: approval.id }
   const refresh = () => client.invalidateQueries({ queryKey: ['approvals'] })
@@ -200,7 +200,7 @@ function Decide({ approval, onGranted }: { approval: Approval; onGranted: (grant
   )
 }
 
-function Token({ granted, state }: { granted: Granted; state: Approval['state'] }) {
+function Token({ granted, state }: { granted: GrantedToken; state: Approval['state'] }) {
   if (state === 'used') return null
   return (
     <section aria-labelledby="token-title" className="grid gap-3 rounded-xl bg-accent-wash p-4">
