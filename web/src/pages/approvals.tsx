@@ -31,10 +31,7 @@ export function ApprovalsPage() {
     )
   }
   return (
-    <Page
-      title="Approvals"
-      about="Agents send nothing you have not read. Requests wait here for 30 minutes."
-    >
+    <Page title="Approvals" about="Agents send nothing you have not read. Requests wait here for 30 minutes.">
       <Views current={view ?? 'waiting'} />
       {view === 'history' ? <PastRequests /> : <Waiting />}
     </Page>
@@ -143,8 +140,7 @@ function PastRequests() {
             empty={{
               icon: History,
               title: 'No requests yet',
-              children:
-                'Approved, denied and expired requests are kept here.',
+              children: 'Approved, denied and expired requests are kept here.',
             }}
             columns={[
               { heading: 'Request', lead: true, cell: (approval) => <PastRequest approval={approval} /> },

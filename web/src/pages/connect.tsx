@@ -39,9 +39,7 @@ export function ConnectPage() {
       </Section>
       <Section
         title="2. Add Parley to your client"
-        about={
-          made ? 'With your new key in it, ready to paste.' : 'Put your key where the dots are.'
-        }
+        about={made ? 'With your new key in it, ready to paste.' : 'Put your key where the dots are.'}
       >
         <Configuration base_url={base_url} secret={made?.secret ?? keyPlace} />
       </Section>

@@ -123,12 +123,7 @@ function Allowlist({ list, title, about, listed, all }: AllowlistProps) {
             heading: 'Actions',
             actions: true,
             cell: ({ id, label }) => (
-              <Button
-                kind="quiet"
-                size="small"
-                aria-label={`Remove ${label}`}
-                onClick={() => set(id, false)}
-              >
+              <Button kind="quiet" size="small" aria-label={`Remove ${label}`} onClick={() => set(id, false)}>
                 Remove
               </Button>
             ),

@@ -57,10 +57,7 @@ function Members({ workspace }: { workspace: Workspace }) {
     </Button>
   )
   return (
-    <Page
-      title="Members"
-      action={invite}
-    >
+    <Page title="Members" action={invite}>
       <Loaded query={query}>
         {({ members }) => (
           <Table

@@ -16,10 +16,7 @@ export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: s
   read: ['Read', 'Read chats, messages, contacts and analytics of all accounts.'],
   write: ['Organise', 'Move chats between stages, fill in columns, mark as read or unread.'],
   send: ['Send', 'Write messages to people and begin chats, from the accounts here.'],
-  campaigns: [
-    'Run campaigns',
-    'Start campaigns that write to many people over days. Give it to few.',
-  ],
+  campaigns: ['Run campaigns', 'Start campaigns that write to many people over days. Give it to few.'],
 }
 
 const lifetimes: readonly (readonly [days: string, label: string])[] = [

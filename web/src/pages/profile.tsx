@@ -155,10 +155,7 @@ function Sessions() {
   const revoke = useChange('POST /sessions/{session_id}/revoke', ['sessions'])
   const others = useChange('POST /sessions/revoke-others', ['sessions'])
   return (
-    <Section
-      title="Where you are signed in"
-      about="Sessions end after 12 hours, or 2 hours without use."
-    >
+    <Section title="Where you are signed in" about="Sessions end after 12 hours, or 2 hours without use.">
       <Failure error={revoke.error ?? others.error} />
       <Loaded query={query} rows={2}>
         {({ sessions }) => (

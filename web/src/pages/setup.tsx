@@ -38,7 +38,10 @@ export function SetupPage() {
 
 function Gone() {
   return (
-    <Entrance title="This link no longer works" about="Set-up links work once, for seven days. Ask for a new one.">
+    <Entrance
+      title="This link no longer works"
+      about="Set-up links work once, for seven days. Ask for a new one."
+    >
       <div className="grid gap-5">
         <Notice tone="info">
           Ask the person who sent it, or an operator of this instance, for a new one.

@@ -21,9 +21,7 @@ export function SignInPage() {
     onSuccess: () => location.assign(to),
   })
   return (
-    <Entrance
-      title="Sign in to Parley"
-    >
+    <Entrance title="Sign in to Parley">
       {refused !== undefined && (
         <div className="mb-5">
           <Notice tone="danger">
@@ -71,9 +69,7 @@ export function SignInPage() {
           />
         </Field>
       </Form>
-      <p className="mt-6 text-xs text-muted">
-        Forgot your password? Ask the operator for a new set-up link.
-      </p>
+      <p className="mt-6 text-xs text-muted">Forgot your password? Ask the operator for a new set-up link.</p>
     </Entrance>
   )
 }
