@@ -60,7 +60,7 @@ await withInstance(async (app, data_dir) => {
   await worker.stop()
   await sandbox.close()
 
-  /** The healthy accounts receive messages at an even rate; how long until each has its event. */
+  /** Sends messages to the healthy accounts at an even rate; returns the p99 until each has its event. */
   async function p99(targets: readonly string[]): Promise<number> {
     const { after } = await app.db.one<{ after: string }>(sql`
       select coalesce(max(sequence), 0) as after from events`)

@@ -1,4 +1,4 @@
-/** Runs every benchmark, one after the other, and fails if one of them missed its goal. */
+/** Runs every benchmark in turn, and fails if one misses its goal. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { cpus } from 'node:os'

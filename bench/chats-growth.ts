@@ -67,7 +67,7 @@ async function prepare() {
   }
 }
 
-/** An instance that holds nothing but the small workspace. */
+/** An instance that contains only the small workspace. */
 async function prepareAlone() {
   const config = readConfig({ PARLEY_POOL_SIZE: '16' })
   const log = makeLogger('silent')
@@ -119,7 +119,7 @@ async function compare(name: string, path: string, of: Readers): Promise<void> {
   }
 }
 
-/** The page that a walk of as many pages leads to. */
+/** The page reached after that many pages. */
 async function deeper(page: Page): Promise<Page> {
   let cursor = ''
   for (let at = 1; at < deep; at++) {
@@ -135,7 +135,7 @@ async function buffersOf({ service, data_dir, url, key }: Page): Promise<number>
   let touched = 0
   for (const { text, values } of await statementsOf(service, url, key)) {
     const explain = `explain (analyze, buffers, format json) ${text}`
-    // The first time, a connection reads the catalogs too.
+    // On its first run a connection also reads the catalogs.
     await client.query(explain, values as unknown[])
     const { rows } = await client.query(explain, values as unknown[])
     const plan = rows[0]['QUERY PLAN'][0].Plan
@@ -145,7 +145,7 @@ async function buffersOf({ service, data_dir, url, key }: Page): Promise<number>
   return touched
 }
 
-/** Median microseconds per request of each page. They take turns, so that a busy moment of the machine meets them all. */
+/** Median microseconds per request of each page. They take turns, so that a busy moment of the machine affects all of them. */
 async function cpuOfEach<K extends string>(pages: Record<K, Page>): Promise<Record<K, number>> {
   const seen = await each(pages, async ({ url, key }): Promise<number[]> => {
     await load(url, key, warmup)

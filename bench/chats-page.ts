@@ -1,6 +1,6 @@
 /**
- * What a page costs through the whole service, in CPU of Node and PostgreSQL together, against the sum of a bare
- * Fastify that answers the same bytes and a bare pool that asks the same SQL.
+ * What a page costs through the whole service, in CPU of Node and PostgreSQL together, against the sum of a bare Fastify that
+ * answers the same bytes and a bare pool that runs the same SQL.
  */
 import { setGates } from '../src/capabilities/gates/gates.ts'
 import { sql } from '../src/db/sql.ts'
@@ -10,7 +10,7 @@ import { ask, clients, cpuOf, get, load, makeReader, rssOf, start, statementsOf,
 
 const rounds = 30
 const requests = 200
-/** The compiler of Node is done with the service after some ten thousand requests; it runs for longer than that. */
+/** Node's compiler needs some ten thousand requests to finish with the service; this is more. */
 const warmup = 12_000
 
 const { key, account_id } = await prepare()
@@ -33,7 +33,7 @@ async function prepare() {
     await requireData(app)
     await setGates(app, 'system', { names: ['all', 'extended'], enabled: true })
     const reader = await makeReader(app, 'Large')
-    // The data is made without a platform: what there is, is the whole of it.
+    // The data was made without a platform, so it is complete.
     await app.db.run(sql`
       insert into chat_sync (account_id, chat_id, workspace_id, complete)
       select account_id, chat_id, workspace_id, true from chats where account_id = ${reader.account_id} and chat_id = 1
@@ -44,7 +44,7 @@ async function prepare() {
   }
 }
 
-/** All three in turn, several times over, so that a busy moment of the machine meets each of them. */
+/** All three in turn, several times, so that a busy moment of the machine affects each of them. */
 async function compare(name: string, path: string): Promise<void> {
   const url = `${service.address}/api/v1${path}`
   const answer = await get(url, key)
@@ -88,7 +88,7 @@ function spent(process: typeof service, work: () => Promise<unknown>): Promise<n
   return cpuOf({ processes: [process], data_dir: benchDirectory }, work)
 }
 
-/** Every chat of the workspace, page by page: the server's memory stays where it was. */
+/** Reads every chat of the workspace, page by page: the server's memory must not grow. */
 async function walk(): Promise<void> {
   const before = rssOf(service)
   let most = before

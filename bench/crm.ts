@@ -1,5 +1,5 @@
 /**
- * The CRM on the large data set. A million placements in one answer: how much the server grows, and how fast it is
+ * The CRM on the large data set. A million placements in one answer: how much the server's memory grows, and how fast it is
  * against a bare COPY of the same rows. Analytics against GET /me.
  */
 import { once } from 'node:events'
@@ -51,7 +51,7 @@ function prepare() {
   })
 }
 
-/** What the slices keep while they store, made at once for rows that were copied in. */
+/** Makes what the slices maintain as they store, in one go for rows that were copied in. */
 async function fill(app: OpenApp, id: string): Promise<void> {
   const { done } = await app.db.one<{ done: boolean }>(sql`
     select exists (select from stages where workspace_id = ${id} and key = 'won') as done`)
@@ -156,7 +156,7 @@ async function copy(client: pg.Client): Promise<number> {
   return bytes
 }
 
-/** The data ends on a day of the past: on that day its last week is as full as any. */
+/** The data ends on a past day. On that day its last week is as full as any. */
 async function onItsLastDay(work: () => Promise<void>): Promise<void> {
   const client = new pg.Client(connectionTo(benchDirectory))
   client.on('error', () => {})

@@ -26,18 +26,18 @@ const tables = ['contacts', 'chats', 'messages'] as const satisfies Table[]
 export async function openBench(overrides: Partial<Config> = {}): Promise<OpenApp> {
   const config = { ...readConfig({ PARLEY_POOL_SIZE: '16' }), ...overrides }
   const log = makeLogger('silent')
-  // To load faster, which takes a right that Parley itself does not have.
+  // Faster loading needs a privilege that Parley itself does not have.
   await allow(benchDirectory, 'superuser')
   return openApp({ config, data_dir: benchDirectory, log, claim: 'service', operations, routes })
 }
 
 export interface Size {
   readonly scale?: number
-  /** Nothing but the small workspace: what the large one is compared with. */
+  /** Only the small workspace, to compare the large one with. */
   readonly alone?: boolean
 }
 
-/** Makes the data unless it is there. */
+/** Makes the data unless it exists. */
 export async function requireData(app: OpenApp, { scale = 1, alone = false }: Size = {}): Promise<void> {
   const { made } = await app.db.one<{ made: boolean }>(sql`
     select exists (select from settings where name = 'bench_data') as made`)

@@ -1,4 +1,4 @@
-/** What the parts of `dispatch.ts` share: accounts that are driven, people they know, and campaigns that are sent to the end. */
+/** Shared by the parts of `dispatch.ts`: driven accounts, the people they know, and campaigns that are sent to the end. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ export interface Stage {
   readonly user_id: string
   readonly accounts: readonly string[]
   readonly people: readonly number[]
-  /** Sends a first message to every person from every account; answers its seconds, until outcomes and echoes are stored. */
+  /** Sends a first message to every person from every account; returns the seconds until outcomes and echoes are stored. */
   send(kind?: 'scoped' | 'broadcast'): Promise<number>
   /** How many messages the platform has accepted. */
   accepted(): number
@@ -30,13 +30,13 @@ export interface Stage {
 interface Platform {
   readonly platform: Awaited<ReturnType<typeof openLocalSandbox>>['platform']
   addPerson(name: string): Promise<number>
-  /** The updates that the platform has for all accounts; undefined where it is another process. */
+  /** How many updates the platform has for all accounts; undefined if it is another process. */
   streams(): number | undefined
   accepted(): number
   close(): Promise<unknown>
 }
 
-/** `apart`: the platform is a process of its own, whose memory is not counted. */
+/** `apart`: the platform runs in its own process, whose memory is not counted. */
 export async function withStage(
   { accounts, people: count, apart = false }: { accounts: number; people: number; apart?: boolean },
   work: (stage: Stage) => Promise<void>,
@@ -108,11 +108,11 @@ async function openApart(): Promise<Platform> {
   }
 }
 
-type Place = Omit<Stage, 'send' | 'accepted'>
+type StageParts = Omit<Stage, 'send' | 'accepted'>
 
-/** Created paused, so that only the sending is measured. */
+/** Creates the campaign paused, so that only the sending is measured. */
 async function send(
-  place: Place,
+  place: StageParts,
   sandbox: Platform,
   kind: 'scoped' | 'broadcast' = 'scoped',
 ): Promise<number> {

@@ -1,10 +1,10 @@
 /**
- * Messages of campaigns, from the recipient that is due to its stored outcome and echo. A platform that answers at once, the
- * journal on, no gap between messages. `--part rate` (and so on) runs one part.
+ * Campaign messages, from the due recipient to its stored outcome and echo. The platform answers immediately, the journal is on,
+ * there is no gap between messages. `--part rate` (and so on) runs one part.
  *
  * rate: messages per second of 100 accounts, against graphile-worker running as many jobs of one insert each, on the same
- * database in the same run: medians of alternating rounds after one that warms up. CPU is told as well, because on a busy
- * machine fifty connections get a larger share of it than five.
+ * database in the same run: medians of alternating rounds after a warm-up round. Also reports CPU, because on a busy machine
+ * fifty connections get a larger share of it than five.
  * waiting: what a message costs the database with 1,000,000 others that wait, half of them paused, over 10,000.
  * memory: growth of the process over 100,000 messages; the platform is another process.
  * create, list: creating a campaign of 5,000 contacts over a bare COPY of the rows, and a page of 100 such campaigns.
@@ -23,13 +23,13 @@ import { cpuOf } from './load.ts'
 import { addWaiting } from './waiting-recipients.ts'
 
 const accounts = 100
-/** Of each account in a round; the rounds of a day stay below the largest quota there is. */
+/** Messages per account and round; a day's rounds stay below the largest possible quota. */
 const each = 30
 const rounds = 3
 const count = accounts * each
 const concurrency = 50
 const jobsAtOnce = 100
-/** Backends tell what they have read when they have been idle for ten seconds. */
+/** Backends report what they have read after ten idle seconds. */
 const idleMs = 11_000
 
 const parts = { rate, waiting, memory, create }
@@ -71,7 +71,7 @@ async function rate(): Promise<void> {
   })
 }
 
-/** The CPU also counts what is not in the seconds, such as making the rows. */
+/** The CPU includes work outside the measured seconds, such as making the rows. */
 async function measured(
   { data_dir }: Stage,
   work: () => Promise<number>,
@@ -85,10 +85,10 @@ async function measured(
   return { seconds, ms: server + (user + system) / 1000 }
 }
 
-/** As many jobs of one insert each; answers the seconds until all are done. */
+/** Runs as many jobs of one insert each; returns the seconds until all are done. */
 async function openPeer({ app }: Stage) {
   type Pool = NonNullable<RunnerOptions['pgPool']>
-  // The pool keeps its password where a spread does not find it.
+  // The pool keeps its password in a property that a spread does not copy.
   const { options } = app.db.pool
   const { password } = options
   const pool = new pg.Pool({ ...options, password, max: concurrency + 5, statement_timeout: 0 })
@@ -99,7 +99,7 @@ async function openPeer({ app }: Stage) {
     pgPool: pool as unknown as Pool,
     concurrency,
     noHandleSignals: true,
-    // It would tell of every job.
+    // It would log every job.
     logger: new Logger(() => () => {}),
     taskList: {
       insert: (payload, { withPgClient }) =>
@@ -110,7 +110,7 @@ async function openPeer({ app }: Stage) {
   }
   async function work(): Promise<number> {
     await pool.query('truncate bench_jobs')
-    // The first run makes its tables.
+    // The first run creates its tables.
     await (await run(running)).stop()
     for (let n = 0; n < count; n += jobsAtOnce) {
       await pool.query(
@@ -167,7 +167,7 @@ async function costOf(stage: Stage): Promise<{ buffers: number; ms: number }> {
 async function memory(): Promise<void> {
   await withStage({ accounts, people: each, apart: true }, async ({ send }) => {
     const messages = 100_000
-    // Until everything that is kept for a while is full.
+    // Until every cache is full.
     for (let n = 0; n < 5; n++) await send('broadcast')
     const before = residentBytes()
     for (let n = 0; n < messages; n += count) await send('broadcast')
@@ -176,7 +176,7 @@ async function memory(): Promise<void> {
   })
 }
 
-/** What is garbage is not growth: with `--expose-gc` it is collected first. */
+/** Garbage is not growth: with `--expose-gc` it is collected first. */
 function residentBytes(): number {
   globalThis.gc?.()
   return process.memoryUsage.rss()
@@ -219,7 +219,7 @@ async function create(): Promise<void> {
   })
 }
 
-/** Through a file of the server, because only the writing counts. */
+/** Over a file on the server, because only the writing counts. */
 async function copyRows(pool: pg.Pool, campaign_id: string): Promise<number> {
   const directory = (await pool.query('show data_directory')).rows[0].data_directory
   const file = `${directory}/bench-recipients.copy`

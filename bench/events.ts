@@ -1,4 +1,4 @@
-/** Transactions per second that change something and emit an event, against the same without events. */
+/** Transactions per second that change something and emit an event, against the same transactions without events. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../src/db/sql.ts'
 import { emit, emitted } from '../src/events/emit.ts'

@@ -1,4 +1,4 @@
-/** Fills empty tables as fast as the machine can: every core makes rows and copies them in, indexes come last. */
+/** Fills empty tables as fast as the machine can: every core makes rows and copies them in, indexes are built last. */
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -12,9 +12,9 @@ export interface Load {
   /** A module with `columns` and `rowsOf`, which each thread imports. */
   readonly rows: URL
   readonly tables: readonly { readonly name: string; readonly count: number }[]
-  /** What `rowsOf` makes the rows from. */
+  /** The input from which `rowsOf` makes the rows. */
   readonly from: unknown
-  /** Whether messages are put into the lists that searches read; otherwise a worker does it, once it runs. */
+  /** Whether to index the messages for search; otherwise a worker does it once it runs. */
   readonly listed?: boolean
 }
 
@@ -32,7 +32,7 @@ export async function load(db: Database, { rows, tables, from, listed = false }:
   })
 }
 
-/** Settings while the data is made: a crash may lose it, and nothing else runs beside it. */
+/** Settings while the data is made: a crash may lose it, and nothing else is running. */
 const haste = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -84,7 +84,7 @@ function connectionOf(db: Database) {
   return { connection: { host, user, password, database } }
 }
 
-/** As many threads as there are cores, each with its share. */
+/** One thread per core, each with its share. */
 async function inThreads(
   file: string,
   jobOf: (share: Share) => unknown,
@@ -103,7 +103,7 @@ async function inThreads(
   )
 }
 
-/** Building an index at the end is many times faster than keeping it while rows arrive. Returns how to make each. */
+/** Building an index at the end is many times faster than updating it for every row. Returns the statements that rebuild each. */
 async function dropIndexes(db: Database, tables: readonly string[]): Promise<string[][]> {
   const indexes = await db.rows<{ name: string; owner: string; definition: string; primary: boolean }>(sql`
     select c.relname as name, i.indrelid::regclass::text as owner, pg_get_indexdef(c.oid) as definition,
@@ -123,7 +123,7 @@ async function dropIndexes(db: Database, tables: readonly string[]): Promise<str
   ])
 }
 
-/** Two at once, the largest first. */
+/** Two at a time, the largest first. */
 async function inLanes<T>(label: string, work: readonly T[], each: (one: T) => Promise<void>): Promise<void> {
   const waiting = [...work]
   await bar(label, work.length, (tick) =>

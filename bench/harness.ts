@@ -1,4 +1,4 @@
-/** What the benchmarks share: an instance of their own, and figures that are read the same way. */
+/** Shared by the benchmarks: their own instance, and figures that are all read the same way. */
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,13 +13,13 @@ import { operations } from '../src/lists/operations.ts'
 import { routes } from '../src/lists/routes.ts'
 import { allow } from '../test/harness/role.ts'
 
-/** A fresh embedded instance, gone afterwards; or the one in a directory that is kept. */
+/** Uses a fresh embedded instance and removes it afterwards, or uses the one in a directory that is kept. */
 export async function withInstance(
   work: (app: OpenApp, data_dir: string) => Promise<void>,
   { kept, env = {} }: { kept?: string | undefined; env?: Readonly<Record<string, string>> } = {},
 ): Promise<void> {
   const data_dir = kept ?? (await mkdtemp(join(tmpdir(), 'parley-bench-')))
-  // Large data is copied in without triggers, and with the disk's flushes off.
+  // Large data is copied in without triggers and without flushing to disk.
   await allow(data_dir, 'superuser')
   const config = readConfig({ PARLEY_POOL_SIZE: '16', ...env })
   const log = makeLogger('silent')
@@ -77,7 +77,7 @@ export function number(value: number, digits = 0): string {
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 }
 
-/** Says whether a ratio is what it should be, and makes the run fail if it is not. */
+/** Compares a ratio with its goal, and makes the run fail if it misses it. */
 export function verdict(label: string, ratio: number, goal: { least?: number; most?: number }): void {
   const met =
     ratio >= (goal.least ?? Number.NEGATIVE_INFINITY) && ratio <= (goal.most ?? Number.POSITIVE_INFINITY)

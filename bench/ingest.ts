@@ -1,7 +1,7 @@
 /**
- * Updates stored per second, against bare inserts of the same rows through `pg`, in batches of the same size. Then the same,
- * reported without a goal, where everybody who writes is one of 1,000,000 recipients. They are looked up, and
- * none of them ends, because the ledger has no message to them.
+ * Updates stored per second, against bare inserts of the same rows through `pg`, in batches of the same size. Then the same
+ * again, reported without a goal, with every writer one of 1,000,000 recipients. Ingest looks them up, and ends none of them,
+ * because the ledger has no message to them.
  */
 
 import { sql } from '../src/db/sql.ts'
@@ -24,7 +24,7 @@ await withInstance(async (app, data_dir) => {
   const { workspace_id, user_id, ids } = await makeAccounts(app, accounts * rounds * 4)
   const worker_id = newId()
   const leases = await claimAccounts(app.db, { worker_id, platforms: ['sandbox'], limit: ids.length })
-  // Nobody renews them here.
+  // Nothing renews the leases here.
   await app.db.run(sql`update account_hosts set lease_until = real_now() + interval '1 hour'`)
   const [plain, recipients] = [ids.slice(0, ids.length / 2), ids.slice(ids.length / 2)]
   row('fsync, median', `${number(fsyncMs(data_dir), 2)} ms`)
@@ -37,7 +37,7 @@ await withInstance(async (app, data_dir) => {
   row(`ingest, ${number(waiting)} recipients waiting`, `${number(beside.ours)} updates/s`)
   row('of bare inserts', number(beside.ours / beside.bare, 2))
 
-  /** Medians of alternating rounds, each on accounts of its own. */
+  /** Medians of alternating rounds, each with its own accounts. */
   async function compare(own: readonly string[]): Promise<{ bare: number; ours: number }> {
     const rates = { bare: [] as number[], ours: [] as number[] }
     for (let at = 0; at < own.length; at += accounts * 2) {
@@ -83,7 +83,7 @@ await withInstance(async (app, data_dir) => {
     }
   }
 
-  /** The rows that ingest leaves behind: messages and outbox, and each chat and contact once. */
+  /** The rows that ingest writes: messages and outbox, and each chat and contact once. */
   async function insertBare(account_id: string): Promise<void> {
     for (let batch = 0; batch < batches; batch++) {
       const made = messages(batch)
@@ -115,7 +115,7 @@ await withInstance(async (app, data_dir) => {
   }
 })
 
-/** All accounts at once, as their sessions would. */
+/** All accounts at once, like their sessions. */
 async function rate(ids: readonly string[], work: (account_id: string) => Promise<void>): Promise<number> {
   const startedAt = performance.now()
   await Promise.all(ids.map(work))

@@ -1,4 +1,4 @@
-/** Processes to put under load, the load, and what it costs in CPU of Node and PostgreSQL together. */
+/** Processes to put under load, the load, and its cost in CPU of Node and PostgreSQL together. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { type Sql, sql } from '../src/db/sql.ts'
 
 export const clients = 8
 
-/** A key to ask with, and the first account of that workspace. */
+/** Makes a key to read with, and returns it with the workspace's first account. */
 export async function makeReader(app: OpenApp, name: string): Promise<{ key: string; account_id: string }> {
   const { account_id, ...owner } = await app.db.one<
     Record<'account_id' | 'workspace_id' | 'user_id', string>
@@ -50,14 +50,14 @@ export async function ask<T>({ child }: Running, question: object | string): Pro
   return answer
 }
 
-/** How a process of its own reaches the database of that directory while the service runs. */
+/** How another process connects to that directory's database while the service runs. */
 export function connectionTo(data_dir: string) {
   const directory = resolve(data_dir)
   const password = readFileSync(join(directory, 'postgres.password'), 'utf8').trim()
   return { host: join(directory, 'socket'), user: 'parley', password, database: 'postgres' }
 }
 
-/** The statements that the service runs for a request: those it repeats whenever the request is repeated. */
+/** The statements that the service runs for a request: those that repeat with every repeated request. */
 export async function statementsOf(service: Running, url: string, key: string): Promise<Sql[]> {
   const times = 5
   await ask(service, 'record')
@@ -68,7 +68,7 @@ export async function statementsOf(service: Running, url: string, key: string): 
   return [...counts.values()].flatMap((same) => same.slice(0, Math.floor(same.length / times)))
 }
 
-/** Milliseconds of CPU that these processes and this PostgreSQL server take while the work is done. */
+/** The milliseconds of CPU that these processes and this PostgreSQL server use for the work. */
 export async function cpuOf(
   { processes, data_dir }: { processes: readonly Running[]; data_dir: string },
   work: () => Promise<unknown>,
@@ -82,7 +82,7 @@ export async function cpuOf(
   return total() - before
 }
 
-/** The server on that directory, its backends, and those that have ended. */
+/** The server on that directory, its backends, and the backends that have ended. */
 function postgresMs(data_dir: string): number {
   const file = readFileSync(join(resolve(data_dir), 'postgres', 'postmaster.pid'), 'utf8')
   const postmaster = Number(file.split('\n')[0])
@@ -92,7 +92,7 @@ function postgresMs(data_dir: string): number {
   return backends.reduce((sum, pid) => sum + cpuMsOf(pid), cpuMsOf(postmaster))
 }
 
-/** What follows the name: state, parent, … */
+/** The fields after the name: state, parent, … */
 function statOf(pid: number | string): string[] {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
@@ -123,8 +123,8 @@ export function rssOf({ child }: Running): number {
 }
 
 /**
- * `count` requests by several clients at once; returns how long each took. The clients read no more of an answer than
- * they must: what they take of the machine is taken from what is measured.
+ * Sends `count` requests from several clients at once; returns how long each took. The clients read no more of an answer than
+ * necessary, because their CPU would distort the measurement.
  */
 export async function load(
   url: string,
@@ -164,7 +164,7 @@ interface Question {
 const endOfHead = '\r\n\r\n'
 const endOfChunks = Buffer.from('\r\n0\r\n\r\n')
 
-/** Waits for as many bytes as the answer says it has, or for its last chunk where it does not say. */
+/** Reads as many bytes as the answer announces, or up to its last chunk if it announces none. */
 function readAnswer(socket: Socket, url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let awaited: number | undefined
@@ -182,7 +182,7 @@ function readAnswer(socket: Socket, url: string): Promise<void> {
         if (!head.startsWith('HTTP/1.1 200 ')) return settle(new Error(`${url} answered ${head}`))
         awaited = end + Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY)
       }
-      // The end may come in a packet of its own.
+      // The end may arrive in a packet of its own.
       tail = Buffer.concat([tail, chunk.subarray(-endOfChunks.length)]).subarray(-endOfChunks.length)
       if (awaited === Number.POSITIVE_INFINITY && tail.equals(endOfChunks)) return settle()
       awaited -= chunk.length
@@ -199,7 +199,7 @@ export interface Answer {
   readonly body: string
 }
 
-/** What Node writes by itself. */
+/** The headers that Node adds by itself. */
 const ownHeaders = ['date', 'connection', 'keep-alive', 'content-length']
 
 export function get(url: string, key: string): Promise<Answer> {

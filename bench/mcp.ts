@@ -1,6 +1,6 @@
 /**
- * What a page of chats costs as the tool of an agent, in CPU of Node and PostgreSQL together, against the same page of the
- * API; and what twenty thousand calls leave behind in memory.
+ * What a page of chats costs as an agent's tool, in CPU of Node and PostgreSQL together, against the same page of the API; and
+ * how much memory twenty thousand calls leave behind.
  */
 import { setGates } from '../src/capabilities/gates/gates.ts'
 import { mcpPath } from '../src/contract.ts'
@@ -10,7 +10,7 @@ import { cpuOf, get, load, makeReader, rssOf, start, stop } from './load.ts'
 
 const rounds = 30
 const requests = 200
-/** As for pages of the API: so long until the compiler of Node is done. */
+/** As for pages of the API: Node's compiler has finished by then. */
 const warmup = 12_000
 const calls = 20_000
 
@@ -55,7 +55,7 @@ function call(revision: '2025' | '2026', count: number): Promise<number[]> {
   })
 }
 
-/** All in turn, several times over, so that a busy moment of the machine meets each of them. */
+/** All in turn, several times, so that a busy moment of the machine affects each of them. */
 async function compare(): Promise<void> {
   const url = `${service.address}/api/v1/chats?limit=50&account_id=${account_id}`
   const { body } = await get(url, key)

@@ -1,8 +1,8 @@
 /**
- * The longest campaign there can be, played through: 5,000 contacts with six messages each. First what a play costs of the
- * processor, by quota and number of accounts. Then how much longer another tenant waits while twelve callers of one
- * workspace ask for previews of it without a pause: the p99 of GET /me meanwhile, over the p99 without, in
- * alternating rounds, and the longest answer of /healthz.
+ * Plays the longest possible campaign: 5,000 contacts with six messages each. First the CPU that a play costs, by quota and
+ * number of accounts. Then how much longer another tenant waits while twelve callers of one workspace request previews of it
+ * without a pause: the p99 of GET /me meanwhile, over the p99 without, in alternating rounds, and the longest answer of
+ * /healthz.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ for (const [accounts, goal] of [
   }
 }
 
-/** Seconds of this thread. */
+/** The seconds of this thread. */
 function measurePlay(accounts: number, daily_quota_per_account: number): number {
   const ids = Array.from({ length: accounts }, (_, at) => `account ${at}`)
   const step = { branch: 'no_reply', wait_hours: 24, variants: ['Again, {{name|you}}'] } as const

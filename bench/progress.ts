@@ -1,4 +1,4 @@
-/** How far a long piece of work has come: a bar at a terminal, a line at the end otherwise. */
+/** Shows how far long work has come: a bar at a terminal, otherwise a line at the end. */
 export async function bar<T>(
   label: string,
   total: number,

@@ -1,6 +1,6 @@
 /**
- * The rows of the large workspace, as COPY takes them. A row depends on its place alone, so that several threads can
- * make them, each its share.
+ * The rows of the large workspace, in COPY's format. A row depends only on its number, so that several threads can make them,
+ * each its share.
  */
 import { normalise, tokenise, toTsvector } from '../src/lib/tokens.ts'
 import type { Share } from './processes/copy.ts'
@@ -45,8 +45,8 @@ export function countRows(table: Table, tenants: readonly Tenant[]): number {
 }
 
 /**
- * Messages come in rounds, one of each chat that still has some: as they arrive, so that those of one chat, and those
- * of one day, lie all over the table.
+ * Messages come in rounds, one for each chat that still has some. Like real arrivals, this scatters the messages of one chat,
+ * and of one day, all over the table.
  */
 export function* rowsOf(table: Table, tenants: readonly Tenant[], { part, parts }: Share): Generator<string> {
   for (const tenant of tenants) {
@@ -128,7 +128,7 @@ function messageAt(tenant: Tenant, chat: number, round: number) {
   return { id: round * tenant.chats + chat, text, sent_at: last - before + Math.floor(random() * 3_000_000) }
 }
 
-/** A permutation of the chats, so that the order of their last messages is not the order of their rows. */
+/** A permutation of the chats, so that the order of their last messages differs from the order of their rows. */
 function recency({ chats }: Tenant, chat: number): number {
   let step = Math.max(1, Math.floor(chats * 0.618))
   while (divisor(step, chats) > 1) step++
@@ -139,7 +139,7 @@ function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b)
 }
 
-/** COPY's text format: these characters mean something else. */
+/** COPY's text format, in which these characters have a special meaning. */
 function line(values: readonly (string | number)[]): string {
   return `${values.map((value) => (typeof value === 'number' ? value : copyText(value))).join('\t')}\n`
 }

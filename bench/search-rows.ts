@@ -1,4 +1,4 @@
-/** What search is measured on. The rows lie in the table chat by chat, and what is close in time is far apart. */
+/** The rows that search is measured on. They lie in the table chat by chat, so messages close in time are far apart. */
 import type { Share } from './processes/copy.ts'
 import { type Random, seeded } from './texts.ts'
 
@@ -17,13 +17,13 @@ const newest = Date.UTC(2026, 10, 1)
 const yearMs = 365 * 86_400_000
 const perChat = 5
 
-/** Words that nobody knows, in three alphabets; how common one is goes by its place, as in any language. */
+/** Made-up words in three alphabets. A word's position decides how common it is, as in any language. */
 const vocabularies = [
   ['ba de fi go lu ma ne ri so tu ve ra ki po an el', 40_000],
   ['ка ло ме ни ру са то ви да по ше рю ан ел', 20_000],
   ['的 一 是 不 了 人 我 在 有 他 这 中 大 来 上 国', 3_000],
 ].map(([syllables, size]) => makeWords(String(syllables).split(' '), Number(size)))
-/** In the oldest quarter of the year one message in ten has it, later none. */
+/** One message in ten of the year's oldest quarter has it, later ones never. */
 export const oldWord = 'formerly'
 
 function makeWords(syllables: readonly string[], size: number): string[] {
@@ -74,7 +74,7 @@ function messageRow({ ids, workspace_id, perAccount }: World, at: number, id: nu
   return `${account_id}\t${chat_id}\t${id}\t${workspace_id}\t${text}\tf\t${chat_id}\t${time}\n`
 }
 
-/** The first chat of each account is a long one. */
+/** The first chat of each account is long. */
 function chatOf(id: number, perAccount: number): number {
   const long = Math.floor(perAccount / 10)
   return id <= long ? 1 : 2 + Math.floor((id - long) / perChat)

@@ -1,7 +1,7 @@
 /**
- * Search over millions of messages, as a ratio to reading one chat by its key in the same run, both through HTTP.
- * One million messages, or with `--full` five. The rows lie in the table chat by chat, as a first sync leaves them, so
- * that what is close in time is far apart on disk. `--dir` keeps the data there for the next run.
+ * Search over millions of messages, as a ratio to reading one chat by its key in the same run, both through HTTP. One million
+ * messages, or five with `--full`. The rows lie in the table chat by chat, as a first sync leaves them, so that messages close
+ * in time are far apart on disk. `--dir` keeps the data there for the next run.
  */
 import { parseArgs } from 'node:util'
 import { setGates } from '../src/capabilities/gates/gates.ts'
@@ -89,7 +89,7 @@ async function measure(app: OpenApp): Promise<void> {
       account: () => ({ account_id: pick(ids, random) }),
       chat: () => ({ account_id: pick(ids, random), chat_id: 'platform:chat:1' }),
     }
-    // A service that has been running for a while: its code is compiled, and its connections have their plans.
+    // Measure a service that has been running for a while: its code is compiled, and its connections have their plans.
     for (let round = 0; round < warmup; round++) {
       await one()
       for (const narrow of Object.values(scopes)) {
@@ -113,7 +113,7 @@ async function measure(app: OpenApp): Promise<void> {
   }
 }
 
-/** What people look for. The place of a word in its vocabulary is how common it is. */
+/** What people search for. A word's position in its vocabulary is how common it is. */
 function kinds(random: Random): Record<string, () => string> {
   const between = (least: number, most: number, vocabulary = random() < 0.6 ? 0 : 1) =>
     wordAt(vocabulary, least + Math.floor(random() * (most - least)))
@@ -151,7 +151,7 @@ async function makeKey(app: OpenApp): Promise<string> {
   return key
 }
 
-/** The limit of requests is not what is measured. */
+/** Lifts the rate limit, which is not what this measures. */
 function unlimited(app: OpenApp): OpenApp {
   return { ...app, config: { ...app.config, rate_limit: 1_000_000 } }
 }

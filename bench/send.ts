@@ -1,8 +1,8 @@
 /**
- * Sends per second that the platform accepted, through the ledger alone and through HTTP, against the same rows written
- * in bare SQL in the same run: three statements, two flushed commits and one shared flush of a file. Medians of
- * alternating rounds after one that warms up. One service, 50 accounts, 100 callers, a platform that answers at once.
- * Then 20 uploads of 25 MiB at the same time, and what they cost in memory.
+ * Sends per second that the platform accepted, through the ledger alone and through HTTP, against the same rows written in bare
+ * SQL in the same run: three statements, two flushed commits and one shared flush of a file. Medians of alternating rounds after
+ * a warm-up round. One service, 50 accounts, 100 callers, a platform that answers immediately. Then 20 uploads of 25 MiB at the
+ * same time, and their cost in memory.
  */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * 200 people who sign in at the same time, again and again: what that costs in memory, and how much longer everybody else
- * waits meanwhile. The p95 of GET /chats while sign-ins come, over the p95 without, in alternating rounds.
+ * 200 people who sign in at the same time, again and again: what that costs in memory, and how much longer other callers wait
+ * meanwhile. The p95 of GET /chats during sign-ins, over the p95 without, in alternating rounds.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -54,7 +54,7 @@ await withInstance(
       return performance.now() - askedAt
     }
 
-    // One for the whole run: starting it takes a core for a while, which is no cost of signing in.
+    // One process for the whole run: starting it uses a core for a while, which is not a cost of signing in.
     const signing = spawn(process.execPath, [signersFile, '--url', url, '--password', password], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
@@ -73,7 +73,7 @@ await withInstance(
 
     for (let warm = 0; warm < reads; warm++) await read()
     await signIn(2)
-    // The most it takes up while it only reads is what the same with sign-ins is compared with.
+    // Compare the peak memory with sign-ins against the peak while it only reads.
     const most = { idle: 0, meanwhile: 0 }
     let phase: keyof typeof most = 'idle'
     const watch = setInterval(() => {

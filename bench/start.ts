@@ -28,7 +28,7 @@ try {
   await rm(data_dir, { recursive: true, force: true })
 }
 
-/** The middle of several runs: one slow disk flush says nothing. */
+/** The median of several runs: a single slow disk flush means nothing. */
 async function repeat(work: () => Promise<number>): Promise<number> {
   const times: number[] = []
   for (let round = 0; round < rounds; round++) times.push(await work())

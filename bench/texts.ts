@@ -1,4 +1,4 @@
-/** Sentences that look like what people write: a few languages, common words common, rare words rare. */
+/** Sentences that look like what people write: a few languages, frequent common words, rare words. */
 
 export type Random = () => number
 
@@ -48,7 +48,7 @@ const languages: readonly (readonly string[])[] = [
   ],
 ]
 
-/** Zipf: the first words of a list come far more often than the last. */
+/** Zipf: the first words of a list occur far more often than the last. */
 function pick(words: readonly string[], random: Random): string {
   return words[Math.floor(words.length ** random()) - 1] ?? words[0] ?? ''
 }

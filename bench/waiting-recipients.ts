@@ -1,4 +1,4 @@
-/** Recipients of campaigns who have had their first message, and wait for the next: every second campaign is paused. */
+/** Recipients that have had their first message and wait for the next. Every second campaign is paused. */
 import type { OpenApp } from '../src/cli/open.ts'
 import { sql } from '../src/db/sql.ts'
 import { newId } from '../src/lib/ids.ts'
@@ -10,9 +10,9 @@ interface Place {
   readonly accounts: readonly string[]
 }
 
-interface Waiting {
+interface WaitingRecipients {
   readonly count: number
-  /** Their chats are numbered from here on. */
+  /** The number of their first chat. */
   readonly first_chat: number
 }
 
@@ -20,7 +20,7 @@ const size = 5_000
 
 export async function addWaiting(
   { app, workspace_id, user_id, accounts }: Place,
-  { count, first_chat }: Waiting,
+  { count, first_chat }: WaitingRecipients,
 ): Promise<void> {
   for (let made = 0; made < count; made += size) {
     const paused = (made / size) % 2 === 1

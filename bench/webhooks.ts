@@ -59,7 +59,7 @@ async function openReceiver(): Promise<{ child: ChildProcess; address: string }>
   return { child, address: `http://127.0.0.1:${port}` }
 }
 
-/** A workspace with so many endpoints at each of these paths. */
+/** Creates a workspace with one endpoint at each of these paths. */
 async function workspaceWith(app: OpenApp, address: string, paths: readonly string[]): Promise<string> {
   const { id: workspace_id } = await createWorkspace(app, 'system', { name: 'Bench' })
   await app.db.transaction(async (tx) => {
@@ -80,7 +80,7 @@ async function tell(app: OpenApp, workspace_id: string, count: number): Promise<
   app.wake.signal(emitted)
 }
 
-/** Until the endpoints at `/hook` have everything; returns seconds. */
+/** Waits until the endpoints at `/hook` have everything; returns seconds. */
 async function deliver(
   app: OpenApp,
   workspace_id: string,
@@ -209,7 +209,7 @@ async function measureInactive(app: OpenApp, address: string): Promise<void> {
 }
 
 async function buffers(app: OpenApp): Promise<number> {
-  // Backends report what they did once they are idle, at most every second.
+  // Backends report their work once they are idle, at most every second.
   await sleep(1_500)
   const { blocks } = await app.db.one<{ blocks: number }>(sql`
     select (blks_hit + blks_read)::float8 as blocks from pg_stat_database where datname = current_database()`)
@@ -217,9 +217,9 @@ async function buffers(app: OpenApp): Promise<number> {
 }
 
 /**
- * What 10 GB of answer cost each of 64 endpoints that take 8 deliveries at once. The base is the same number of endpoints
- * with the same deliveries whose answers are short, warmed up: what 512 calls at once cost in any case is no cost of long
- * answers. Both are the most that was seen while they ran.
+ * What 10 GB of answer cost each of 64 endpoints that take 8 deliveries at once. The base is the same number of warmed-up
+ * endpoints and deliveries with short answers, because 512 calls at once have a cost of their own. Both are the peak while they
+ * ran.
  */
 async function measureMemory(app: OpenApp, address: string): Promise<void> {
   const short = await manyWorkspaces(app, address, '/hook')
@@ -241,7 +241,7 @@ async function manyWorkspaces(app: OpenApp, address: string, path: string): Prom
   return made
 }
 
-/** The most that the process takes while every endpoint gets 16 deliveries. */
+/** The process's peak memory while every endpoint gets 16 deliveries. */
 async function mostMemory(app: OpenApp, workspaces: readonly string[], path: string): Promise<Memory> {
   const most = { rss: 0, arrayBuffers: 0 }
   const timer = setInterval(() => {

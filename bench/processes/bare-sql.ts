@@ -1,4 +1,4 @@
-/** A bare pool that asks the same SQL for each of `count` requests, `clients` of them at once. */
+/** A bare pool that runs the same SQL for each of `count` requests, `clients` of them at once. */
 import pg from 'pg'
 import type { Sql } from '../../src/db/sql.ts'
 import { benchDirectory } from '../data.ts'
@@ -10,7 +10,7 @@ interface Job {
   readonly clients: number
 }
 
-// As many connections as the service's pool may have.
+// As many connections as the service's pool may open.
 const pool = new pg.Pool({ ...connectionTo(benchDirectory), max: 16 })
 process.on('message', async (message: Job | 'stop') => {
   if (message === 'stop') return pool.end().then(() => process.exit(0))

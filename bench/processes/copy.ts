@@ -1,4 +1,4 @@
-/** A thread that makes its share of a table's rows and copies them in over a connection of its own. */
+/** A thread that makes its share of a table's rows and copies them in over its own connection. */
 import { once } from 'node:events'
 import { parentPort, workerData } from 'node:worker_threads'
 import pg from 'pg'
@@ -23,7 +23,7 @@ const { connection, rows, table, from, part, parts }: CopyJob = workerData
 const { columns, rowsOf } = await import(rows)
 const client = new pg.Client(connection)
 await client.connect()
-// No triggers: what foreign keys would check is true by the way it is made.
+// No triggers: the rows satisfy the foreign keys by construction.
 await client.query("set session_replication_role = 'replica'")
 const stream = client.query(copyFrom(`copy ${table} (${columns[table]}) from stdin`))
 let block = ''

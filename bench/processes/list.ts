@@ -18,7 +18,7 @@ for (const owner of owners.filter((_, at) => at % parts === part)) {
     indexed = await indexPending(db, owner)
     parentPort?.postMessage(indexed)
   }
-  // As the worker does it when nothing comes any more.
+  // Like the worker when no more messages arrive.
   await mergeSegments(db, owner, { force: true })
 }
 await db.close()

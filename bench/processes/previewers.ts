@@ -1,7 +1,7 @@
 /**
- * Callers that ask for the longest previews there can be, in a process of their own. They stand for other
- * machines, so they wait for the processor behind the service. A line of input says how many ask at once and for how many
- * milliseconds, and a line of output has the statuses that they were answered.
+ * Callers that request the longest possible previews, in their own process. They stand for other machines, so the service gets
+ * the processor before them. A line of input says how many call at once and for how many milliseconds; a line of output has the
+ * statuses of their answers.
  */
 import { getPriority, setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
@@ -17,7 +17,7 @@ setPriority(Math.min(19, getPriority() + 10))
 const contacts = Array.from({ length: 5_000 }, (_, at) => ({ identifier: `@person_${at}` }))
 const steps = Array.from({ length: 5 }, () => ({ branch: 'no_reply', wait_hours: 24, variants: ['Again'] }))
 
-/** Each has another text, so that none is answered out of a play that is kept. */
+/** Each has a different text, so that no cached play answers it. */
 function bodyOf(number: number): string {
   const message_text = `Hello {{name|you}}, this is number ${number}`
   return JSON.stringify({ message_text, daily_quota_per_account: 1, account_id: account, contacts, steps })

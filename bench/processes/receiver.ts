@@ -1,4 +1,4 @@
-/** Receives webhooks: `/hook` takes them, `/hang` never answers, `/flood` answers without end. Prints its port. */
+/** Receives webhooks: `/hook` accepts them, `/hang` never answers, `/flood` answers without end. Prints its port. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,4 +1,4 @@
-/** Callers of POST /messages in a process of their own, as light as they can be. Prints what it measured as JSON. */
+/** Callers of POST /messages in their own process, as light as possible. Prints its measurements as JSON. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { parseArgs } from 'node:util'
@@ -47,7 +47,7 @@ function headOf(type: string, length: number): string {
   )
 }
 
-/** The status, once all of the answer is here. */
+/** The status, once the whole answer has arrived. */
 function answer(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let seen = ''

@@ -1,4 +1,4 @@
-/** The HTTP server alone on the large data set, with its log: what is measured, in a process of its own. */
+/** The HTTP server alone on the large data set, with its log: the thing measured, in its own process. */
 import { openSync } from 'node:fs'
 import pg from 'pg'
 import { makeLogger } from '../../src/cli/log.ts'

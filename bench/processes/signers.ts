@@ -1,7 +1,7 @@
 /**
- * People who sign in at the same time, in a process of their own: what answers take up here is not the service's. They
- * stand for other machines, so they wait for the processor behind the service. A line of input says how many sign in at
- * once, and a line of output has the statuses that they were answered.
+ * People who sign in at the same time, in their own process, so that the memory of the answers does not count as the service's.
+ * They stand for other machines, so the service gets the processor before them. A line of input says how many sign in at once;
+ * a line of output has the statuses of their answers.
  */
 import { getPriority, setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
@@ -18,7 +18,7 @@ async function signIn(at: number): Promise<number> {
     headers: {
       origin: url,
       'content-type': 'application/json',
-      // Each at a place of their own, or they would share the attempts of one.
+      // Each from a different address, or they would share one address's attempts.
       'x-forwarded-for': `198.18.${at >> 8}.${at & 255}`,
     },
     body: JSON.stringify({ email: `person${at}@example.org`, password }),

@@ -1,4 +1,4 @@
-/** The verbs of an operator. Each calls the function that the dashboard calls too. */
+/** The operator's verbs. Each calls the same function as the dashboard. */
 import { type Command, Option } from 'commander'
 import type { App } from '../app.ts'
 import {

@@ -1,4 +1,4 @@
-/** The API as a command calls it: with the key and the address of the environment. */
+/** Calls the API for a command, with the key and the address from the environment. */
 
 import { addressDefault, readConfig } from '../config.ts'
 import { apiPrefix } from '../contract.ts'
@@ -8,11 +8,11 @@ import { platformVariables } from './platforms.ts'
 export interface ApiAnswer {
   readonly status: number
   readonly text: string
-  /** Seconds, where the service asks to wait. */
+  /** Seconds, if the service asks the client to wait. */
   readonly retry_after: number | undefined
 }
 
-/** PARLEY_API_KEY names the workspace, PARLEY_BASE_URL the service; without the latter it is on this machine. */
+/** PARLEY_API_KEY decides the workspace, PARLEY_BASE_URL the service. The default is a service on this machine. */
 export function readConnection(env: NodeJS.ProcessEnv): Connection {
   const { api_key, base_url } = readConfig(env, platformVariables)
   if (api_key === undefined) {
@@ -22,7 +22,7 @@ export function readConnection(env: NodeJS.ProcessEnv): Connection {
 }
 
 interface Connection {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly address: string
   readonly key: string
 }
@@ -51,7 +51,7 @@ export class ApiClient {
     }
   }
 
-  /** The answer, or the sentence of the refusal. */
+  /** Returns the answer, or throws the sentence of the refusal. */
   async call<T>(method: string, path: string, body?: object): Promise<T> {
     const { status, text } = await this.ask(method, path, body)
     if (status < 300) return JSON.parse(text)

@@ -1,4 +1,4 @@
-/** Backups of the embedded database, and what has to happen after any restore before messages go out again. */
+/** Backups of the embedded database, and what every restore must do before messages go out again. */
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { endEverySession } from '../access/sessions.ts'
@@ -116,7 +116,7 @@ async function restore(
     }
     const finish = async (tx: Tx, end: BackupEnd) => {
       await noteRestore(tx, { secret, header: backup.header, end })
-      // Before the commit: without it the restored database would be of no use, and it is never written again.
+      // Before the commit: the restored database is useless without its secret, and nothing writes the secret later.
       if (config.secret === undefined) await writeSecret(join(data_dir, 'secret'), secret)
     }
     return await closing(close, () => load(db, backup, { steps, finish }))
@@ -143,7 +143,7 @@ async function noteRestore(
   })
 }
 
-/** The secret it needs: the backup's own, which must not meet another one. */
+/** Returns the backup's secret. Refuses if the data directory or PARLEY_SECRET has a different one. */
 async function requireSecret(
   { secret, secret_id }: BackupHeader,
   { given, data_dir }: { given: string | undefined; data_dir: string },
@@ -164,7 +164,7 @@ async function requireSecret(
   )
 }
 
-/** Told by a subkey that is used for nothing else. */
+/** Identifies a secret by a subkey that has no other use. */
 function idOf(secrets: Secrets): string {
   return secrets.sign('backup', 'secret').toString('hex')
 }
@@ -175,7 +175,7 @@ async function markRestored(app: App, actor: Actor) {
   return { dispatch: false, next }
 }
 
-/** Every worker takes a database of another generation for one that has forgotten what was sent. */
+/** A new generation tells every worker that this database may have lost sends. */
 async function leaveGeneration(
   app: Recorder,
   tx: Tx,
@@ -183,7 +183,7 @@ async function leaveGeneration(
   { action, detail }: { action: string; detail: Readonly<Record<string, unknown>> },
 ): Promise<void> {
   const { id, generation } = await renewGeneration(tx)
-  // Sessions that were ended and links that were used since the backup was made would be good again.
+  // The backup may contain sessions that have since ended and links that have since been used.
   await endEverySession(tx)
   await endEverySetupLink(tx)
   await switchDispatch(app, tx, actor, false)

@@ -1,4 +1,4 @@
-/** The verbs of campaigns: what an operator sees of them, and how one is stopped. */
+/** The campaign verbs: how an operator inspects campaigns and stops one. */
 import type { Command } from 'commander'
 import {
   controlAnyCampaign,
@@ -114,7 +114,7 @@ function addVerify(verify: Command): void {
   ).option('--platform', platformHelp)
 }
 
-/** For people: a line for each row that was skipped. */
+/** For people: one line per skipped row. */
 function* readableReport({ campaign_id, recipients, warnings, skipped }: FromFileReport): Generator<string> {
   yield `campaign_id  ${campaign_id}\nrecipients   ${recipients}\n`
   if (warnings.length > 0) yield `warnings     ${warnings.join(', ')}\n`

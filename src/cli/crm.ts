@@ -39,7 +39,7 @@ export function addCrmVerbs(program: Command): void {
   addSuppressions(commandOf(program, 'suppress'))
 }
 
-/** A verb about one workspace, which has to be there. */
+/** A verb about one workspace, which must exist. */
 function workspaceVerb<O extends object>(
   parent: Command,
   usage: string,
@@ -219,13 +219,13 @@ async function joined(text: AsyncIterable<string>): Promise<string> {
   return whole
 }
 
-/** For people: a line for each row that added nothing. */
+/** For people: one line per row that added nothing. */
 function* readable({ added, skipped }: ImportReport): Generator<string> {
   yield `added    ${added}\nskipped  ${skipped.length}\n`
   for (const { line, reason } of skipped) yield `  line ${line}: ${reason}\n`
 }
 
-/** The file's text as it is read. A file that cannot be read is a refusal. */
+/** Yields the file's text in pieces. Refuses a file that cannot be read. */
 export async function* readText(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let size = 0

@@ -1,4 +1,4 @@
-/** `parley demo`: makes the demo where the first start was told not to. */
+/** `parley demo`: makes the demo after a first start with --no-demo. */
 import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import { readConfig } from '../config.ts'

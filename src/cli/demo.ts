@@ -1,6 +1,6 @@
 /**
- * The demo workspace of the first start: two accounts on a platform of our own, and forty people with
- * histories. Everything in it is made up.
+ * The demo workspace that the first start makes: two sandbox accounts, and forty people with histories. Everything in it is
+ * made up.
  */
 import type { App } from '../app.ts'
 import { createAccount } from '../capabilities/accounts/accounts.ts'
@@ -17,7 +17,7 @@ import type { DemoPeople } from '../platform/module.ts'
 
 export interface Demo {
   readonly key: string
-  /** Behind it one chooses the operator's password. */
+  /** The operator opens it to choose a password. */
   readonly setup_link: string
 }
 
@@ -57,10 +57,10 @@ const columns: readonly NewColumn[] = [
   { name: 'Notes', type: 'text' },
 ]
 
-/** How many people of the first account get a message of the demo's campaign: the last ones, not those of the README. */
+/** How many people of the first account the demo's campaign writes to: the last ones, because README uses the first. */
 const campaignPeople = 6
 
-/** A campaign that is under way, so that there is one to look at. */
+/** A running campaign, so that the demo has one to show. */
 const campaign = {
   name: 'Welcome back',
   message_text: 'Hello {{name|there}}, we have something new for you. Shall I tell you more?',
@@ -73,14 +73,14 @@ const campaign = {
   ],
 }
 
-/** Whether this database is a demo, or becomes one with the next start that makes one. */
+/** Whether this database is a demo, or the next start may make it one. */
 export async function isDemo(app: App): Promise<boolean> {
   const state = await readDemo(app.db)
   if (state !== undefined) return state !== 'declined'
   return (await listWorkspaces(app.db)).length === 0
 }
 
-/** Undefined when somebody was here before, or the first start wanted none and this is not `asked` for either. */
+/** Undefined if the database is already in use, or if the first start declined the demo and the caller has not `asked` for it. */
 export async function makeDemo(
   app: App,
   { platform, demo, asked = false }: { platform: string; demo: DemoPeople; asked?: boolean },
@@ -88,7 +88,7 @@ export async function makeDemo(
   const state = await readDemo(app.db)
   if (state === 'declined' && !asked) return undefined
   if (state !== 'begun' && (await listWorkspaces(app.db)).length > 0) return undefined
-  // After a start that was killed half-way the first one has taken the ids of the examples.
+  // A start that was killed half-way has already used the ids of the examples.
   const fresh = state !== 'begun'
   await markDemo(app, 'begun')
   const workspace = await createWorkspace(app, 'system', { name: 'Demo' })
@@ -127,7 +127,7 @@ export async function makeDemo(
   const { setup_link } = await makeSetupLink(app, 'system', user.id)
   await setAllowed(app, 'system', { list: 'campaign_user', id: user.id, allowed: true })
   await setAllowed(app, 'system', { list: 'campaign_workspace', id: workspace.id, allowed: true })
-  // Last: the API opens once everything behind it is there.
+  // Last: the API opens only when the demo is complete.
   await setGates(app, 'system', { names: ['all', 'extended'], enabled: true })
   await markDemo(app, 'done')
   return { key, setup_link }

@@ -1,4 +1,4 @@
-/** Reads `GET /events` in order, prints every event, and posts it on as a webhook would be. */
+/** Reads `GET /events` in order, prints every event, and can forward each one as a webhook would. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../lib/errors.ts'
 import { userAgent } from '../lib/version.ts'
@@ -17,7 +17,7 @@ interface Feed {
   readonly secret: string | undefined
 }
 
-/** Ends after the last event there is; with `follow`, never. Refuses at the end when an event was not taken. */
+/** Ends after the last event; with `follow`, never. Refuses at the end if the receiver did not accept an event. */
 export async function followEvents(
   api: ApiClient,
   { after, follow, forward_to, secret }: Feed,
@@ -28,14 +28,14 @@ export async function followEvents(
     if (refused > 0) process.stderr.write(`${sayRefused(refused)}\n`)
     return refused > 0 ? 1 : 0
   }
-  // A reader that stops, such as `head`, has seen enough: that alone is no failure.
+  // A reader that closes the pipe early, such as `head`, is not a failure.
   process.stdout.on('error', () => process.exit(exitCode()))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // The listener is gone by then, so the second signal ends the process as it would without one.
+    // `once` has removed the listener by then, so the second signal ends the process in the usual way.
     process.once(signal, () => (exitCode() === 0 ? process.kill(process.pid, signal) : process.exit(1)))
   }
   let told: string | undefined
-  // Told once, not every two seconds.
+  // Prints a sentence once, not every two seconds.
   const tell = (sentence: string) => {
     if (sentence !== told) process.stderr.write(`${sentence} It is asked again until it does.\n`)
     told = sentence
@@ -58,7 +58,7 @@ function sayRefused(count: number): string {
   return count === 1 ? '1 event was not taken.' : `${count} events were not taken.`
 }
 
-/** The text of a page; undefined where the service has to be asked again. */
+/** The text of a page; undefined if the caller has to ask the service again. */
 async function readPage(
   api: ApiClient,
   { after, follow, tell }: { after: number; follow: boolean; tell: (sentence: string) => void },
@@ -76,7 +76,7 @@ async function readPage(
   return undefined
 }
 
-/** The items of the first array in a text of JSON, each as it stands there: signatures are over these very bytes. */
+/** The items of the first array in a JSON text, byte for byte: signatures cover exactly these bytes. */
 export function splitItems(text: string): string[] {
   const items: string[] = []
   let depth = 0
@@ -98,7 +98,7 @@ export function splitItems(text: string): string[] {
   return items
 }
 
-/** Posts a body on, signed, and returns whether it was taken. What was not is named on standard error. */
+/** Posts a signed body and returns whether the receiver accepted it. Reports a failure on standard error. */
 function forwarding(url: string, given: string | undefined): (body: string) => Promise<boolean> {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
     throw new Refusal('--forward-to takes an address such as http://localhost:3000/hook.')

@@ -1,4 +1,4 @@
-/** What is made from the code and committed: openapi.json, schema.sql, the browser's types, two pages of docs/. CI fails on a difference. */
+/** Writes the generated files: openapi.json, schema.sql, the browser's types, two pages of docs/. CI fails on a difference. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ import { commandOf } from './verbs.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** `everyVerb` is the command line with all of its verbs loaded. */
+/** `everyVerb` returns the command line with all its verbs loaded. */
 export const addGenerateVerb = (everyVerb: () => Promise<Command>) => (program: Command) => {
   commandOf(program, 'generate')
     .option('--check', 'refuse if what is committed differs', false)
@@ -48,7 +48,7 @@ export const addGenerateVerb = (everyVerb: () => Promise<Command>) => (program: 
     })
 }
 
-/** From a temporary database. */
+/** Dumped from a temporary database. */
 async function schema(): Promise<string> {
   const data_dir = await mkdtemp(join(tmpdir(), 'parley-generate-'))
   const app = await openApp({

@@ -1,4 +1,4 @@
-/** What `--help` says beyond the descriptions of the verbs: what arguments are, and which options have to be there. */
+/** What `--help` adds to the descriptions of the verbs: what each argument is, and which options are required. */
 import type { Command, HelpConfiguration, Option } from 'commander'
 import { gates } from '../contract.ts'
 
@@ -9,7 +9,7 @@ export const workspaceHelp = listed('id of the workspace (a UUID)', 'workspace l
 export const platformHelp =
   "ask the accounts' sessions what the platform has; an account that cannot be asked is named"
 
-/** By the noun and the argument, or by the argument alone. */
+/** Keyed by noun and argument, or by the argument alone. */
 const argumentHelp: Readonly<Record<string, string>> = {
   'workspace id': workspaceHelp,
   'workspace name': 'what people call it, such as "Acme"',
@@ -33,7 +33,7 @@ const argumentHelp: Readonly<Record<string, string>> = {
   names: `one or several of ${gates.join(', ')}; all`,
 }
 
-/** Gives every argument of a verb its text. */
+/** Gives every argument of a verb its description. */
 export function describeArguments(command: Command): Command {
   const noun = command.parent?.name() ?? ''
   for (const argument of command.registeredArguments) {
@@ -44,7 +44,7 @@ export function describeArguments(command: Command): Command {
   return command
 }
 
-/** Commander marks what is optional nowhere; a person wants to know what has to be given. */
+/** Commander does not mark which options are required, so we do. */
 export const helpStyle: HelpConfiguration = {
   showGlobalOptions: true,
   optionDescription(option: Option): string {

@@ -1,7 +1,7 @@
-/** What the command line adds to a capability's sentence: the verb or the options that help. */
+/** What the command line adds to a capability's error: the verb or the options that help. */
 import { ApiError } from '../lib/errors.ts'
 
-/** By what was named and is not there. */
+/** Keyed by the kind of thing that was not found. */
 const hints: Readonly<Record<string, string>> = {
   workspace: '`parley workspace list` names them.',
   user: '`parley user list` names them.',
@@ -16,7 +16,7 @@ const hints: Readonly<Record<string, string>> = {
   identity: 'The options are --platform-id, --username and --phone.',
 }
 
-/** The sentence of a refusal as it stands on the terminal. */
+/** The sentence of a refusal as the terminal shows it. */
 export function sentenceOf(error: Error): string {
   const hint = error instanceof ApiError && error.missing !== undefined ? hints[error.missing] : undefined
   return hint === undefined ? error.message : `${error.message} ${hint}`

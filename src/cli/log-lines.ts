@@ -1,33 +1,33 @@
 /**
- * Writes the lines of the log, and never waits for whoever takes them: on a disk that is full or a pipe that nobody reads,
- * lines are held, then dropped and counted, and the count is told when there is room again.
+ * Writes the lines of the log, and never waits for its reader. While the disk is full or the pipe is not read, it keeps lines,
+ * then drops and counts them, and logs the count when it can write again.
  */
 import { writeSync } from 'node:fs'
 import type { DestinationStream } from 'pino'
 
-/** Lines are written in batches, because a write for each of them costs a switch of threads. */
+/** Lines are written in batches, because a write for each one costs a thread switch. */
 const batchBytes = 4_096
 const flushMs = 100
-/** A pipe that is full has room again as soon as its reader reads. */
+/** A full pipe has room again as soon as its reader reads. */
 const retryMs = 10
-/** How much is held while nothing can be written: about four thousand lines. */
+/** How many bytes to keep while nothing can be written: about four thousand lines. */
 const heldBytesMax = 1024 * 1024 // limit: held log lines
-/** How long the end of the process may wait for a slow reader. */
+/** How long the exiting process may wait for a slow reader. */
 const lastMsMax = 500
 
 export interface LogLines extends DestinationStream {
-  /** Writes what can be written at once. The log asks for it after a fatal line. */
+  /** Writes what can be written now. The log calls it after a fatal line. */
   flushSync(): void
-  /** Writes what is left, within half a second, and lets go. */
+  /** Writes the rest, within half a second, and stops the timers. */
   close(): void
 }
 
-/** The descriptor of a pipe must not be a blocking one. */
+/** If `fd` is a pipe, it must be non-blocking. */
 export function writeLines(fd: number): LogLines {
   let lines: string[] = []
   let linesBytes = 0
   let dropped = 0
-  /** What is left of a batch whose beginning is written already: dropping it would tear a line. */
+  /** The rest of a batch that is partly written. It is never dropped, because that would tear a line. */
   let rest = Buffer.alloc(0)
   let retry: NodeJS.Timeout | undefined
 
@@ -43,7 +43,7 @@ export function writeLines(fd: number): LogLines {
     hold(`${JSON.stringify(told)}\n`)
   }
 
-  /** Undefined once everything is written, otherwise why it is not. */
+  /** Undefined once everything is written, otherwise the error code. */
   function flush(): string | undefined {
     try {
       for (;;) {
@@ -93,5 +93,5 @@ export function writeLines(fd: number): LogLines {
   }
 }
 
-/** Nobody ever wakes it, so that waiting on it is a sleep. */
+/** Nothing ever notifies it, so waiting on it is a sleep. */
 const clock = new Int32Array(new SharedArrayBuffer(4))

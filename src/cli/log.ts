@@ -1,10 +1,10 @@
-/** The log: JSON lines, or short lines at a terminal. Never a secret, a text or a phone number. */
+/** The log: JSON lines, or short lines at a terminal. It never contains a secret, a text or a phone number. */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { Config } from '../config.ts'
 import { version } from '../lib/version.ts'
 import { writeLines } from './log-lines.ts'
 
-/** A silent log opens nothing. */
+/** A silent log opens no descriptor. */
 export function makeLogger(
   level: Config['log_level'],
   stream: DestinationStream = level === 'silent' ? nowhere : destination(),
@@ -21,7 +21,7 @@ export function makeLogger(
   )
 }
 
-/** The first line of a log says what wrote it. At a terminal the person has just typed that. */
+/** The first line of a log names the version and the role. A terminal gets none: the person has just typed the command. */
 export function tellVersion(log: Logger, role: string): void {
   if (!process.stdout.isTTY) log.info({ version, node: process.versions.node, role }, 'starting')
 }
@@ -29,25 +29,25 @@ export function tellVersion(log: Logger, role: string): void {
 const nowhere: DestinationStream = { write: () => {} }
 
 function destination(): DestinationStream {
-  // Asking for `process.stdout` makes the descriptor of a pipe a non-blocking one.
+  // Reading `process.stdout` makes a pipe's descriptor non-blocking.
   return process.stdout.isTTY ? { write: (line) => void process.stdout.write(shorten(line)) } : writeLines(1)
 }
 
-/** Error classes of PostgreSQL whose messages quote what was stored. */
+/** PostgreSQL error classes whose messages quote stored data. */
 const quotesData = /^(22|23)/
 
-interface Described {
+interface LoggedError {
   readonly type: string
   readonly message?: string
   readonly code?: string
   readonly stack?: string
-  readonly cause?: Described
+  readonly cause?: LoggedError
   readonly table?: string
   readonly constraint?: string
 }
 
-/** An error without anybody's data: messages of database errors that quote values of rows are left out. */
-function describeError(error: unknown): Described {
+/** An error without personal data: leaves out database messages that quote values of rows. */
+function describeError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error }
   const { code, table, constraint } = error as Error &
     Record<'code' | 'table' | 'constraint', string | undefined>

@@ -6,7 +6,7 @@ import { print } from './output.ts'
 import { platformVariables } from './platforms.ts'
 import { closing, commandOf, type Shared } from './verbs.ts'
 
-/** The one verb that migrates somebody else's database, because that is what it is asked to do. */
+/** The only verb that migrates a database of DATABASE_URL: the operator asked for exactly that. */
 export function addMigrateVerb(program: Command): void {
   commandOf(program, 'migrate')
     .option('--json', 'print one JSON document', false)

@@ -1,4 +1,4 @@
-/** Builds the App: the database, the settings, the limits. Whoever opens it closes it. */
+/** Builds the App: the database, the settings, the limits. The caller that opens it closes it. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -42,29 +42,29 @@ interface OpenOptions {
   readonly log: Logger
   /** A service claims its data directory for itself; a command shares it. */
   readonly claim: 'service' | 'command'
-  /** Refuses a data directory without an embedded database, instead of making one. */
+  /** Refuses a data directory without an embedded database instead of creating one. */
   readonly existing?: boolean
   /** Also migrates a database of DATABASE_URL. */
   readonly migrate?: boolean
   readonly routes: readonly RouteInfo[]
   readonly operations: readonly OperationKind[]
-  /** Where the migrations lie; our own folder unless told. */
+  /** The folders of migrations; our own unless given. */
   readonly migrations?: readonly string[]
 }
 
 export interface OpenApp extends App {
-  /** Settles when the embedded database was taken away. */
+  /** Resolves when the embedded database is lost. */
   readonly lost: Promise<Error> | undefined
-  /** The migrations that opening it has applied. */
+  /** The migrations that opening the database applied. */
   readonly applied: readonly string[]
-  /** What it listens at is its address, unless PARLEY_BASE_URL says another. */
+  /** Sets the address it listens at as its public address, unless PARLEY_BASE_URL names one. */
   listensAt(address: string): void
-  /** Ends what only waits, before requests are waited for. */
+  /** Ends long waits, before the server waits for requests in flight. */
   beginStop(): void
   close(): Promise<void>
 }
 
-/** A signal during the opening is acted on once the embedded server can be stopped again. */
+/** A signal that arrives while this opens takes effect once the embedded server can be stopped. */
 export async function openApp(options: OpenOptions): Promise<OpenApp> {
   let signal: NodeJS.Signals | undefined
   const note = (name: NodeJS.Signals) => {
@@ -151,8 +151,8 @@ async function open(options: OpenOptions): Promise<OpenApp> {
 }
 
 /**
- * A command makes no secret for a database that was there before: the service has one, perhaps in its environment, and audit
- * rows of another secret do not verify.
+ * A command makes no secret for a database that already exists: the service has one, perhaps in its environment, and audit
+ * rows signed with a different secret do not verify.
  */
 async function openSecret(
   { data_dir, claim, existing }: OpenOptions,
@@ -195,7 +195,7 @@ async function prepare(db: Database, options: OpenOptions): Promise<readonly str
   return applied
 }
 
-/** The commonest mistakes in words, for the person who sets it up. */
+/** Explains the most common mistakes to the person who sets up the database. */
 const reasons: Readonly<Record<string, string>> = {
   '28P01': 'the password is wrong',
   '28000': 'the role may not log in',

@@ -4,7 +4,7 @@ import { Refusal } from '../lib/errors.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Text that is printed as it is, however long, and the document that stands for it with --json. */
+/** Text that is printed as it is, however long, and the document that --json prints instead. */
 export class Plain {
   readonly text: AsyncIterable<string> | Iterable<string>
   readonly data: () => Row | Promise<Row>
@@ -15,7 +15,7 @@ export class Plain {
   }
 }
 
-/** Facts, and what a person has to know about them. The document is the facts alone. */
+/** Facts, and a note for people about them. The JSON document has the facts only. */
 export class Noted {
   readonly facts: Row
   readonly note: string
@@ -26,7 +26,7 @@ export class Noted {
   }
 }
 
-/** What was found, printed as any result is; then the command ends with this sentence and exit code 1. */
+/** Prints the facts like any result, then ends the command with this sentence and exit code 1. */
 export class Failed {
   readonly found: Row | Plain
   readonly sentence: string
@@ -37,10 +37,10 @@ export class Failed {
   }
 }
 
-/** Below every key that was just made. */
+/** Printed below every new key. */
 export const keyNote = 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'
 
-/** Below a link: a verb does not know where the service listens, unless PARLEY_BASE_URL says so. */
+/** Printed below a link: without PARLEY_BASE_URL a verb does not know where the service listens. */
 export function noteLink(note: string, { base_url }: Pick<Config, 'base_url'>): string {
   if (base_url !== undefined) return note
   const sentence = `The link leads to ${addressDefault}, because PARLEY_BASE_URL is not set`
@@ -49,7 +49,7 @@ export function noteLink(note: string, { base_url }: Pick<Config, 'base_url'>): 
 
 export type Result = Row | readonly Row[] | Plain | Noted | Failed
 
-/** How wide a table may be where it is piped and no terminal says its width. */
+/** The width of a table whose output is piped, so that no terminal gives one. */
 const columnsPiped = 100
 
 export async function print(result: Result, { json }: { json: boolean }): Promise<void> {
@@ -74,7 +74,7 @@ function dataOf(result: Exclude<Result, Failed>): Row | readonly Row[] | Promise
   return result instanceof Noted ? result.facts : result
 }
 
-/** Waits until all of it is written: a pipe takes it in pieces, and the process ends right after. */
+/** Waits until everything is written: a pipe takes it in pieces, and the process ends right after. */
 function put(text: string): Promise<void> {
   return new Promise((resolve) => void process.stdout.write(text, () => resolve()))
 }
@@ -84,7 +84,7 @@ function readable(result: Row | readonly Row[]): string {
   if (result.length === 0) return 'None yet.'
   const lines = table(result)
   const columns = process.stdout.columns || columnsPiped
-  // A terminal would break wider lines in two, which nobody can read: each row becomes a block of lines instead.
+  // A terminal would wrap wider lines, which makes a table unreadable: each row becomes a block of lines instead.
   const fits = lines.every(({ length }) => length <= columns)
   return fits ? lines.join('\n') : result.map((row) => facts(row, columns)).join('\n\n')
 }
@@ -93,7 +93,7 @@ export function write(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** A line for each fact; a value that is wider than `columns` goes on below itself. */
+/** One line per fact; a value wider than `columns` wraps below itself. */
 function facts(row: Row, columns = Number.POSITIVE_INFINITY): string {
   const width = Math.max(...Object.keys(row).map((name) => name.length)) + 2
   return Object.entries(row)
@@ -131,7 +131,7 @@ function table(rows: readonly Row[]): string[] {
   )
 }
 
-/** A value as people read it. */
+/** A value as people read it, safe for a terminal. */
 export function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   if (value instanceof Date) return showTime(value.toISOString())
@@ -142,14 +142,14 @@ export function show(value: unknown): string {
     const named = Object.entries(value).map(([name, own]) => `${name}=${show(own)}`)
     return named.join(' ') || '–'
   }
-  // A name from outside must not move the cursor of the terminal.
+  // A control character in a name from outside could move the terminal's cursor.
   return String(value).replaceAll(/\p{Cc}/gu, '�')
 }
 
-/** As the API writes every moment. */
+/** The API's format for every time. */
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** To the minute: a table is for reading, and --json has the rest. */
+/** To the minute: --json has the full time. */
 function showTime(iso: string): string {
   return `${iso.slice(0, 16).replace('T', ' ')}Z`
 }

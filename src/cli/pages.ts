@@ -1,4 +1,4 @@
-/** docs/cli.md and docs/configuration.md, written from the verbs and the variables themselves. */
+/** Generates docs/cli.md and docs/configuration.md from the verbs and the variables. */
 import type { EventEmitter } from 'node:events'
 import type { Argument, Command, Option } from 'commander'
 import { helpStyle } from './help.ts'
@@ -35,7 +35,7 @@ export function makeCliPage(program: Command): string {
   return `${[cliIntroduction.trimEnd(), contents, ...sections.flat()].join('\n\n')}\n`
 }
 
-/** The verbs at or below a word; a word with verbs below it does nothing by itself. */
+/** The verbs at or below a word. A word that has verbs below it does nothing by itself. */
 function verbsOf(command: Command): string[] {
   if (command.commands.length === 0) return describeVerb(command)
   return command.commands.flatMap((below) => {
@@ -52,7 +52,7 @@ function describeVerb(command: Command): string[] {
   return [`\`parley ${pathOf(command)} ${command.usage()}\``, ...table, ...textAfter(command)]
 }
 
-/** What `--help` adds below the options. Commander's types hide that a command is an emitter. */
+/** What `--help` adds below the options. Commander's types hide that a command is an event emitter. */
 function textAfter(command: Command): string[] {
   let text = ''
   const write = (more: string) => {
@@ -77,7 +77,7 @@ function pathOf(command: Command): string {
   return above?.parent ? `${pathOf(above)} ${command.name()}` : command.name()
 }
 
-/** Commander keeps it to itself. */
+/** Commander has no public property for it. */
 function isHidden(command: Command): boolean {
   return '_hidden' in command && command._hidden === true
 }
@@ -117,7 +117,7 @@ node --env-file=.env bin/parley.js start
 |---|---|---|
 `
 
-/** From the texts of `.env.example`, which a test compares with the variables, and the defaults of the code. */
+/** Made from the texts of `.env.example`, which a test compares with the variables, and the defaults in the code. */
 export function makeConfigurationPage(
   example: string,
   defaults: Readonly<Record<string, string | undefined>>,
@@ -131,7 +131,7 @@ export function makeConfigurationPage(
       rows.push(`| \`${name}\` | ${codeOf(defaults[name])} | ${named ? 'see above' : cell(text.join(' '))} |`)
       named = true
     } else {
-      // Another paragraph, or another comment right below the variables before it.
+      // A new paragraph, or a new comment directly below the previous variables.
       if (named || line === '') text = []
       named = false
       if (line.startsWith('# ')) text.push(line.slice(2))

@@ -1,4 +1,4 @@
-/** Which messaging platforms there are. A new one is its folder below `platform/`, and a line here. */
+/** The list of messaging platforms. Adding one takes a folder below `platform/` and a line here. */
 import { join } from 'node:path'
 import type { App } from '../app.ts'
 import { sql } from '../db/sql.ts'
@@ -8,7 +8,7 @@ import { sandboxModule } from '../platform/sandbox/module.ts'
 
 export const platformModules: readonly PlatformModule[] = [sandboxModule]
 
-/** The names an account may have under `platform`, and the one it has if none is given. */
+/** The values that an account's `platform` may have, and its default. */
 export const platformNames: readonly string[] = platformModules.map(({ name }) => name)
 export const platformDefault: string = sandboxModule.name
 
@@ -18,7 +18,7 @@ export const platformVariables: PlatformModule['variables'] = Object.assign(
   ...platformModules.map(({ variables }) => variables),
 )
 
-/** The platforms this process uses, by name. Whoever opens them closes them. */
+/** The platforms this process uses, by name. The caller that opens them closes them. */
 export type OpenPlatforms = ReadonlyMap<string, OpenPlatform>
 
 export async function openPlatforms(

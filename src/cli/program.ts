@@ -7,21 +7,21 @@ import { helpStyle } from './help.ts'
 import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
 
-/** Everything there is, once a verb needs it. */
+/** Loads the whole service, once a verb needs it. */
 export type LoadParts = () => Promise<Parts>
 
-/** Gives the words of its module, which are there with their descriptions, what is below them: see `wordOf`. */
+/** Adds the subcommands to its module's words, which already exist with their descriptions: see `wordOf`. */
 export type AddVerbs = (program: Command) => void
 
 export interface VerbModule {
-  /** The first words of its verbs, with what `--help` says of them. */
+  /** The first words of its verbs, with their descriptions for `--help`. */
   readonly words: Readonly<Record<string, string>>
   /** Not listed by `--help`. */
   readonly hidden?: boolean
   load(parts: LoadParts): Promise<AddVerbs>
 }
 
-/** Only what these arguments ask for is loaded: `--version` and `--help` need nothing but the words. */
+/** Loads only the modules that these arguments name: `--version` and `--help` need nothing but the words. */
 export async function makeProgram(
   parts: LoadParts,
   verbs: readonly VerbModule[],
@@ -46,7 +46,7 @@ export async function makeProgram(
   return program
 }
 
-/** Runs the verb of the command line and ends the process with its exit code. */
+/** Runs the verb named on the command line and ends the process with its exit code. */
 export async function runProgram(parts: LoadParts, verbs: readonly VerbModule[]): Promise<never> {
   return process.exit(await runCommand(parts, verbs, process.argv.slice(2)))
 }
@@ -57,7 +57,7 @@ export async function runCommand(
   verbs: readonly VerbModule[],
   args: readonly string[],
 ): Promise<number> {
-  // A reader that has gone, such as `head`, or that has no room, must not decide how the process ends.
+  // A reader that has closed the pipe, such as `head`, or has no space left must not change the exit code.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   try {
@@ -81,7 +81,7 @@ First steps:
   parley gate enable rest                       open the API`
 
 function explain(error: unknown): number {
-  // Commander has written its own message.
+  // Commander has already printed its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof ConfigError) {
     const faults = error.faults.map((fault) => `  - ${fault}`).join('\n')

@@ -1,4 +1,4 @@
-/** Says what is going on, at a terminal, once it takes longer than a second. Results go to stdout, this does not. */
+/** At a terminal, says what is going on once it takes longer than a second. Writes to stderr: stdout is for results. */
 const waitMs = 1_000
 
 export async function withProgress<T>(label: string, work: Promise<T>): Promise<T> {

@@ -1,11 +1,11 @@
-/** The long-running verbs: everything at once, HTTP only, or background only. */
+/** The long-running verbs: the whole service, HTTP only, or background work only. */
 import { type Command, Option } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import { Refusal } from '../lib/errors.ts'
 import { makeLogger, tellVersion } from './log.ts'
 import { write } from './output.ts'
 import { platformVariables } from './platforms.ts'
-import { type Begun, type Parts, type Role, Service } from './service.ts'
+import { type Parts, type Role, Service, type StartedService } from './service.ts'
 import { commandOf, port, type Shared } from './verbs.ts'
 import { welcome } from './welcome.ts'
 
@@ -15,7 +15,7 @@ interface RunOptions extends Shared {
   readonly demo?: boolean
 }
 
-/** After this long in-flight work is cut off, so that a supervisor does not have to. */
+/** After this long we cut off work in flight ourselves, before a supervisor does. */
 const stopMsMax = 30_000
 
 export const addRunVerbs = (parts: Parts) => (program: Command) => {
@@ -38,7 +38,7 @@ function adminHelp(role: Role): string {
   return `metrics and health${sandbox}, for this machine only; 0 to 65535; ${without}`
 }
 
-/** Undefined where the process has no admin port. */
+/** Undefined if the process has no admin port. */
 function adminPortOf(role: Role, { port, adminPort }: RunOptions, config: Config): number | undefined {
   const named = adminPort ?? config.admin_port
   if (named !== undefined || role !== 'start') return named
@@ -49,7 +49,7 @@ function adminPortOf(role: Role, { port, adminPort }: RunOptions, config: Config
 async function run(role: Role, parts: Parts, options: RunOptions): Promise<void> {
   const config = readConfig(process.env, platformVariables)
   const log = makeLogger(config.log_level)
-  // A person at a terminal is told how it went, not every step of it; what went wrong is told in any case.
+  // At a terminal, log only warnings and errors: the welcome text says how the start went.
   if (process.stdout.isTTY && config.log_level === 'info') log.level = 'warn'
   tellVersion(log, role)
   const { dataDir: data_dir, port, demo = true } = options
@@ -59,7 +59,7 @@ async function run(role: Role, parts: Parts, options: RunOptions): Promise<void>
   try {
     greet(service, await service.begin(), { role, directory: data_dir })
   } catch (error) {
-    // Told to stop meanwhile, the work that was begun may fail in any way: that is no failure of the start.
+    // A service that was stopped while it started may fail in any way: that is no failure of the start.
     if (!service.stopping) {
       await stop(service)
       throw error
@@ -69,7 +69,11 @@ async function run(role: Role, parts: Parts, options: RunOptions): Promise<void>
   if (failure) throw failure
 }
 
-function greet(service: Service, begun: Begun, { role, directory }: { role: Role; directory: string }): void {
+function greet(
+  service: Service,
+  begun: StartedService,
+  { role, directory }: { role: Role; directory: string },
+): void {
   const { stopping, app } = service
   const { address, admin_address, demo } = begun
   if (!stopping) app.log.info({ address, admin_address }, 'ready')
@@ -78,7 +82,7 @@ function greet(service: Service, begun: Begun, { role, directory }: { role: Role
   if (demo || (process.stdout.isTTY && !stopping)) write(welcome(begun, { role, stopping, data_dir }))
 }
 
-/** Resolves once the service has stopped: with nothing after a signal, with an error after a failure. */
+/** Resolves when the service has stopped: with undefined after a signal, with the error after a failure. */
 function stopOnSignal(service: Service): Promise<Error | undefined> {
   return new Promise((resolve) => {
     let firstAt = 0
@@ -87,16 +91,16 @@ function stopOnSignal(service: Service): Promise<Error | undefined> {
       if (service.stopping && !failure) return
       firstAt ||= performance.now()
       if (drain_seconds > 0) await service.drain(drain_seconds)
-      // A failure while it drains ends that too.
+      // A failure also ends a drain.
       ending ??= stop(service)
       await ending
       resolve(failure)
     }
     const onSignal = (signal: NodeJS.Signals) => {
-      // npm and the terminal may both deliver the first signal. One that comes later means: stop at once.
+      // npm and the terminal may both deliver the first signal. A signal a second later means: stop now.
       if (service.stopping && performance.now() - firstAt > 1_000) process.exit(130)
       const { config, log } = service.app
-      // Only a supervisor waits for a balancer; whoever presses Ctrl-C wants it to end.
+      // Only a supervisor waits for a load balancer. A person who presses Ctrl-C wants the process to end.
       const drain_seconds = signal === 'SIGTERM' ? config.drain_seconds : 0
       if (!service.stopping) log.info({ signal, drain_seconds }, 'stopping')
       void end(undefined, drain_seconds)

@@ -21,7 +21,7 @@ interface SandboxOptions {
   readonly dedupe: 'on' | 'off'
 }
 
-/** Its journal is kept apart from the service's data: without --data-dir it is here. */
+/** Its journal is kept apart from the service's data. This is the default of --data-dir. */
 const ownDirectory = '.parley-sandbox'
 
 export function addSandboxVerb(program: Command): void {
@@ -71,7 +71,7 @@ async function runSandbox(data_dir: string, options: SandboxOptions): Promise<vo
   const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<void>()
   const sandbox = await openLocalSandbox({
     data_dir,
-    // The service that moves the clock says what time it is.
+    // The service that moves the clock sets the time.
     manual_from: manual ? new Date(0) : undefined,
     failed: fail,
     dedupe: dedupe === 'on',
@@ -93,7 +93,7 @@ async function runSandbox(data_dir: string, options: SandboxOptions): Promise<vo
   }
 }
 
-/** Prints what Parley needs to reach it. Only here is MTProto loaded. */
+/** Starts the data centre and prints how Parley reaches it. Only this imports MTProto. */
 async function serveTelegram(
   world: World,
   data_dir: string,

@@ -1,6 +1,6 @@
 /**
- * The service: HTTP, background work and platforms, put together from the lists that `main` hands in. Nothing in here
- * knows which slices there are.
+ * The service: HTTP, background work and platforms, assembled from the lists that `main` passes in. This file does not know
+ * which slices exist.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -38,7 +38,7 @@ export interface Parts {
   readonly operations: readonly OperationKind[]
   readonly loops: readonly MakeLoops[]
   readonly platforms: readonly PlatformModule[]
-  /** The folders that hold migrations. */
+  /** The folders with migrations. */
   readonly migrations: readonly string[]
 }
 
@@ -56,13 +56,13 @@ interface ServiceOptions {
   readonly demo: boolean
 }
 
-/** What there is once it runs. */
-export interface Begun {
+/** What `begin` returns once the service runs. */
+export interface StartedService {
   readonly address: string
   readonly admin_address: string | undefined
-  /** If this start has made one. */
+  /** The demo, if this start made one. */
   readonly demo: Demo | undefined
-  /** Whether whoever started everything has to be told that there is no workspace yet. */
+  /** Whether the welcome text has to say that there is no workspace yet. */
   readonly empty: boolean
 }
 
@@ -76,7 +76,7 @@ export class Service {
   #worker: Worker | undefined
   #running: Running | undefined
   #talk: { stop(): void } | undefined
-  #beginning: Promise<Begun> | undefined
+  #beginning: Promise<StartedService> | undefined
   #stopping = false
   #ready = false
 
@@ -86,12 +86,12 @@ export class Service {
     this.#options = options
   }
 
-  /** Opens the database. Nothing is answered and nothing runs before `begin`. */
+  /** Opens the database. The service answers nothing and runs nothing before `begin`. */
   static async open(parts: Parts, options: ServiceOptions): Promise<Service> {
     const { config, data_dir, log, role } = options
     const { routes, operations, migrations } = parts
     await tryPorts(placesOf(options))
-    // Journals and the sandbox are kept there, whatever database it is.
+    // Every kind of database needs it: it holds the journals and the sandbox.
     if (role !== 'serve') await openDataDirectory(data_dir)
     const app = await openApp({ config, data_dir, log, claim: 'service', routes, operations, migrations })
     return new Service(app, parts, options)
@@ -101,13 +101,13 @@ export class Service {
     return this.#stopping
   }
 
-  /** Told to stop meanwhile, it fails or returns early, and `stop` closes what it had opened. */
-  begin(): Promise<Begun> {
+  /** If the service is stopped meanwhile, this fails or returns early, and `stop` closes what it opened. */
+  begin(): Promise<StartedService> {
     this.#beginning = this.#begin()
     return this.#beginning
   }
 
-  async #begin(): Promise<Begun> {
+  async #begin(): Promise<StartedService> {
     const { app } = this
     const { role, data_dir } = this.#options
     const { routes, dashboard, platforms } = this.#parts
@@ -137,16 +137,16 @@ export class Service {
     return { address: app.base_url(), admin_address, demo, empty }
   }
 
-  /** Says that it is about to stop, and goes on for a while: whoever spreads requests over processes asks `/readyz`. */
+  /** Announces the stop and keeps serving for a while: load balancers watch `/readyz`. */
   async drain(seconds: number): Promise<void> {
     this.#stopping = true
     await sleep(seconds * 1000)
   }
 
-  /** In-flight requests finish, then the background work, then the database. */
+  /** Finishes requests in flight, then the background work, then closes the database. */
   async stop(): Promise<void> {
     this.#stopping = true
-    // What is just being opened would otherwise stay open behind us.
+    // Otherwise what is still opening would stay open.
     await this.#beginning?.catch(() => {})
     this.#talk?.stop()
     await this.#server?.close()
@@ -156,9 +156,9 @@ export class Service {
     await this.app.close()
   }
 
-  /** A warning, no refusal: whoever has lost the secret for good can still read and send. */
+  /** Warns and does not refuse: an operator who has lost the secret for good can still read and send. */
   async #checkSecret(): Promise<void> {
-    // What cannot be read now is told by whatever needs it.
+    // If this cannot be read now, the code that needs it reports the error.
     if (await beginsUnderSecret(this.app).catch(() => true)) return
     this.app.log.warn(
       'PARLEY_SECRET is not the one this database was set up with: sign-ins, cursors and what is sealed, such as the secrets of webhooks, do not work under it, and a repeated send may not be known as one after a restore',
@@ -182,7 +182,7 @@ export class Service {
     this.#running = runWorker(this.app, this.#worker)
   }
 
-  /** First of all, so that the reference page can name it. */
+  /** Runs first, so that the reference page can name the admin port. */
   async #beginAdmin(readiness: Readiness, controls: readonly Control[]): Promise<string | undefined> {
     const [, admin] = placesOf(this.#options)
     if (!admin) return undefined
@@ -190,7 +190,7 @@ export class Service {
     return this.#admin.listen(admin)
   }
 
-  /** Made-up people may be acted on from this machine, in the demo or where it is asked for; next to real ones never. */
+  /** Only made-up people can be controlled from this machine, in the demo or if configured; never next to real ones. */
   async #mayControl(): Promise<boolean> {
     const { sandbox_control, admin_host } = this.app.config
     const real = [...this.#platforms].find(([, platform]) => platform.real)?.[0]
@@ -216,7 +216,7 @@ export class Service {
       .filter(({ calls }) => calls.length > 0)
   }
 
-  /** The first start on an empty embedded database makes the demo; on later ones its people go on writing. */
+  /** The first start on an empty embedded database makes the demo. On later starts its people keep writing. */
   async #beginDemo(): Promise<Demo | undefined> {
     const { app } = this
     const { role, demo } = this.#options
@@ -230,7 +230,7 @@ export class Service {
   }
 }
 
-/** Where it listens: the port of the API, and the admin port where it has one. */
+/** Where it listens: the API's port, and the admin port if it has one. */
 function placesOf({ config, port, admin_port }: ServiceOptions): [main: Place, ...admin: Place[]] {
   const main = { host: config.host, port }
   if (admin_port === undefined) return [main]
@@ -238,7 +238,7 @@ function placesOf({ config, port, admin_port }: ServiceOptions): [main: Place, .
   return [main, { host: config.admin_host, port: admin_port, names }]
 }
 
-/** Two callers that move the clock take turns. */
+/** Serializes callers that move the clock. */
 function oneAtATime<A, T>(work: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return (argument) => {

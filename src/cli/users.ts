@@ -1,4 +1,4 @@
-/** The verbs about users: who may sign in, how they get in, and where they belong. */
+/** The user verbs: who may sign in, how, and which workspaces they belong to. */
 import { type Command, Option } from 'commander'
 import {
   createUser,
@@ -108,10 +108,10 @@ function addUpdate(user: Command): void {
     .option('--workspace <id>', workspaceHelp)
 }
 
-/** More than the longest password that is taken. */
+/** More than the longest allowed password. */
 const inputBytesMax = 4_096
 
-/** One line: what a shell puts behind it is not part of the password. */
+/** Reads one line: the newline that a shell appends is not part of the password. */
 async function readInput(): Promise<string> {
   if (process.stdin.isTTY) {
     throw new Refusal(

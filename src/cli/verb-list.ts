@@ -1,4 +1,4 @@
-/** Every verb of the command line, by the module that has it. A module is loaded when one of its words is used. */
+/** Every verb of the command line, by module. A module is loaded only when one of its words is used. */
 import { gates } from '../contract.ts'
 import { makeProgram, type VerbModule } from './program.ts'
 

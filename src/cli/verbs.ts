@@ -18,13 +18,13 @@ export interface Shared {
 }
 
 interface VerbNeeds {
-  /** It is of use before the first start, so it makes the embedded database. Any other verb refuses where there is none. */
+  /** Useful before the first start, so it creates the embedded database. Every other verb refuses if there is none. */
   readonly makes_instance?: boolean
-  /** The kinds of operation, where it settles one. */
+  /** The kinds of operation, if the verb settles one. */
   readonly operations?: () => Promise<readonly OperationKind[]>
 }
 
-/** A verb that opens the database, does one thing and prints what came of it. */
+/** A verb that opens the database, does one thing and prints the result. */
 export function verb<O extends object>(
   parent: Command,
   usage: string,
@@ -70,7 +70,7 @@ export async function withApp<T>(
   )
 }
 
-/** If it is interrupted it still stops the server it started; what was not committed is rolled back. */
+/** An interrupted verb still stops the server it started. PostgreSQL rolls back what was not committed. */
 export async function closing<T>(close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   let closed: Promise<void> | undefined
   const closeOnce = () => {
@@ -125,7 +125,7 @@ export function whole(value: string): number {
   return Number(value)
 }
 
-/** A limit that can be taken away again. */
+/** A limit, or `none` to remove it. */
 export function wholeOrNone(value: string): number | 'none' {
   return value === 'none' ? value : whole(value)
 }
@@ -136,14 +136,14 @@ export function within(value: string, max: number): number {
   return number
 }
 
-/** A place in an order, from 1 on. */
+/** A position in an order, counted from 1. */
 export function place(value: string): number {
   const number = whole(value)
   if (number === 0) throw new InvalidArgumentError('Places begin with 1.')
   return number
 }
 
-/** The command of a usage such as `create <name>`. The first word of a verb is there already, described by the list of verbs. */
+/** The command for a usage such as `create <name>`. The list of verbs has already added and described a verb's first word. */
 export function commandOf(parent: Command, usage: string): Command {
   const [word = '', ...args] = usage.split(' ')
   const known = parent.commands.find((command) => command.name() === word)

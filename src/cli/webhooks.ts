@@ -1,4 +1,4 @@
-/** The verbs of whoever receives events: the endpoints of a workspace, and the feed. They call the API with a key. */
+/** The verbs for receivers of events: a workspace's endpoints, and the feed. They call the API with a key. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Command, Option } from 'commander'
 import { Refusal } from '../lib/errors.ts'
@@ -46,7 +46,7 @@ interface TestDelivery extends Row {
   readonly last: { readonly status: number | null; readonly ms: number; readonly error: string | null } | null
 }
 
-/** A test is one attempt, which takes at most 15 seconds once a worker makes it. */
+/** A test is one attempt, which takes at most 15 seconds once a worker starts it. */
 const testMsMax = 60_000 // limit: wait for a test
 const pollMs = { first: 100, most: 2_000 }
 
@@ -57,7 +57,7 @@ async function awaitTest(api: ApiClient, path: string): Promise<TestDelivery> {
     const { status, text, retry_after } = await api.ask('GET', path)
     const delivery = status === 200 ? (JSON.parse(text).delivery as TestDelivery) : undefined
     if (delivery && delivery.state !== 'pending') return delivery
-    // The test is queued whatever a single look is answered.
+    // The test stays queued even if a single poll fails.
     if (!delivery && status !== 429 && status < 500) throw new Refusal(sentenceOf(text))
     await sleep(retry_after === undefined ? pause : retry_after * 1_000)
   }
@@ -138,7 +138,7 @@ function addEvents(program: Command): void {
     })
 }
 
-/** A verb that asks the API and prints what came of it. */
+/** A verb that calls the API and prints the result. */
 function apiVerb<O extends object>(
   parent: Command,
   usage: string,

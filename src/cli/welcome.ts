@@ -1,32 +1,32 @@
-/** What a start says to the person in front of it. */
+/** What a start prints for the person at the terminal. */
 
 import { dataDirOption } from './data-dir.ts'
 import type { Demo } from './demo.ts'
-import type { Begun, Role } from './service.ts'
+import type { Role, StartedService } from './service.ts'
 
-interface Told {
+interface StartFacts {
   readonly role: Role
   readonly stopping: boolean
-  /** Undefined: DATABASE_URL. */
+  /** Undefined if the database is the one of DATABASE_URL. */
   readonly data_dir: string | undefined
 }
 
-/** A key is told even if the start was told to stop: it is stored as a hash only, and nobody could ever learn it. */
-export function welcome({ address, admin_address, demo, empty }: Begun, told: Told): string {
+/** Prints the demo's key even while stopping: only its hash is stored, so no one could ever read it again. */
+export function welcome({ address, admin_address, demo, empty }: StartedService, start: StartFacts): string {
   const running = ['', `  Parley is running at ${address}`]
-  if (told.role !== 'work') {
+  if (start.role !== 'work') {
     running.push(`  Dashboard            ${address}/dashboard`, `  API reference        ${address}/docs`)
   }
   if (admin_address) running.push(`  Admin port           ${admin_address}, for this machine only`)
-  if (told.data_dir === undefined) running.push('  Database             the one of DATABASE_URL')
-  const lines = told.stopping ? [] : running
+  if (start.data_dir === undefined) running.push('  Database             the one of DATABASE_URL')
+  const lines = start.stopping ? [] : running
   if (demo) lines.push(...aboutDemo(address, demo))
-  else if (empty && !told.stopping) lines.push(...aboutEmpty(address, told.data_dir))
-  else if (told.role === 'start' && !told.stopping) lines.push(...aboutLost(told.data_dir))
+  else if (empty && !start.stopping) lines.push(...aboutEmpty(address, start.data_dir))
+  else if (start.role === 'start' && !start.stopping) lines.push(...aboutLost(start.data_dir))
   return lines.concat('').join('\n')
 }
 
-/** A key and a password are stored as hashes only: whoever comes back without them makes new ones. */
+/** Keys and passwords are stored only as hashes, so a person who has lost one makes a new one. */
 function aboutLost(data_dir: string | undefined): string[] {
   const here = dataDirOption(data_dir)
   const where = here && `, each with${here}`
@@ -37,10 +37,10 @@ function aboutLost(data_dir: string | undefined): string[] {
   ]
 }
 
-/** The lines act on this instance, wherever it is. */
+/** The printed commands act on this instance, wherever it is. */
 function aboutEmpty(address: string, data_dir: string | undefined): string[] {
   const here = dataDirOption(data_dir)
-  // The gates first: the service notices within a second that they are open.
+  // The gates first: the service takes up to a second to notice that they are open.
   const verbs = [
     'gate enable all',
     'workspace create "Acme"',

@@ -1,4 +1,4 @@
-/** The admin port: figures, health, and where it is allowed the control addresses of platforms. Not for the network. */
+/** The admin port: metrics, health and, if allowed, the control addresses of platforms. Not for the network. */
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { App } from '../app.ts'
@@ -12,7 +12,7 @@ import { mountHealth, mountMetrics, type Readiness } from './health.ts'
 
 export interface AdminOptions {
   readonly readiness: Readiness
-  /** Empty where nobody may act on a platform from here. */
+  /** Empty if no caller may control a platform from here. */
   readonly controls: readonly Control[]
 }
 
@@ -24,7 +24,7 @@ export function buildAdminServer(app: App, { readiness, controls }: AdminOptions
   return toServer(server)
 }
 
-/** A platform alone, with its control address and the sockets of its sessions: the witness that survives a killed service. */
+/** Serves a platform on its own, with its control address and the sockets of its sessions: it survives a killed service. */
 export async function buildControlServer(
   log: Logger,
   control: Control,

@@ -1,4 +1,4 @@
-/** What is the same for everybody: made once, kept as bytes, compressed once, and told by its tag when it is known already. */
+/** Files that are the same for every caller: made once, kept as bytes, compressed once, answered 304 if the tag matches. */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -9,11 +9,11 @@ export interface Asset {
   readonly operation: string
   readonly type: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Asked once, when somebody wants it first. */
+  /** Called once, on the first request. */
   make(): string | Promise<string>
 }
 
-interface Made {
+interface PreparedAsset {
   readonly plain: Buffer
   readonly gzipped: Buffer
   readonly tag: string
@@ -29,7 +29,7 @@ export function mountAsset(server: FastifyInstance, url: string, asset: Asset): 
   })
 }
 
-/** What failed is tried again by the next who asks. */
+/** Shares one result. After a failure the next call tries again. */
 export function once<T>(work: () => Promise<T>): () => Promise<T> {
   let done: Promise<T> | undefined
   return () => {
@@ -41,17 +41,17 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
   }
 }
 
-async function prepare({ make }: Asset): Promise<Made> {
+async function prepare({ make }: Asset): Promise<PreparedAsset> {
   const plain = Buffer.from(await make())
   const tag = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
-  // On a thread of its own: everybody else is served meanwhile.
+  // On another thread, so that other requests are served meanwhile.
   return { plain, gzipped: await compress(plain, { level: 9 }), tag }
 }
 
 function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { asset, made }: { asset: Asset; made: Made },
+  { asset, made }: { asset: Asset; made: PreparedAsset },
 ): FastifyReply {
   const zipped = takes(request.headers['accept-encoding'] ?? '', 'gzip')
   const etag = `"${made.tag}${zipped ? '-gzip' : ''}"`
@@ -61,7 +61,7 @@ function answer(
   return reply.type(asset.type).send(zipped ? made.gzipped : made.plain)
 }
 
-/** Whether a client takes an encoding, by its Accept-Encoding. */
+/** Whether a client accepts an encoding, by its Accept-Encoding. */
 export function takes(accepted: string, encoding: 'br' | 'gzip'): boolean {
   return accepted.split(',').some((part) => {
     const [name = '', weight = ''] = part.split(';', 2)

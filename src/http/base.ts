@@ -1,4 +1,4 @@
-/** What every server of ours has in common: limits, request ids, rate headers, one form of failure, a log line. */
+/** What all our servers have in common: limits, request ids, rate headers, one form of failure, a log line. */
 import { METHODS } from 'node:http'
 import Fastify, {
   type FastifyError,
@@ -25,7 +25,7 @@ import { createBoundedServer, type Drop } from './sockets.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the request comes from, as far as the proxies are trusted that passed it on. */
+    /** The client's address, as reported by trusted proxies only. */
     client_address: string
     /** The numbers for X-RateLimit-*: the key's once it is known, the address's until then. */
     window: Window | undefined
@@ -37,16 +37,16 @@ declare module 'fastify' {
     refusal: string | undefined
     /** The row of the ledger that the answer is about. */
     operation_id: string | undefined
-    /** Why an answer that had begun could not be finished. */
+    /** Why an answer that had begun was not finished. */
     broken: unknown
   }
 }
 
 /** What the rest of the code sees of a server. */
 export interface Server {
-  /** The address it answers at. */
+  /** Returns the address it answers at. */
   listen(at: Place): Promise<string>
-  /** Takes no more requests and lets those in flight finish. */
+  /** Accepts no more requests and lets those in flight finish. */
   close(): Promise<void>
 }
 
@@ -54,11 +54,11 @@ interface BaseOptions {
   readonly log: Logger
   readonly rate_limit: number
   readonly headersMs?: number | undefined
-  /** Proxies whose word on where a request comes from is taken. None unless named. */
+  /** Proxies that may report the client's address. None by default. */
   readonly trusted_proxies?: readonly Network[]
-  /** What an answer carries, whatever becomes of the request. */
+  /** Sets what every answer carries, whatever the outcome of the request. */
   readonly meetFirst?: (request: FastifyRequest, reply: FastifyReply) => void
-  /** Asked before an address that is not well formed is refused: who has no key learns nothing else. */
+  /** Runs before a malformed address is refused: a caller without a key must learn nothing else. */
   readonly enterFirst?: (request: FastifyRequest) => Promise<unknown>
   readonly answered?: (operation: string, status: number, seconds: number) => void
   readonly dropped?: Drop
@@ -83,11 +83,11 @@ export function makeBase(options: BaseOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     bodyLimit: Number.MAX_SAFE_INTEGER,
-    // Longer than any address that the limit on headers lets through.
+    // Longer than any address that fits the limit on headers.
     routerOptions: { maxParamLength: 65_536 },
     frameworkErrors: (error, request, reply) => {
       meet(request, reply)
-      // No hook runs for these.
+      // Fastify runs no hook for these.
       reply.raw.once('finish', () => tellAnswered(options, request, reply))
       const entered = options.enterFirst?.(request) ?? Promise.resolve()
       void entered.then(
@@ -118,7 +118,7 @@ export function makeBase(options: BaseOptions): FastifyInstance {
   return server
 }
 
-/** Runs first for every request, also for one that Fastify itself refuses. */
+/** Runs first for every request, including those that Fastify itself refuses. */
 type Meet = (request: FastifyRequest, reply: FastifyReply) => void
 
 const answerHeaders = {
@@ -127,7 +127,7 @@ const answerHeaders = {
   'cache-control': 'no-store',
 }
 
-/** Nothing is refused before our own checks see it. */
+/** Keeps Fastify and Node from refusing a request before our own checks see it. */
 function takeEveryRequest(server: FastifyInstance): void {
   server.decorateRequest('client_address', '')
   server.decorateRequest('window', undefined)
@@ -137,8 +137,8 @@ function takeEveryRequest(server: FastifyInstance): void {
   server.decorateRequest('refusal', undefined)
   server.decorateRequest('operation_id', undefined)
   server.decorateRequest('broken', undefined)
-  // Every method is known, so that a wrong one is told apart from a wrong address; and bodies are left on the
-  // wire until `perform` asks for them.
+  // Every method is known, so that a wrong method differs from a wrong address. Bodies stay on the wire until `perform`
+  // reads them.
   for (const method of METHODS) server.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   // An unknown `Expect` header is ignored: Node would answer 417 without our body.
   server.server.on('checkExpectation', (request, response) =>
@@ -146,7 +146,7 @@ function takeEveryRequest(server: FastifyInstance): void {
   )
 }
 
-/** Hooks without a wait use callbacks: a promise for each would cost as much as the hook's work. */
+/** Hooks that do not wait use callbacks: a promise for each would cost as much as the hook's work. */
 function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): void {
   const { log } = options
   server.addHook('onRequest', (request, reply, done) => {
@@ -173,7 +173,7 @@ function addHooks(server: FastifyInstance, meet: Meet, options: BaseOptions): vo
 function tellAnswered({ log, answered }: BaseOptions, request: FastifyRequest, reply: FastifyReply): void {
   answered?.(request.operation, reply.statusCode, reply.elapsedTime / 1000)
   const facts = factsOf(request, reply)
-  // Somebody asks these every few seconds, for ever.
+  // Supervisors ask these every few seconds, for ever.
   if (probes.has(request.operation) && !facts.code) log.debug(facts, 'request')
   else log.info(facts, 'request')
 }
@@ -198,7 +198,7 @@ function factsOf(request: FastifyRequest, reply: FastifyReply) {
   }
 }
 
-/** What the caller calls this request, so that its log and ours can be laid side by side. A key is never written down. */
+/** The caller's id for this request, so that its log can be matched with ours. Never stores a key. */
 function readClientId(request: FastifyRequest): string | undefined {
   if (request.headers['x-request-id'] === undefined) return undefined
   const [id = '', ...others] = headerValues(request, 'x-request-id')
@@ -209,7 +209,7 @@ function readClientId(request: FastifyRequest): string | undefined {
 /** Logs an answer that was cut off, with its cause, so that it can be found by its request id. */
 function tellCutOff(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const facts = factsOf(request, reply)
-  // Without a first byte the client has seen no status, so none is logged.
+  // The client has seen no status before the first byte, so none is logged.
   const told = { ...facts, status: reply.raw.headersSent ? facts.status : undefined }
   if (request.broken) log.warn({ ...told, err: request.broken }, 'an answer broke off')
   else log.info(told, 'the client left before it had the whole answer')
@@ -232,7 +232,7 @@ async function listen(server: FastifyInstance, at: Place): Promise<string> {
   return `http://${everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${number}`
 }
 
-/** All values of a header as they came: Node joins or drops repeated ones. */
+/** All values of a header as they arrived: Node joins or drops repeated ones. */
 export function headerValues(request: FastifyRequest, name: string): string[] {
   const { rawHeaders } = request.raw
   const values: string[] = []
@@ -244,7 +244,7 @@ export function headerValues(request: FastifyRequest, name: string): string[] {
   return values
 }
 
-/** The path for the log. Chat ids stay; a token or a phone number that somebody typed into an address does not. */
+/** The path for the log. It keeps chat ids and hides a token or a phone number that a caller put into the address. */
 export function hideSecrets(path: string): string {
   const safe = hideTokens(path)
   if (!/\d{6}/.test(safe)) return safe
@@ -254,7 +254,7 @@ export function hideSecrets(path: string): string {
   )
 }
 
-/** Without the query, which may hold a key. */
+/** Without the query, which may contain a key. */
 export function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0] ?? ''
 }

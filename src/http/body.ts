@@ -1,4 +1,4 @@
-/** Reads request bodies, with limits on time and size, once the caller is known to be allowed. */
+/** Reads request bodies, with limits on time and size, once the caller has passed the checks. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 import { parseJson } from '../lib/text.ts'
@@ -8,18 +8,18 @@ export const bodyMs = 30_000
 const drainMsMax = 10_000
 const drainBytesMax = 64 * 1024 * 1024
 
-/** What reading a body needs to know of a route. */
-interface Reads {
+/** What reading a body needs to know about a route. */
+interface BodyRules {
   readonly method: string
-  /** Whether it takes a body at all. */
+  /** Whether it takes a body. */
   readonly body?: unknown
-  /** Whether it takes a form as well, which is read elsewhere. */
+  /** Whether it also takes a form, which is read elsewhere. */
   readonly form?: unknown
   readonly body_limit?: number
 }
 
-/** The JSON body of an operation, or undefined where it takes none. */
-export async function readBody(raw: IncomingMessage, route: Reads, timeoutMs = bodyMs): Promise<unknown> {
+/** The JSON body of an operation, or undefined if it takes none. */
+export async function readBody(raw: IncomingMessage, route: BodyRules, timeoutMs = bodyMs): Promise<unknown> {
   if (route.method === 'GET') return undefined
   const limit = route.body_limit ?? jsonBytesMax
   if (route.body) requireJson(raw, route)
@@ -29,7 +29,7 @@ export async function readBody(raw: IncomingMessage, route: Reads, timeoutMs = b
   return parseJson(bytes)
 }
 
-function requireJson(raw: IncomingMessage, { form }: Reads): void {
+function requireJson(raw: IncomingMessage, { form }: BodyRules): void {
   const type = raw.headers['content-type'] ?? ''
   const encoding = raw.headers['content-encoding'] ?? 'identity'
   if (!/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type) || encoding !== 'identity') {
@@ -39,7 +39,7 @@ function requireJson(raw: IncomingMessage, { form }: Reads): void {
   }
 }
 
-/** No body, an empty one, or `{}`. */
+/** Accepts no body, an empty one, or `{}`. */
 function requireNothing(bytes: Buffer): undefined {
   if (bytes.length > 0 && !/^\s*(\{\s*\}\s*)?$/.test(bytes.toString('latin1'))) {
     throw new ApiError('invalid_request', { detail: 'This operation takes no body.' })
@@ -73,9 +73,9 @@ function readBytes(raw: IncomingMessage, limit: number, timeoutMs: number): Prom
   })
 }
 
-/** Lets a client finish what it is sending, within bounds, so that it gets to see the answer. */
+/** Lets a client finish sending, within limits, so that it can read the answer. */
 export function drain(raw: IncomingMessage): Promise<void> {
-  // A client that has gone away is not waited for.
+  // Do not wait for a client that has disconnected.
   if (raw.destroyed) return Promise.resolve()
   return new Promise((resolve) => {
     let size = 0

@@ -1,10 +1,10 @@
-/** The address that a request comes from: the peer's own, or what a proxy says that the operator trusts. */
+/** The client's address: the peer's own, or the one reported by a proxy that the operator trusts. */
 import type { IncomingMessage } from 'node:http'
 import { isWithin, type Network, readAddress } from '../lib/addresses.ts'
 
 /**
- * The last address of `X-Forwarded-For` that is not a trusted proxy's. Each proxy appends whom it was asked by, so whatever
- * a client writes there itself stands further left and is never reached.
+ * The last address of `X-Forwarded-For` that is not a trusted proxy's. Each proxy appends the address that asked it, so
+ * anything the client wrote itself stands further left and is never reached.
  */
 export function clientAddressOf(raw: IncomingMessage, trusted: readonly Network[]): string {
   const peer = readAddress(raw.socket.remoteAddress ?? '')
@@ -13,7 +13,7 @@ export function clientAddressOf(raw: IncomingMessage, trusted: readonly Network[
   const said = [raw.headers['x-forwarded-for'] ?? ''].flat().join(',').split(',')
   for (const text of said.reverse()) {
     const address = readAddress(withoutPort(text.trim()))
-    // Nobody whom we trust has written anything that stands left of this.
+    // No trusted proxy wrote anything left of this.
     if (!address) break
     if (!isWithin(trusted, address)) return address.toString() // guard: proxies behind proxies
   }

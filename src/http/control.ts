@@ -1,4 +1,4 @@
-/** Control addresses of platforms, for an admin port: how a person or a test acts on what is behind a platform. */
+/** The control addresses of platforms, on an admin port: how a person or a test acts on the other side of a platform. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Control } from '../platform/module.ts'
 import { readBody } from './body.ts'
@@ -22,7 +22,7 @@ export function mountControl(server: FastifyInstance, control: Control): void {
   }
 }
 
-/** Its chapter of the reference page. The calls go to `address`, an admin port, which answers no page: they are shown as curl. */
+/** Its chapter of the reference page. The calls go to `address`, an admin port that answers no page: they are shown as curl. */
 export function documentOf(control: Control, address: string): Source {
   return {
     title: control.name.charAt(0).toUpperCase() + control.name.slice(1),

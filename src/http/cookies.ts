@@ -1,4 +1,4 @@
-/** Our three cookies. Their names say over TLS that no other site and no subdomain can have set them. */
+/** Our three cookies. Over TLS their name prefixes prove that no other site and no subdomain set them. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { deviceDays } from '../access/devices.ts'
 import { sessionHours } from '../access/sessions.ts'
@@ -11,7 +11,7 @@ function nameFor(transport: Transport | undefined, name: Name): string {
   return transport === 'tls' ? `__Host-${name}` : name
 }
 
-/** Null takes the cookie away. */
+/** Null deletes the cookie. */
 export function setSessionCookie(request: FastifyRequest, reply: FastifyReply, token: string | null): void {
   setCookie(request, reply, { name: 'sid', value: token, seconds: sessionHours * 3600 })
 }
@@ -20,7 +20,7 @@ export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, to
   setCookie(request, reply, { name: 'device', value: token, seconds: deviceDays * 86_400 })
 }
 
-/** Null takes the cookie away. */
+/** Null deletes the cookie. */
 export function setFlowCookie(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -51,7 +51,7 @@ function setCookie(
   reply.header('Set-Cookie', parts.join('; '))
 }
 
-/** The token of the session, where exactly one came. */
+/** The session's token, if the request has exactly one. */
 export function sessionTokenOf(request: FastifyRequest): string | undefined {
   return readCookie(request, 'sid')
 }
@@ -64,7 +64,7 @@ export function flowOf(request: FastifyRequest): string | undefined {
   return readCookie(request, 'oidc')
 }
 
-/** Over a network in plain text none counts. */
+/** Ignores all cookies that arrive in plain text over a network. */
 function readCookie({ headers, transport }: FastifyRequest, name: Name): string | undefined {
   if (transport === undefined || transport === 'plain') return undefined
   const start = `${nameFor(transport, name)}=`

@@ -1,6 +1,6 @@
 /**
- * The dashboard's pages, as `web/build.ts` has built them. Its list names every file that may be handed out, and all of
- * them are read when the server is made: a request's path is never a path on disk.
+ * The dashboard's pages, built by `web/build.ts`. Its manifest names every file that may be served, and the server reads them
+ * all when it is built: a request's path is never a path on disk.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,25 +20,25 @@ const listed = z.array(
     immutable: z.boolean(),
   }),
 )
-type Listed = z.infer<typeof listed>[number]
-type Encoding = Listed['encodings'][number]
+type ManifestEntry = z.infer<typeof listed>[number]
+type Encoding = ManifestEntry['encodings'][number]
 
-interface Built extends Listed {
+interface BuiltFile extends ManifestEntry {
   readonly plain: Buffer
   readonly encoded: ReadonlyMap<Encoding, Buffer>
 }
 
 const endings: Readonly<Record<Encoding, string>> = { br: '.br', gzip: '.gz' }
 const page = 'index.html'
-/** What is below /dashboard and no page. A name with a dot is one of a file. */
+/** What is below /dashboard and is not a page. A name with a dot is a file's. */
 const notPages = /^(api|assets|oidc)(\/|$)|\.[^/]*$/
 
-/** False where nothing was built, as after `npm ci --omit=dev`. */
+/** Returns false if nothing was built, as after `npm ci --omit=dev`. */
 export async function mountPages(server: FastifyInstance, directory: string): Promise<boolean> {
   const list = await readFile(join(directory, 'manifest.json'), 'utf8').catch(() => undefined)
   if (list === undefined) return false
   const files = await Promise.all(listed.parse(JSON.parse(list)).map((each) => readBuilt(directory, each)))
-  const answerWith = (built: Built) => async (request: FastifyRequest, reply: FastifyReply) => {
+  const answerWith = (built: BuiltFile) => async (request: FastifyRequest, reply: FastifyReply) => {
     request.operation = 'dashboard'
     return answer(request, reply, built)
   }
@@ -54,18 +54,18 @@ export async function mountPages(server: FastifyInstance, directory: string): Pr
   return true
 }
 
-async function readBuilt(directory: string, each: Listed): Promise<Built> {
+async function readBuilt(directory: string, each: ManifestEntry): Promise<BuiltFile> {
   const path = join(directory, each.file)
   const encoded = each.encodings.map(async (name) => [name, await readFile(path + endings[name])] as const)
   return { ...each, plain: await readFile(path), encoded: new Map(await Promise.all(encoded)) }
 }
 
-function answer(request: FastifyRequest, reply: FastifyReply, built: Built): FastifyReply {
+function answer(request: FastifyRequest, reply: FastifyReply, built: BuiltFile): FastifyReply {
   const accepted = request.headers['accept-encoding'] ?? ''
   const encoding = built.encodings.find((name) => takes(accepted, name))
   const etag = `"${built.tag}${encoding ? `-${encoding}` : ''}"`
   reply.headers({
-    // The name of a hashed file says what is in it; everything else is asked for again.
+    // A hashed file name identifies the content; browsers revalidate everything else.
     'cache-control': built.immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     vary: 'Accept-Encoding',
     etag,

@@ -1,4 +1,4 @@
-/** The dashboard's doors: who is let in there, and what every answer below /dashboard carries. */
+/** The dashboard's doors: who may enter, and the headers of every answer below /dashboard. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { admitUser } from '../access/perform.ts'
 import type { App } from '../app.ts'
@@ -10,7 +10,7 @@ import { deviceTokenOf, sessionTokenOf } from './cookies.ts'
 import { type Door, type Enter, matchPrefix } from './doors.ts'
 import { requireOwnHost, requireOwnOrigin, requirePrivate } from './origins.ts'
 
-/** The routes for people, besides the contract's. */
+/** The dashboard's own routes, besides the contract's. */
 export interface DashboardRoutes {
   readonly workspaceRoutes: readonly Route[]
   readonly ownRoutes: readonly Route[]
@@ -20,7 +20,7 @@ export const dashboardHeaders = {
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
-    // The libraries of the pages place menus and dialogs by style attributes.
+    // The pages' libraries position menus and dialogs with style attributes.
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src 'self'",
@@ -38,12 +38,12 @@ function isDashboardPath(path: string): boolean {
   return matchPrefix('/dashboard', path) !== undefined
 }
 
-/** On every answer, also one to an address that is not well formed. */
+/** Set on every answer, including one to a malformed address. */
 export function setDashboardHeaders(request: FastifyRequest, reply: FastifyReply): void {
   if (isDashboardPath(pathOf(request))) reply.headers(dashboardHeaders)
 }
 
-/** Pages and routes alike answer only under an address of ours: a name that was rebound to us learns nothing. */
+/** Pages and routes answer only under an address of ours, so that a rebound name learns nothing. */
 export function guardDashboard(app: App, server: FastifyInstance): void {
   server.addHook('onRequest', (request, _reply, done) => {
     if (!isDashboardPath(pathOf(request))) return done()
@@ -71,15 +71,15 @@ export function dashboardDoors(app: App, routes: readonly Route[], dashboard: Da
   ]
 }
 
-/** By the session's cookie alone: a key is nothing here. */
+/** Identifies the user by the session's cookie alone; a key is not accepted here. */
 function makeEnter(app: App): Enter {
   return async (request, { route, params: { workspace_id } }) => {
-    // Where the address is not well formed, no hook has run.
+    // No hook has run for a malformed address.
     request.transport ??= requireOwnHost(app.config, request.headers.host ?? '')
     requireOwnOrigin(app.config, request, route)
     const token = sessionTokenOf(request)
     if (route?.asked_by === 'visitor') {
-      // Also where nothing is changed: the token of a set-up link is as good as a password.
+      // Also if nothing changes: the token of a set-up link is as good as a password.
       if (route.method !== 'GET') requirePrivate(request)
       return visitorOf(request)
     }
@@ -88,7 +88,7 @@ function makeEnter(app: App): Enter {
     request.window = window
     if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })
     if (workspace_id === undefined) return user
-    // Whether there is such a workspace is for its members to know.
+    // Only members may learn whether the workspace exists.
     if (!member) throw new ApiError('not_found')
     return member
   }

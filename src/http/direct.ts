@@ -1,10 +1,10 @@
-/** Who may speak to an admin port: a program that means it, not a proxy and not a page in a browser. */
+/** Who may use an admin port: a program that connects directly, not a proxy and not a page in a browser. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 
 /**
- * What proxies, balancers and networks in front of a service add. Most of them say somewhere in the name that something was
- * forwarded, or whose address it is; the others begin with the name of their maker.
+ * Headers that proxies, load balancers and networks in front of a service add. Most names say that something was forwarded, or
+ * whose address it is; the others begin with the vendor's name.
  */
 const forwardingHeaders = [
   /^via$/,
@@ -13,7 +13,7 @@ const forwardingHeaders = [
   /^(x-envoy|x-original|x-azure|x-appengine|x-vercel|x-amzn|x-amz-cf|x-arr|x-proxy|x-sucuri|cf|cdn|fly|fastly|wl-proxy)-/,
 ]
 
-/** Refuses what a proxy passed on, what a page asks for, and addresses written so that a filter does not know them. */
+/** Refuses what a proxy forwarded, what a page asks for, and addresses written to get past a filter. */
 export function findIndirect(raw: IncomingMessage): ApiError | undefined {
   const path = (raw.url ?? '').split('?', 1)[0] ?? ''
   if (!path.startsWith('/') || path.includes('%')) {
@@ -28,7 +28,7 @@ export function findIndirect(raw: IncomingMessage): ApiError | undefined {
   return undefined
 }
 
-/** A page that was lured here under a name of its own says so in `Host`. */
+/** A page that was rebound to this address under its own name shows that name in `Host`. */
 export function findForeignHost(raw: IncomingMessage): ApiError | undefined {
   const name = (raw.headers.host ?? '').toLowerCase()
   if (/^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(name)) return undefined

@@ -1,4 +1,4 @@
-/** The page at /docs: what is ours around the reference, which is Scalar's. Nothing in it is inline, so its policy allows no inline script. */
+/** The page at /docs around Scalar's reference. It contains nothing inline, so its policy allows no inline script. */
 
 import { documentedOrigin } from '../openapi/openapi-texts.ts'
 
@@ -10,7 +10,7 @@ export interface Chapter {
   readonly tryable: boolean
 }
 
-/** Two who talk: one bubble speaks, the other answers. */
+/** Two speech bubbles: one speaks, the other answers. */
 export const mark = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <path fill="#0d9488" d="M6 3h14a4 4 0 0 1 4 4v7a4 4 0 0 1-4 4h-7l-5.2 4.3A.8.8 0 0 1 6.5 21.7V18H6a4 4 0 0 1-4-4V7a4 4 0 0 1 4-4z"/>
 <path fill="#f59e0b" d="M26 10.2a4 4 0 0 1 4 3.8v7a4 4 0 0 1-4 4h-.5v3.7a.8.8 0 0 1-1.3.6L19 25h-5a4 4 0 0 1-3-1.4L15.2 20H20a6 6 0 0 0 6-6z"/>
@@ -41,7 +41,7 @@ export const page = `<!doctype html>
 </html>
 `
 
-/** The colours of the reference itself, so that both themes fit; its names for them are there once it has started. */
+/** Uses the reference's own colours, so that both themes fit. Their names exist once it has started. */
 export const style = `:root {
   --scalar-custom-header-height: 48px;
 }
@@ -94,7 +94,7 @@ const common = {
   persistAuth: true,
 }
 
-/** Runs before the reference is loaded, and starts it once it is there. */
+/** Runs before the reference is loaded, and starts it when it is ready. */
 export function makeScript(chapters: readonly Chapter[]): string {
   const configurations = chapters.map(({ title, slug, url, tryable }, at) => ({
     ...common,
@@ -106,9 +106,9 @@ export function makeScript(chapters: readonly Chapter[]): string {
   }))
   return `'use strict'
 const configurations = ${JSON.stringify(configurations)}
-// A key that was typed in is kept for this tab: what the reference keeps for ever is kept until the tab is closed.
+// Keep a typed key for this tab only: what the reference would store for ever ends with the tab.
 Object.defineProperty(window, 'localStorage', { value: window.sessionStorage })
-// The document is the same everywhere, and its quickstart has an address: here it is the one of this page.
+// The document is the same everywhere; replace the address in its quickstart with the one of this page.
 async function readDocument({ url, ...rest }) {
   const answer = await fetch(url)
   if (!answer.ok) return { url, ...rest }

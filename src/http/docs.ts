@@ -1,4 +1,4 @@
-/** The reference page at /docs, served from installed files: it works without internet. */
+/** The reference page at /docs, served from installed files so that it works without internet. */
 import Fastify, { type FastifyInstance } from 'fastify'
 import { mountAsset } from './assets.ts'
 import { type Chapter, makeScript, mark, page, style } from './docs-page.ts'
@@ -6,7 +6,7 @@ import { type Chapter, makeScript, mark, page, style } from './docs-page.ts'
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
-  // The reference brings its own styles along and sets them by itself.
+  // The reference ships its own styles and inserts them itself.
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",
   "font-src 'self' data:",
@@ -16,7 +16,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** A document of the page: one that is served elsewhere, or one that the page brings along and cannot try. */
+/** A document on the page: one that is served elsewhere, or one that the page contains and cannot try. */
 export type Source =
   | { readonly title: string; readonly slug: string; readonly url: string }
   | { readonly title: string; readonly slug: string; readonly document: object }
@@ -45,7 +45,7 @@ export async function mountDocs(server: FastifyInstance, sources: readonly Sourc
 
 const javascript = 'application/javascript; charset=utf-8'
 
-/** The bundle is inside a plugin that answers with it on every request anew. It is asked once, by a server that nobody else sees. */
+/** The bundle is inside a plugin that serves it afresh for each request. Ask for it once, on a server that no client reaches. */
 async function readReference(): Promise<string> {
   const { default: reference } = await import('@scalar/fastify-api-reference')
   const stage = Fastify()

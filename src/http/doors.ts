@@ -1,4 +1,4 @@
-/** A door: routes under one prefix, and who is let in there. The API's is for keys, the dashboard's two are for users. */
+/** A door: routes under one prefix, and who may enter. The API's door is for keys, the dashboard's two are for users. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Channel, perform, type Wanted } from '../access/perform.ts'
@@ -22,21 +22,26 @@ export interface Door {
   readonly channel: Channel
 }
 
-/** Lets a request in, within the caller's rate. `route` is undefined where the address is not known. */
+/** Authenticates a request and counts it against the caller's rate. `route` is undefined if the address is unknown. */
 export type Enter = (request: FastifyRequest, at: Entered) => Promise<AnyCaller>
 
 export interface Entered {
   readonly route: Route | undefined
-  /** Those of the prefix. */
+  /** The prefix's parameters. */
   readonly params: Readonly<Record<string, string>>
 }
 
-interface Mounting {
+interface MountOptions {
   readonly bodyMs: number
   readonly drop: Drop
 }
 
-export function mountDoor(app: App, server: FastifyInstance, door: Door, { bodyMs, drop }: Mounting): void {
+export function mountDoor(
+  app: App,
+  server: FastifyInstance,
+  door: Door,
+  { bodyMs, drop }: MountOptions,
+): void {
   const { prefix, enter, channel } = door
   for (const route of door.routes) {
     server.route({
@@ -46,7 +51,7 @@ export function mountDoor(app: App, server: FastifyInstance, door: Door, { bodyM
         request.operation = route.name
         const params = request.params as Record<string, string>
         const caller = await enter(request, { route, params: pick(params, namesIn(prefix)) })
-        // Nobody would hear the answer, and nothing has been done yet.
+        // The client has disconnected, and nothing has been done yet.
         if (request.raw.socket.destroyed) {
           drop('closed')
           return reply.hijack()
@@ -72,7 +77,7 @@ export function mountDoor(app: App, server: FastifyInstance, door: Door, { bodyM
   }
 }
 
-/** What work is ended with that nobody waits for. */
+/** Aborts work whose caller has disconnected. */
 const callerLeft = new Error('The caller has left.')
 
 /** Made only for routes that ask for it, because a controller costs as much as a small request. */
@@ -119,7 +124,7 @@ async function read(
   return new Form(fields, attachment, refusal)
 }
 
-/** Unknown addresses and methods need a caller too: who asks is checked before the address. */
+/** Unknown addresses and methods need a caller too: authentication runs before the address is checked. */
 export function mountMissing(server: FastifyInstance, doors: readonly Door[]): void {
   const answerMissing = async (request: FastifyRequest, reply: FastifyReply) => {
     const found = findDoor(doors, pathOf(request))
@@ -134,7 +139,7 @@ export function mountMissing(server: FastifyInstance, doors: readonly Door[]): v
     })
   }
   server.setNotFoundHandler(answerMissing)
-  // A fixed path, such as /chats/start, must not be taken for a value of a path parameter beside it.
+  // The router must not take a fixed path, such as /chats/start, for a value of a path parameter beside it.
   for (const { prefix, routes } of doors) {
     for (const { method, path } of shadowed(routes)) {
       server.route({ method, url: urlOf(prefix + path), handler: answerMissing })
@@ -142,14 +147,14 @@ export function mountMissing(server: FastifyInstance, doors: readonly Door[]): v
   }
 }
 
-interface Found extends Pick<Entered, 'params'> {
+interface DoorMatch extends Pick<Entered, 'params'> {
   readonly door: Door
-  /** The path behind the prefix. */
+  /** The path after the prefix. */
   readonly rest: string
 }
 
 /** The door with the longest prefix that the path lies under. */
-export function findDoor(doors: readonly Door[], path: string): Found | undefined {
+export function findDoor(doors: readonly Door[], path: string): DoorMatch | undefined {
   const longestFirst = [...doors].sort((one, other) => other.prefix.length - one.prefix.length)
   for (const door of longestFirst) {
     const params = matchPrefix(door.prefix, path)
@@ -160,7 +165,7 @@ export function findDoor(doors: readonly Door[], path: string): Found | undefine
   return undefined
 }
 
-/** Whether the path lies under it, also where some letters are written as escapes. Undefined, or the parameters. */
+/** The parameters if the path lies under the prefix, even with some letters escaped; otherwise undefined. */
 export function matchPrefix(prefix: string, path: string): Record<string, string> | undefined {
   const given = path.split('/').map(unescapePart)
   const params: Record<string, string> = {}
@@ -184,7 +189,7 @@ function unescapePart(part: string): string {
 function methodsOf(routes: readonly Route[], path: string): string[] {
   const exact = routes.filter((route) => route.path === path)
   const matching = exact.length > 0 ? exact : routes.filter((route) => matches(route, path))
-  // Where GET is allowed, HEAD is too.
+  // A path that allows GET also allows HEAD.
   return [...new Set(matching.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
 }
 
@@ -192,7 +197,7 @@ function matches({ path: pattern }: Route, path: string): boolean {
   return new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
 }
 
-/** What the router would take for another operation: GET /chats/start for the chat called "start". */
+/** What the router would mistake for another operation: GET /chats/start as the chat called "start". */
 function shadowed(routes: readonly Route[]): Pick<Route, 'method' | 'path'>[] {
   return routes
     .filter(({ path }) => !path.includes('{'))

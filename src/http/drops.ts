@@ -1,11 +1,11 @@
-/** Tells what was dropped: counted each time, written down at most once in ten seconds for each reason. */
+/** Reports what was dropped: counts every drop, logs each reason at most once in ten seconds. */
 import type { Logger } from 'pino'
 import type { Drop, DropReason } from './sockets.ts'
 
 const restMs = 10_000
 
 export function tellDrops(log: Logger, count: Drop = () => {}): Drop {
-  /** What has not been written down, for each reason that was written down a moment ago. */
+  /** Drops not logged yet, for each reason that was logged within the last ten seconds. */
   const untold = new Map<DropReason, number>()
   function tell(reason: DropReason, dropped: number): void {
     log.warn({ reason, dropped }, 'requests or connections were dropped')

@@ -1,4 +1,4 @@
-/** Every failure in one form: JSON with a sentence and a code, and the rate headers on it. */
+/** Every failure in one form: JSON with a sentence and a code, and the rate headers. */
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -7,7 +7,7 @@ import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { drain } from './body.ts'
 
-/** In lower case, as Fastify sends them: it would make a new string of any other name for every answer. */
+/** In lower case, as Fastify sends them: it would build a new string from any other name for every answer. */
 export function rateHeaders({ limit, remaining, reset }: Window): Record<string, string> {
   return {
     'x-ratelimit-limit': String(limit),
@@ -16,7 +16,7 @@ export function rateHeaders({ limit, remaining, reset }: Window): Record<string,
   }
 }
 
-/** Every failure in one form. What we did not foresee is a bug: the caller sees its number, the log its cause. */
+/** Answers every failure in one form. An unexpected one is a bug: the caller gets its request id, the log its cause. */
 export async function answerError(
   logger: Logger,
   request: FastifyRequest,
@@ -42,10 +42,10 @@ export async function answerError(
   reply.raw.once('finish', () => request.raw.destroy())
 }
 
-/** What is not the caller's fault is for whoever runs this instance to see. */
+/** Logs what is not the caller's fault, for the operator of this instance. */
 export function tellFailure(logger: Logger, { id }: FastifyRequest, error: ApiError): void {
   if (error.status < 500 || ['rest_disabled', 'feature_disabled'].includes(error.code)) return
-  // Where a refusal was thrown helps nobody: its code says everything.
+  // A refusal's stack trace helps no one: its code says everything.
   const err = error.cause ?? (error.status === 500 ? error : undefined)
   const log = { request_id: id, code: error.code, ...(err !== undefined && { err }) }
   if (error.status === 500) logger.error(log, 'a request failed unexpectedly')
@@ -60,19 +60,19 @@ function toApiError(thrown: FastifyError | ApiError): ApiError {
   return new ApiError('internal', { cause: thrown })
 }
 
-/** What is written down of a request that was none. */
-interface Told {
+/** What is logged about a malformed request. */
+interface BrokenRequestFacts {
   readonly request_id: string
   readonly status: number
   readonly code: string
 }
 
-/** What is not even a request: answered on the bare socket, in the same form, and closed. Undefined: nobody is there. */
+/** Answers a malformed request on the bare socket, in the same form, and closes it. Undefined: the client is gone. */
 export function answerBrokenRequest(
   error: Error & { code?: string },
   socket: Socket,
   { limit, remaining, reset }: Window,
-): Told | undefined {
+): BrokenRequestFacts | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return undefined

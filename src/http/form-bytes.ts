@@ -1,16 +1,16 @@
-/** The bytes of a form as they arrive: read piece by piece, cut at its boundaries, counted. */
+/** The bytes of a form as they arrive: reads them in pieces, cuts them at boundaries, counts them. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../lib/errors.ts'
 import { freeBuffer } from '../lib/free-buffer.ts'
 
 interface Pieces {
-  /** The next bytes, or undefined at the body's end. */
+  /** The next bytes, or undefined at the end of the body. */
   next(): Promise<Buffer | undefined>
-  /** Lets go of the request and leaves it paused, for whoever answers it. */
+  /** Stops listening and leaves the request paused, for the code that answers it. */
   close(): void
 }
 
-/** Between two calls of `next` the request is paused, so that no bytes gather in memory. */
+/** Pauses the request between two calls of `next`, so that no bytes pile up in memory. */
 export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
   const waiting: Buffer[] = []
   let ended = raw.readableEnded
@@ -37,7 +37,7 @@ export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
   raw.on('data', take).once('end', end).once('error', lose).once('close', lose)
   return {
     async next() {
-      // A client that left before we listened causes no further event.
+      // A client that disconnected before we listened causes no further event.
       if (raw.destroyed) lose()
       while (!failure && !ended && waiting.length === 0) {
         await new Promise<void>((resolve) => {
@@ -59,16 +59,16 @@ export function openPieces(raw: IncomingMessage, timeoutMs: number): Pieces {
 const lineEnd = Buffer.from('\r\n')
 const headEnd = Buffer.from('\r\n\r\n')
 const headBytesMax = 16 * 1024
-/** Beside the file: fields, headers, boundaries, and what stands before the first and after the last. */
+/** All bytes but the file's: fields, headers, boundaries, and what precedes the first and follows the last. */
 export const restBytesMax = 64 * 1024
 
-/** A form's bytes in their order. Where the network cut them makes no difference to what is read or refused. */
+/** A form's bytes in order. Where the network splits them does not change what is read or refused. */
 export class FormBytes {
   readonly #pieces: Pieces
   readonly #delimiter: Buffer
-  /** The first boundary is found like every other, as if the body began on a new line. */
+  /** Starts with a line end, so that the first boundary is found like every other. */
   #held: Buffer = lineEnd
-  /** What the held bytes are a part of. */
+  /** The piece that the held bytes belong to. */
   #piece: Buffer = lineEnd
   #left = restBytesMax + lineEnd.length
 
@@ -77,7 +77,7 @@ export class FormBytes {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   }
 
-  /** Passes over what stands before the first boundary. */
+  /** Skips everything before the first boundary. */
   async begin(): Promise<void> {
     await this.#collect(this.#delimiter, Number.POSITIVE_INFINITY)
   }
@@ -96,12 +96,12 @@ export class FormBytes {
     )
   }
 
-  /** The part's content, up to the next boundary, all of it. */
+  /** The part's whole content, up to the next boundary. */
   content(max: number, refusal: () => ApiError): Promise<Buffer> {
     return this.#collect(this.#delimiter, max, refusal)
   }
 
-  /** The part's content up to the next boundary, as it arrives. A piece is freed when the next one is asked for. */
+  /** The part's content up to the next boundary, as it arrives. A piece is freed when the caller asks for the next. */
   stream(): AsyncGenerator<Buffer> {
     return this.#upTo(this.#delimiter)
   }
@@ -131,7 +131,7 @@ export class FormBytes {
     }
   }
 
-  /** After the last boundary its line ends, or the body does. What follows means nothing, and is not kept. */
+  /** After the last boundary comes a line end or the end of the body. Ignores and discards what follows. */
   async #finish(): Promise<void> {
     this.#spend(this.#held.length)
     let end = this.#held.toString('latin1', 2)

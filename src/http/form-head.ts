@@ -1,4 +1,4 @@
-/** What the headers of a form's part say. Read strictly: what is not understood is refused, never passed over. */
+/** Reads the headers of a form's part strictly: refuses what it does not understand, never ignores it. */
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import { isWellFormed, lengthOf, quote } from '../lib/text.ts'
 
@@ -6,14 +6,14 @@ const fileNameMax = 255
 
 export interface Head {
   readonly name: string
-  /** As the client wrote it: data, never a path. Undefined where the part is no file. */
+  /** As the client wrote it: data, never a path. Undefined if the part is not a file. */
   readonly file_name: string | undefined
   readonly content_type: string | undefined
 }
 
 /**
- * Names and parameters are tokens; a value is kept as bytes, one character each, until its encoding is known. No expression
- * here can backtrack, so that a long text costs no more than its length (`test/parsers.test.ts`).
+ * Names and parameters are tokens. A value stays as bytes, one character each, until its encoding is known. No expression
+ * here can backtrack, so the cost of a long text is linear (`test/parsers.test.ts`).
  */
 const token = /^[!#$%&'*+.^_`|~\w-]+$/
 const parameter = /[ \t]*;[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^ \t;"]*)))?/y
@@ -37,7 +37,7 @@ export function parseHead(bytes: Buffer): Head {
   return { name, file_name, content_type: headers.get('content-type') }
 }
 
-/** Without the spaces and tabs around it. */
+/** Without surrounding spaces and tabs. */
 function trimBlanks(text: string): string {
   let [start, end] = [0, text.length]
   while (start < end && ' \t'.includes(text.charAt(start))) start++
@@ -61,7 +61,7 @@ function parseDisposition(value: string): Pick<Head, 'name' | 'file_name'> {
   return { name: field, file_name }
 }
 
-/** The parameters after the first `;`, or undefined where they are not well formed. */
+/** The parameters after the first `;`, or undefined if they are malformed. */
 export function parseParameters(value: string): Map<string, string> | undefined {
   const parameters = new Map<string, string>()
   const first = value.indexOf(';')
@@ -90,7 +90,7 @@ export function parseMediaType(value: string): string {
   return essence.toLowerCase()
 }
 
-/** Bytes that stand in a string as one character each, as the text they are. `where` begins the sentence. */
+/** Decodes a string of bytes, one character each, into text. `where` begins the error sentence. */
 export function decodeText(bytes: string | Buffer, where: string): string {
   let text: string
   try {
@@ -103,7 +103,7 @@ export function decodeText(bytes: string | Buffer, where: string): string {
   return text
 }
 
-/** `UTF-8''na%C3%AFve.txt`, as RFC 5987 has it. */
+/** `UTF-8''na%C3%AFve.txt`, the format of RFC 5987. */
 function decodePercent(value: string, where: string): string {
   const [, encoded] = /^utf-8'[^']*'((?:[^%]|%[0-9a-f]{2})*)$/i.exec(value) ?? []
   if (encoded === undefined) throw invalid(`${where} is not well formed: filename* must be UTF-8''….`)

@@ -11,16 +11,16 @@ import { together } from '../lib/together.ts'
 import { once } from './assets.ts'
 
 export interface Readiness {
-  /** The background work of this process: `ok`, `elsewhere`, or what is wrong with it. */
+  /** The state of this process's background work: `ok`, `elsewhere`, or the problem. */
   worker(): string
   /** Its journal: `ok`, `unwritable`, `none`, or `elsewhere`. */
   journal(): string
-  /** True once the process has been told to stop. */
+  /** True once the process has begun to stop. */
   stopping(): boolean
 }
 
 export function mountHealth(app: App, server: FastifyInstance, readiness: Readiness): void {
-  // The files do not change under a running process.
+  // The migration files do not change while a process runs.
   const migrations = once(() => listMigrations())
   const checkStore = together(async () => ({
     database: await check(() => app.db.one(sql`select 1 as up`)),
@@ -42,7 +42,7 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
       ...(readiness.stopping() && { process: 'stopping' }),
     }
     const ready = Object.values(checks).every((state) => state === 'ok' || state === 'elsewhere')
-    // Told, but no reason to take requests elsewhere: reads go on, and no other process could send either.
+    // Reported, but no reason to send requests elsewhere: reads still work, and no other process could send either.
     const told = { dispatch: await checkDispatch(), journal: readiness.journal() }
     return reply
       .code(ready ? 200 : 503)
@@ -50,7 +50,7 @@ export function mountHealth(app: App, server: FastifyInstance, readiness: Readin
   })
 }
 
-/** With a token: whoever has it. Without: whoever reaches the admin port. */
+/** With a token set, requires it. Without one, every caller of the admin port may read. */
 export function mountMetrics(app: App, server: FastifyInstance): void {
   server.get('/metrics', async (request, reply) => {
     request.operation = 'metrics'
@@ -59,7 +59,7 @@ export function mountMetrics(app: App, server: FastifyInstance): void {
   })
 }
 
-/** `owing`: a worker has not put back what its journals know, and nothing is sent before it has. */
+/** `owing`: a worker has not yet put back what its journals know, and nothing is sent until it has. */
 async function readSwitch({ db }: App): Promise<'on' | 'off' | 'owing' | 'unknown'> {
   try {
     const { dispatch, owing } = await readDispatch(db)

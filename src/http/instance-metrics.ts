@@ -1,6 +1,6 @@
 /**
- * Figures of the whole instance, which every process tells alike: what an operator wants to be woken for. They are read from
- * the database when somebody asks, and left out while it does not answer.
+ * Metrics of the whole instance, the same in every process: the ones worth waking an operator for. Each scrape reads them from
+ * the database, and leaves them out while it does not answer.
  */
 import { Gauge } from 'prom-client'
 import type { App } from '../app.ts'
@@ -95,7 +95,7 @@ export function showInstance(app: App): void {
       async collect() {
         const figures = await read()
         this.reset()
-        // Without labels `reset` leaves a zero behind, which would look like a figure.
+        // Without labels `reset` leaves a zero, which would look like a measurement.
         if (!figures && labelNames.length === 0) this.remove()
         for (const [labels, value] of figures ? samples(figures) : []) this.set(labels, value)
       },

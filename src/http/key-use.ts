@@ -1,4 +1,4 @@
-/** Remembers which keys were used, in batches: a request never waits for it. */
+/** Stores when keys were last used, in batches: no request waits for it. */
 import type { App } from '../app.ts'
 import { noteKeyUse } from '../capabilities/keys/keys.ts'
 import type { AnyCaller } from '../contract.ts'
@@ -15,7 +15,7 @@ export function trackKeyUse(app: App): { note(caller: AnyCaller): void; flush():
     const ids = [...used]
     used.clear()
     if (ids.length === 0) return
-    // Losing a "last used" minute while the database is away is no harm.
+    // Losing a minute of "last used" during a database outage does no harm.
     await noteKeyUse(app, ids).catch((err) => app.log.warn({ err }, 'the use of keys was not noted'))
   }
 

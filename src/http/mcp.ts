@@ -1,4 +1,4 @@
-/** `/api/mcp`: the same entrance as the API's, then the protocol. */
+/** `/api/mcp`: authenticates like the API, then speaks the protocol. */
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -13,19 +13,19 @@ import { tellFailure } from './errors.ts'
 import { requireNoForeignPage } from './origins.ts'
 import type { Drop } from './sockets.ts'
 
-/** Lets a request in by its key, within the key's rate. */
+/** Authenticates a request by its key and counts it against the key's rate. */
 export type EnterByKey = (request: FastifyRequest) => Promise<Caller>
 
-interface Mounting {
+interface McpMountOptions {
   readonly routes: readonly Route[]
   readonly enter: EnterByKey
   readonly bodyMs: number
   readonly drop: Drop
 }
 
-export function mountMcp(app: App, server: FastifyInstance, mounting: Mounting): void {
+export function mountMcp(app: App, server: FastifyInstance, mounting: McpMountOptions): void {
   const { routes, enter, bodyMs, drop } = mounting
-  // Loaded when it is first asked for: it takes a quarter of a second that a start does not have.
+  // Loaded on first use: it takes a quarter of a second, too long for a start.
   const endpoint = once(async () => (await import('../mcp/endpoint.ts')).makeEndpoint(app, routes))
   server.all(mcpPath, async (request, reply) => {
     request.operation = 'mcp'
@@ -34,7 +34,7 @@ export function mountMcp(app: App, server: FastifyInstance, mounting: Mounting):
     requirePost(request, reply)
     const message = await readBody(request.raw, { method: 'POST', body: true }, bodyMs)
     requireOne(message)
-    // Nobody would hear the answer, and nothing has been done yet.
+    // The client has disconnected, and nothing has been done yet.
     if (request.raw.socket.destroyed) {
       drop('closed')
       return reply.hijack()
@@ -49,20 +49,20 @@ export function mountMcp(app: App, server: FastifyInstance, mounting: Mounting):
   })
 }
 
-/** Other methods belong to sessions and to streams of the server's own messages, and there are none here. */
+/** Other methods are for sessions and for streams of server messages. This endpoint has neither. */
 function requirePost({ method }: FastifyRequest, reply: FastifyReply): void {
   if (method === 'POST') return
   reply.header('Allow', 'POST')
   throw new ApiError('method_not_allowed', { detail: `This address answers POST, not ${method}.` })
 }
 
-/** A list would be many calls for the rate of one. */
+/** A batch would make many calls count as one against the rate. */
 function requireOne(message: unknown): void {
   if (!Array.isArray(message)) return
   throw new ApiError('invalid_request', { detail: 'The body must be one message, not a list of messages.' })
 }
 
-/** What the protocol reads. The key is not among it. */
+/** The headers that the protocol reads. The key is not one of them. */
 const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
 
 function toRequest({ raw }: FastifyRequest, reply: FastifyReply): Request {
@@ -71,7 +71,7 @@ function toRequest({ raw }: FastifyRequest, reply: FastifyReply): Request {
     return typeof value === 'string' ? [[name, value]] : []
   })
   const gone = new AbortController()
-  // After a whole answer there is nothing to stop, and stopping costs as much as a small call.
+  // After a complete answer there is nothing to stop, and stopping costs as much as a small call.
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) gone.abort()
   })
@@ -95,13 +95,13 @@ async function answer(
   reply.code(status)
   if (body === null) return reply.send()
   const type = headers.get('content-type') ?? ''
-  // A stream is passed on as it comes: what it carries while a call takes long keeps proxies from closing it.
+  // Forward a stream as it arrives: its messages keep proxies from closing the connection during a long call.
   if (type.startsWith('text/event-stream')) {
     return reply
       .type(type)
       .header('x-accel-buffering', 'no')
       .send(Readable.fromWeb(body as ReadableStream))
   }
-  // As bytes, because a text would be decoded and encoded once more.
+  // As bytes, because text would be decoded and encoded again.
   return reply.type(type).send(Buffer.from(await response.arrayBuffer()))
 }

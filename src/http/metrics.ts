@@ -55,10 +55,10 @@ export function makeMetrics(app: App): Metrics {
   }
 }
 
-/** Under the names that every dashboard for Node knows. */
+/** Uses the names that every Node dashboard knows. */
 function showProcess(registry: Registry): void {
   collectDefaultMetrics({ register: registry })
-  // Gauges with the name of a counter; the same figures are there by their types, under names that fit.
+  // Gauges named like counters. The same figures exist per type, under names that fit.
   for (const what of ['handles', 'requests', 'resources']) {
     registry.removeSingleMetric(`nodejs_active_${what}_total`)
   }

@@ -1,4 +1,4 @@
-/** Reads forms with one file: in order, strictly, and never more of the file in memory than two chunks. */
+/** Reads forms with one file: in order, strictly, with at most two chunks of the file in memory. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type Chunk, chunkBytes } from '../ledger/files.ts'
@@ -10,7 +10,7 @@ import { decodeText, type Head, parseHead, parseMediaType, parseParameters, plac
 
 export const fileBytesMax = 26_214_400
 const formMs = 120_000
-/** No text that the contract allows is longer: 4,096 characters of four bytes. */
+/** The longest text that the contract allows: 4,096 characters of four bytes. */
 const fieldBytesMax = 16 * 1024
 const fieldNames = ['account_id', 'chat_id', 'text']
 const deniedTypes = ['multipart/*', 'message/*']
@@ -29,16 +29,16 @@ type Fields = Readonly<Record<string, string>>
 export interface Form {
   readonly fields: Fields
   readonly attachment: Attached
-  /** Why the file was read and not stored. */
+  /** Why the file was read but not stored. */
   readonly refusal: ApiError | undefined
 }
 
 export interface FormOptions {
-  /** Asked before the first byte of the file is stored, with the fields that came before it: why it is not to be. */
+  /** Called before the first byte of the file is stored, with the fields before it. Returns why not to store the file. */
   readonly refuse?: (fields: Fields) => Promise<ApiError | undefined>
   /** The chunk's bytes are valid until the promise resolves. 429: there is no room for the file. */
   readonly store: (chunk: Chunk) => Promise<void>
-  /** Deletes what was stored of a file. */
+  /** Deletes the stored chunks of a file. */
   readonly drop: (file_id: string) => Promise<void>
   readonly timeoutMs?: number
   /** Media types that are refused; `type/*` stands for all of a type. */
@@ -50,11 +50,11 @@ export function isForm(raw: IncomingMessage): boolean {
 }
 
 /**
- * A form with exactly one file in the field `attachments`, which is handed on in chunks while it arrives. When it is
- * refused the request is left paused, and nothing of the file stays stored.
+ * Reads a form with exactly one file in the field `attachments`, and passes the file on in chunks while it arrives. A refusal
+ * leaves the request paused and nothing of the file stored.
  *
- * A file that is not to be stored is read to its end all the same: what is wrong with the form is told before what is
- * wrong with its account, and whether it repeats an earlier one is known only when its bytes are.
+ * A file that will not be stored is still read to its end: errors in the form come before errors of the account, and only
+ * the bytes show whether the file repeats an earlier one.
  */
 export async function readForm(raw: IncomingMessage, options: FormOptions): Promise<Form> {
   const boundary = requireBoundary(raw)
@@ -81,11 +81,11 @@ function requireBoundary(raw: IncomingMessage): string {
 }
 
 type Reading = FormOptions & { readonly declared: number }
-type Kept = Pick<Form, 'attachment' | 'refusal'>
+type FilePart = Pick<Form, 'attachment' | 'refusal'>
 
 async function readParts(bytes: FormBytes, reading: Reading): Promise<Form> {
   const fields: Record<string, string> = {}
-  let kept: Kept | undefined
+  let kept: FilePart | undefined
   try {
     await bytes.begin()
     for (let head = await bytes.nextHead(); head; head = await bytes.nextHead()) {
@@ -133,12 +133,12 @@ async function keepFile(
   bytes: FormBytes,
   { file_name, content_type }: Head,
   { denied = deniedTypes, declared, ...reading }: Reading & { readonly fields: Fields },
-): Promise<Kept> {
+): Promise<FilePart> {
   const media_type = parseMediaType(content_type ?? 'application/octet-stream')
   if (denied.includes(media_type) || denied.includes(media_type.replace(/\/.*/, '/*'))) {
     throw unsupported(`Files of the media type ${media_type} are not accepted in attachments.`)
   }
-  // The declared length is too large already, so nothing is stored.
+  // The declared length is already too large, so nothing is stored.
   if (declared > fileBytesMax + restBytesMax) throw new ApiError('attachment_too_large')
   const file_id = newId()
   try {
@@ -175,7 +175,7 @@ function requireFull(error: unknown): ApiError {
   throw error
 }
 
-/** Chunks of one size, the last one smaller, all in the same buffer: each is overwritten by the next. */
+/** Chunks of one size, the last one smaller. They share one buffer, so each overwrites the one before. */
 async function* inChunks(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let size = 0
   let chunk: Buffer | undefined

@@ -19,7 +19,7 @@ export function mountOidc(app: App, server: FastifyInstance): void {
     return begun.location
   })
   mount('callback', async (request, reply) => {
-    // Good for one way back, whatever comes of it.
+    // The cookie is valid for one return, whatever its result.
     setFlowCookie(request, reply, null)
     const { search } = new URL(request.url, app.base_url())
     const { session_token, device_token, return_to } = await finishSignIn(app, visitorOf(request), {
@@ -47,23 +47,23 @@ export function mountOidc(app: App, server: FastifyInstance): void {
   }
 }
 
-/** The sign-in page says in words what has happened. */
+/** The sign-in page explains what happened. */
 function refusalQuery({ reason, return_to }: OidcRefusal): string {
   return new URLSearchParams({ refused: reason, return_to }).toString()
 }
 
-/** What holds on both ways: there is a provider, the address is the one it knows, and nobody asks all the time. */
+/** Checks for both directions: there is a provider, the address is the one it knows, and the rate allows it. */
 async function requireWay(app: App, request: FastifyRequest): Promise<void> {
   const { label } = requireOidc(app)
   requirePrivate(request)
   const { host = '' } = request.headers
-  // The provider sends people back to this one address, where the cookie has to be.
+  // The provider redirects to this one address, so the cookie has to be set there.
   if (host.toLowerCase() !== new URL(app.base_url()).host) {
     throw new ApiError('origin_refused', {
       detail: `Signing in with ${label} works at ${app.base_url()} only, and the Host header says ${quote(host)}. A proxy has to pass the Host header on.`,
     })
   }
-  // Each visit may cost the provider a question.
+  // Each visit may cost a request to the provider.
   const rule = { limit: app.config.rate_limit, seconds: 60 }
   const window = await app.limits.take(`oidc:${sourceOf(request.client_address)}`, rule)
   if (!window.allowed) throw new ApiError('rate_limited', { retry_after: window.retry_after })

@@ -1,4 +1,4 @@
-/** Where a request of a browser comes from: our own pages, by an address of ours. */
+/** Checks where a browser's request comes from: one of our pages, at one of our addresses. */
 import type { FastifyRequest } from 'fastify'
 import { type Config, isLoopback } from '../config.ts'
 import { ApiError } from '../lib/errors.ts'
@@ -6,10 +6,10 @@ import { quote } from '../lib/text.ts'
 import type { Route } from '../route.ts'
 import { isForm } from './multipart.ts'
 
-/** How a browser reaches us: over TLS, which a proxy ends; on this machine; or in plain text over a network. */
+/** How a browser reaches us: over TLS, which a proxy terminates; on this machine; or in plain text over a network. */
 export type Transport = 'tls' | 'loopback' | 'plain'
 
-/** The transport that the `Host` header tells. Undefined: an address that is not ours, such as a name rebound to us. */
+/** The transport that the `Host` header implies. Undefined: not an address of ours, such as a rebound name. */
 export function transportOf({ base_url }: Config, host: string): Transport | undefined {
   const name = host.toLowerCase()
   const base = base_url === undefined ? undefined : new URL(base_url)
@@ -33,7 +33,7 @@ export function requireOwnHost(config: Config, host: string): Transport {
   })
 }
 
-/** Nobody types a password into a page that came over a network in plain text. */
+/** Refuses a password, or a token as good as one, that would travel over a network in plain text. */
 export function requirePrivate(request: FastifyRequest): void {
   if (request.transport === 'plain') {
     throw new ApiError('origin_refused', {
@@ -46,8 +46,8 @@ export function requirePrivate(request: FastifyRequest): void {
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * What changes something comes from a page of ours, which the browser says in one of two headers, and has a body that no
- * form of another site can send.
+ * A request that changes something must come from one of our pages, which the browser shows in one of two headers, and have a
+ * body that no other site's form can send.
  */
 export function requireOwnOrigin(config: Config, request: FastifyRequest, route: Route | undefined): void {
   if (safeMethods.has(request.method)) return
@@ -66,8 +66,8 @@ export function requireOwnOrigin(config: Config, request: FastifyRequest, route:
 }
 
 /**
- * For an address that programs ask, which send no `Origin`. A page sends its own, and only one of ours may ask: any
- * other was lured here, also where it has made a name of its own lead to us.
+ * For an address that programs call; they send no `Origin`. A page sends its own, and only ours may call: any other page has
+ * been rebound or tricked into calling, even if a name of its own resolves to us.
  */
 export function requireNoForeignPage(config: Config, request: FastifyRequest): void {
   const { origin, host = '' } = request.headers
@@ -77,7 +77,7 @@ export function requireNoForeignPage(config: Config, request: FastifyRequest): v
   if (!own) throw new ApiError('origin_refused', { detail: 'Pages of other sites may not ask here.' })
 }
 
-/** As browsers write it in `Origin`. */
+/** In the format of the `Origin` header. */
 function originOf({ base_url }: Config, transport: Transport | undefined, host: string): string {
   if (transport !== 'loopback' && base_url !== undefined) return new URL(base_url).origin
   return `http://${host.toLowerCase()}`

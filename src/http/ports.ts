@@ -1,4 +1,4 @@
-/** The ports of a process: what a person is told about one that cannot be had, and trying them before anything is made. */
+/** The ports of a process: tries them before anything is created, and explains why one is not available. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { Refusal } from '../lib/errors.ts'
@@ -6,13 +6,13 @@ import { Refusal } from '../lib/errors.ts'
 export interface Place {
   readonly host: string
   readonly port: number
-  /** What the two are called where a person sets them. */
+  /** What the settings for the two are called. */
   readonly names?: { readonly host: string; readonly port: string }
 }
 
 const ownNames = { host: 'PARLEY_HOST', port: '--port' }
 
-/** Takes all of them and lets them go again: a port that is taken is told at once, not after a database was set up. */
+/** Binds all ports and releases them, so that a port in use is reported now, not after a database was set up. */
 export async function tryPorts(places: readonly Place[]): Promise<void> {
   const held: Server[] = []
   try {
@@ -33,7 +33,7 @@ async function hold(place: Place): Promise<Server> {
   }
 }
 
-/** The sentence for a port that cannot be had; any other error stays what it is. */
+/** The sentence for a port that is not available; returns any other error unchanged. */
 export function explainPort(error: unknown, { host, port, names = ownNames }: Place): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE')

@@ -1,4 +1,4 @@
-/** Sends what a route has answered: an object, JSON that the database has written, or a long text. */
+/** Sends a route's answer: an object, JSON from the database, or a long text. */
 import { transcode } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -20,9 +20,9 @@ export function send(
   if (status >= 400) request.refusal = (body as { readonly code?: string }).code
   if (body instanceof Json) return reply.type(json).send(bytesOf(body.text))
   if (!(body instanceof Stream)) return reply.send(body)
-  // HEAD needs no body, so nothing is read.
+  // HEAD needs no body, so read nothing.
   const chunks = request.method === 'HEAD' ? [] : body
-  // As text, which the socket encodes itself: buffers of our own would be garbage that Node collects late.
+  // As text, which the socket encodes itself: buffers of ours would be garbage that Node collects late.
   const readable = Readable.from(chunks)
   readable.once('error', (error) => {
     request.broken = error
@@ -31,7 +31,7 @@ export function send(
 }
 
 /**
- * Encodes text beyond Latin-1 here, because Node would go through it twice, character by character. It comes from the
+ * Encodes text beyond Latin-1 here, because Node would traverse it twice, character by character. The text comes from the
  * database, so it has no lone surrogates that UTF-8 could not encode.
  */
 function bytesOf(text: string): string | Buffer {
@@ -41,5 +41,5 @@ function bytesOf(text: string): string | Buffer {
   return transcode(units, 'utf16le', 'utf8')
 }
 
-/** Shared by all encodings, because allocating a buffer for each costs as much as the encoding. */
+/** Shared by all calls, because allocating a buffer for each costs as much as the encoding. */
 const desk = Buffer.allocUnsafeSlow(256 * 1024)

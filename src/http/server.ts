@@ -1,4 +1,4 @@
-/** The HTTP server: the API at its address, the dashboard's doors, the reference and health. */
+/** The HTTP server: the API, the dashboard's doors, the reference and health. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { admit } from '../access/perform.ts'
 import type { App } from '../app.ts'
@@ -23,7 +23,7 @@ import { json } from './send.ts'
 
 export interface ServerOptions {
   readonly readiness: Readiness
-  /** The dashboard's routes besides the API's; without them there is no dashboard. */
+  /** The dashboard's own routes; without them there is no dashboard. */
   readonly dashboard?: DashboardRoutes
   /** Where its pages were built. */
   readonly pages?: string
@@ -76,7 +76,7 @@ export async function buildServer(
   return toServer(server)
 }
 
-/** Whoever opens the bare address is led to where there is something to see. */
+/** Redirects the bare address to a page. */
 function mountHome(server: FastifyInstance, to: string): void {
   server.get('/', async (request, reply) => {
     request.operation = 'home'
@@ -84,7 +84,7 @@ function mountHome(server: FastifyInstance, to: string): void {
   })
 }
 
-/** Lets a request in by its key, within the key's rate. A session is nothing here. */
+/** Authenticates a request by its key and counts it against the key's rate. A session is not accepted here. */
 function makeEnter(app: App, server: FastifyInstance): EnterByKey {
   const uses = trackKeyUse(app)
   server.addHook('onClose', () => uses.flush())
@@ -100,7 +100,7 @@ function makeEnter(app: App, server: FastifyInstance): EnterByKey {
   }
 }
 
-/** The key in the address counts at one place, and only where no header came. */
+/** A key in the address counts at one path only, and only if there is no header. */
 function authorizationOf(request: FastifyRequest): readonly string[] {
   const given = headerValues(request, 'authorization')
   return given.length > 0 ? given : queryKeysOf(request.raw).map((key) => `Bearer ${key}`)

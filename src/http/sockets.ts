@@ -1,4 +1,4 @@
-/** How much of the service one client, and all of them together, may take up: connections, waiting requests, time to read. */
+/** Limits how much one client, and all clients together, may use: connections, waiting requests, time to read an answer. */
 import {
   createServer,
   type Server as HttpServer,
@@ -9,17 +9,17 @@ import {
 import type { Socket } from 'node:net'
 import { sourceOf } from '../lib/addresses.ts'
 
-/** In all and not for each address: a proxy is one address. Beyond it one is cut for each that comes (`makeRoom`). */
+/** In all and not per address: a proxy is one address. Beyond it, each new connection cuts an old one (`makeRoom`). */
 const connectionsMax = 2_000 // limit: connections in all
-/** Requests of one connection that wait for their answers. Hardly any client sends a second before the first is answered. */
+/** Requests waiting on one connection. Hardly any client sends a second request before the first answer. */
 const pipelinedMax = 20
-/** A client that takes nothing of its answer for so long is not going to. */
+/** A client that reads nothing of its answer for this long never will. */
 const stalledMsMax = 60_000 // limit: reader without progress
 const lookMs = Math.min(5_000, stalledMsMax / 4)
 
 /**
- * Why something was dropped: a connection for a new one beyond the most, a connection with too many requests at once, a request
- * whose connection was gone before it began or while it waited, an answer that nobody reads.
+ * Why something was dropped: a connection to make room for a new one, a connection with too many requests at once, a request
+ * whose connection closed before it began or while it waited, an answer that the client does not read.
  */
 export const dropReasons = ['connections', 'pipelining', 'closed', 'stalled'] as const
 export type DropReason = (typeof dropReasons)[number]
@@ -32,15 +32,15 @@ export interface Timeouts {
 }
 
 interface Connection {
-  /** Whose it is: the peer's, because only a request says whom a proxy speaks for. */
+  /** The peer's source: only a request says which client a proxy speaks for. */
   readonly source: string
-  /** When it last had a complete request that was answered; before that, when it began. */
+  /** When it last answered a complete request; before the first one, when it connected. */
   completeAt: number
-  /** The last that came, and may still be on its way. */
+  /** The latest request, which may still be arriving. */
   request: IncomingMessage | undefined
-  /** Not answered in full yet, in the order they came. */
+  /** Not fully answered yet, in order of arrival. */
   readonly responses: ServerResponse[]
-  /** What the client had taken when it was last seen to take something, and when that was. */
+  /** How many bytes the client had read when it last made progress, and when that was. */
   taken: number
   takenAt: number
 }
@@ -49,7 +49,7 @@ export function createBoundedServer(handle: RequestListener, timeouts: Timeouts,
   const open = new Map<Socket, Connection>()
   const server = createServer(
     {
-      // A missing Host is refused later, in the same form as everything else.
+      // A later check refuses a missing Host in our usual form.
       requireHostHeader: false,
       headersTimeout: timeouts.headersMs,
       requestTimeout: timeouts.requestMs,
@@ -84,9 +84,9 @@ export function createBoundedServer(handle: RequestListener, timeouts: Timeouts,
 }
 
 /**
- * Ends a connection in the middle of what was read from it. Node would still make a request and an answer of each of the
- * thousand that may be left in there, and an error for each that it then aborts: 40 ms for 64 KB. Told to make nothing of
- * them its parser is through in two.
+ * Ends a connection whose received bytes are only partly parsed. Node would still build a request and an answer for each of the
+ * thousand that may be left, and an error for each that it then aborts: 40 ms for 64 KB. With a handler that ignores them, its
+ * parser needs two.
  */
 function cut(socket: Socket & { parser?: { onIncoming: unknown } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => 0
@@ -94,9 +94,9 @@ function cut(socket: Socket & { parser?: { onIncoming: unknown } | null }): void
 }
 
 /**
- * Cuts the connection that has been longest without a complete request, of the source that has most: idle ones and those
- * whose headers or bodies do not end before those that do not read their answer. One that waits for an answer is never cut.
- * False where all of them wait.
+ * Cuts the connection that has been longest without a complete request, of the source with the most connections. Idle ones, and
+ * those whose headers or bodies never end, go before those that do not read their answer. A connection that waits for an answer
+ * is never cut. Returns false if all of them wait.
  */
 function makeRoom(open: Map<Socket, Connection>): boolean {
   const counts = new Map<string, number>()
@@ -111,7 +111,7 @@ function makeRoom(open: Map<Socket, Connection>): boolean {
     if (!found || compare([candidate, found]) < 0) found = candidate
   }
   if (!found) return false
-  // At once and not with its close, or two that come together would cut the same.
+  // Now and not when it closes, or two arrivals at once would cut the same connection.
   open.delete(found.socket)
   found.socket.destroy()
   return true
@@ -125,7 +125,7 @@ interface Candidate {
   readonly completeAt: number
 }
 
-/** 0 without a complete request, 1 where an answer waits for its reader. Undefined: not to be cut. */
+/** 0: no complete request. 1: the client has an answer to read. Undefined: never cut it. */
 function rankOf(
   socket: Socket,
   { request, responses }: Pick<Connection, 'request' | 'responses'>,
@@ -161,8 +161,8 @@ function cutStalled(open: ReadonlyMap<Socket, Connection>, drop: Drop): void {
 }
 
 /**
- * Bytes that the kernel has taken from us. What Node tells in public counts a large write as one, and a slow reader of it
- * would look as if it stood still.
+ * Bytes that the kernel has taken from us. Node's public counter counts a large write at once, so a client that reads it slowly
+ * would seem to make no progress.
  */
 function takenOf(socket: Socket): number {
   const { _handle } = socket as Socket & {

@@ -1,4 +1,4 @@
-/** What people at the dashboard read in place of advice to programs: nobody there has an Idempotency-Key to repeat. */
+/** Error sentences for people at the dashboard, who have no Idempotency-Key to repeat. */
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import type { Reply } from '../route.ts'
 

@@ -1,4 +1,4 @@
-/** One call of a tool: the same checks as any other request, and an answer or a refusal that an agent can read. */
+/** Runs one tool call with the same checks as any other request, and returns an answer or a refusal that an agent can read. */
 import { perform } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import { performApproved } from '../capabilities/approvals/approvals.ts'
@@ -17,24 +17,24 @@ import {
 } from './tool-results.ts'
 import type { Tool } from './tools.ts'
 
-/** One request at the endpoint: on whose behalf, and who writes down what comes of it. */
+/** One request at the endpoint: its caller, and the function that logs its result. */
 export interface Exchange {
   readonly caller: Caller
-  /** What the program calls itself in its headers, for clients that say it nowhere else. */
+  /** The program's name from its headers, for clients that give it nowhere else. */
   readonly user_agent: string | undefined
   readonly tell: (facts: Facts) => void
 }
 
-/** For log and metrics. */
+/** For the log and the metrics. */
 export interface Facts {
   readonly tool: string
   readonly operation_id?: string | undefined
-  /** What it was refused with. */
+  /** The error code of a refusal. */
   readonly code?: string | undefined
   readonly error?: ApiError
 }
 
-/** What a client calls itself; anybody can call itself anything. */
+/** The client's name for itself, which nothing verifies. */
 export interface Client {
   readonly client_name: string | undefined
 }
@@ -60,7 +60,7 @@ export async function callTool(
   }
 }
 
-/** A page that is too long is read again with half the limit, so that its cursor leads on from where it ends. */
+/** Reads a page that is too long again with half the limit, so that its cursor continues where the page ends. */
 async function read(app: App, tool: Tool, { caller }: Exchange, given: Arguments): Promise<Reply> {
   let limit = typeof given.limit === 'number' ? given.limit : (tool.page_size ?? 1)
   let asked = given
@@ -80,7 +80,7 @@ async function read(app: App, tool: Tool, { caller }: Exchange, given: Arguments
   }
 }
 
-/** Nothing is done without the token that a person was shown for exactly this. */
+/** Does nothing without the token that a person was shown for exactly this call. */
 function write(
   app: App,
   tool: Tool,
@@ -96,7 +96,7 @@ function write(
   })
 }
 
-/** Programs write nothing in several ways. What is neither nothing nor a token is told so where tokens are checked. */
+/** Clients leave the token out in several ways. Anything else that is not a token is refused where tokens are checked. */
 function readToken(given: unknown): string | undefined {
   if (given === undefined || given === null || given === '') return undefined
   return typeof given === 'string' ? given : JSON.stringify(given)

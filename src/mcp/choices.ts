@@ -1,6 +1,6 @@
 /**
- * The stages and columns of a workspace, in the descriptions of the tools that take one: a key for agents only cannot ask
- * the API for them, and the eight tools are fixed.
+ * Lists a workspace's stages and columns in the descriptions of the tools that take one: a key for agents only cannot call the
+ * API for them, and the eight tools are fixed.
  */
 import type { Tool as Listed } from '@modelcontextprotocol/server'
 import { isCapable } from '../access/needs.ts'
@@ -15,10 +15,10 @@ import type { Tool } from './tools.ts'
 /** How many stages or columns a description lists. */
 const choicesMax = 50
 
-/** Characters of one list. Agents pay for every word of every description, in every conversation. */
+/** Characters per list. Agents pay for every word of every description, in every conversation. */
 const charactersMax = 12_000
 
-/** The tools as this caller sees them. Where the lists cannot be read, the tools are listed all the same. */
+/** The tools as this caller sees them. If the lists cannot be read, the tools are listed without them. */
 export async function listTools(
   app: App,
   caller: Caller,
@@ -27,7 +27,7 @@ export async function listTools(
   const settings = await app.settings.current()
   return Promise.all(
     [...tools.values()].map(async ({ listed, choices }) => {
-      // What the caller may not read there, it is not told here.
+      // A caller that may not read the list there does not get it here.
       if (!choices || !isCapable(settings, caller, choices)) return listed // guard: choices for who may read them
       const text = await describeChoices(app, caller.workspace_id, choices.name).catch((error) => {
         if (error instanceof ApiError) return ''
@@ -55,7 +55,7 @@ async function describeChoices(app: App, workspace_id: string, list: string): Pr
   })
 }
 
-/** What people wrote stands in JSON, so that none of it can be taken for our own words. */
+/** Puts what people wrote into JSON, so that an agent cannot mistake it for our own words. */
 function sentence(what: string, name: string, { total, json }: { total: number; json: string }): string {
   if (total === 0) return `This workspace has no ${what}.`
   const which = total > choicesMax ? `The first ${choicesMax} of ${total} ${what}` : `The ${what}`
@@ -64,7 +64,7 @@ function sentence(what: string, name: string, { total, json }: { total: number; 
 
 type Column = Awaited<ReturnType<typeof listColumns>>[number]
 
-/** Options are whole, since a value must be one of them; where they are many, each column shows fewer. */
+/** Lists options whole, since a value must be one of them. With many options, each column shows fewer. */
 function listOfColumns(columns: readonly Column[]): string {
   let json = ''
   for (const optionsMax of [50, 20, 10, 5, 0]) {

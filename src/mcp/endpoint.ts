@@ -1,4 +1,4 @@
-/** The protocol at `/api/mcp`: without sessions, each request served by a server of its own, in both of its revisions. */
+/** The protocol at `/api/mcp`, in both of its revisions: no sessions, and a new server object for each request. */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
@@ -21,7 +21,7 @@ import type { ToolResult } from './tool-results.ts'
 import { makeTools, type Tool } from './tools.ts'
 
 export interface Endpoint {
-  /** `message` is the body, parsed; the request brings the headers. */
+  /** `message` is the parsed body; the request provides the headers. */
   serve(request: Request, message: unknown, exchange: Exchange): Promise<Response>
 }
 
@@ -30,7 +30,7 @@ export function makeEndpoint(app: App, routes: readonly Route[]): Endpoint {
   const handler = createMcpHandler((context) => makeServer(app, tools, context), { maxSubscriptions: 0 })
   return {
     serve: (request, parsedBody, exchange) => {
-      // The library checks no token, so it is given none: what it hands on is the exchange.
+      // The library checks no token, so it gets none. We use its auth info to pass on the exchange.
       const authInfo = { token: '', clientId: '', scopes: [], extra: { exchange } }
       return handler.fetch(request, { authInfo, parsedBody })
     },
@@ -53,7 +53,7 @@ function makeServer(app: App, tools: ReadonlyMap<string, Tool>, { authInfo }: Mc
   return server
 }
 
-/** What comes with every call in the newer revision; in the older one it came with a session, and there are none here. */
+/** What the newer revision sends with every call. The older one sends it with a session, and there are none here. */
 interface Envelope {
   readonly [CLIENT_INFO_META_KEY]?: { readonly name?: unknown; readonly title?: unknown }
   readonly [CLIENT_CAPABILITIES_META_KEY]?: { readonly elicitation?: { readonly url?: unknown } }
@@ -69,8 +69,8 @@ function clientNameOf(context: ServerContext): string | undefined {
 }
 
 /**
- * A client that can show an address to its user gets it that way first. It repeats the call afterwards, and is then told
- * what every other client is told at once: the token that the user was shown runs the call, nothing else does.
+ * A client that can show its user an address gets it that way first. It then repeats the call and gets what every other client
+ * gets at once: only the token that the user was shown runs the call.
  */
 function elicited(
   { structuredContent: { code, approval_url } }: ToolResult,

@@ -1,6 +1,6 @@
 /**
- * The same tools over standard input and output. Everything is passed on to `/api/mcp`, so that checks and approvals
- * hold here, too. Nothing but the protocol is written to standard output.
+ * The same tools over standard input and output. Forwards everything to `/api/mcp`, so that checks and approvals also apply
+ * here. Standard output carries nothing but the protocol.
  */
 import { once } from 'node:events'
 import {
@@ -20,19 +20,19 @@ import { mcpPath } from '../contract.ts'
 import { instructions, serverInfo } from './introduction.ts'
 import { refusalOf } from './tool-results.ts'
 
-/** The revision in which calls are passed on: it has no sessions, as the endpoint has none. */
+/** The revision used towards the endpoint. It has no sessions, and neither has the endpoint. */
 const revision = '2026-07-28'
 
 export interface Upstream {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly address: string
   readonly key: string
 }
 
-/** Until standard input ends. */
+/** Serves until standard input ends. */
 export async function serveOnStdio(upstream: Upstream): Promise<void> {
   const handle = serveStdio(() => makeServer(upstream), { maxSubscriptions: 0 })
-  // A file ends without being closed.
+  // Standard input from a file ends without a close.
   await Promise.race([once(process.stdin, 'end'), once(process.stdin, 'close')])
   await handle.close()
 }
@@ -61,7 +61,7 @@ interface Client {
   readonly capabilities: unknown
 }
 
-/** Said with each call in the newer revision, once at the beginning in the older one. */
+/** The newer revision sends it with each call, the older one once at the start. */
 function clientOf(server: Server, { mcpReq }: ServerContext): Client {
   const envelope = (mcpReq.envelope ?? {}) as Readonly<Record<string, unknown>>
   return {
@@ -79,7 +79,7 @@ interface Passed {
 
 interface Answer {
   readonly result?: unknown
-  /** What the entrance of the endpoint says, such as that the key is not good. */
+  /** A refusal of the endpoint's authentication, such as an invalid key. */
   readonly refusal?: { readonly code: string; readonly error: string }
 }
 
@@ -135,13 +135,13 @@ function parseMessage(text: string): Message {
   }
 }
 
-/** Without what the revision adds to every result; the one that is spoken here adds its own. */
+/** Removes what the endpoint's revision adds to every result: the revision spoken here adds its own. */
 function plain(result: object): object {
   const { resultType, _meta, ...rest } = result as Readonly<Record<string, unknown>>
   return resultType === 'input_required' ? { ...rest, resultType } : rest
 }
 
-/** What does not fit into a header is written as the protocol says. */
+/** Encodes what does not fit into a header as the protocol prescribes. */
 function headerValue(name: string): string {
   if (/^[!-~]([ -~]*[!-~])?$/.test(name) && !/^=\?base64\?.*\?=$/.test(name)) return name
   return `=?base64?${Buffer.from(name).toString('base64')}?=`

@@ -1,4 +1,4 @@
-/** The arguments of a call, as the route wants them. What is wrong with them, the route's own schemas say. */
+/** Splits the arguments of a call as the route expects them. The route's own schemas report what is wrong with them. */
 import type { Tool } from './tools.ts'
 
 export interface ToolInput {
@@ -9,14 +9,14 @@ export interface ToolInput {
 
 export type Arguments = Readonly<Record<string, unknown>>
 
-/** What the path does not name goes into the body, or into the query of a route without one. */
+/** Arguments that are not in the path go into the body, or into the query of a route without a body. */
 export function splitArguments({ route, numbers }: Tool, given: Arguments): ToolInput {
   const inPath = new Set(Object.keys((route.params as { shape?: object } | undefined)?.shape ?? {}))
   const [params = {}, rest = {}] = [true, false].map((named) =>
     Object.fromEntries(Object.entries(given).filter(([name]) => inPath.has(name) === named)),
   )
   if (route.body) return { params, query: {}, body: rest }
-  // A text for a number keeps its quotes, so that the route refuses it.
+  // A string given for a number keeps its quotes, so that the route refuses it.
   const asText = ([name, value]: [string, unknown]) => [
     name,
     numbers.has(name) ? JSON.stringify(value) : value,

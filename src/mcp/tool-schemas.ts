@@ -1,9 +1,9 @@
-/** What tools take and give, as JSON Schema: made from the schemas of their routes, as the OpenAPI document is. */
+/** The inputs and outputs of tools as JSON Schema, generated from their routes' schemas like the OpenAPI document. */
 import type { JSONObject } from '@modelcontextprotocol/server'
 import { type Json, schemaOf } from '../lib/json-schema.ts'
 import type { Route } from '../route.ts'
 
-/** The protocol wants an object at the top. */
+/** The protocol requires an object at the top. */
 interface ObjectSchema extends Json {
   readonly type: 'object'
   readonly properties: Record<string, JSONObject>
@@ -20,7 +20,7 @@ const approvalToken = {
     'What your user was shown when they approved exactly this call. Leave it out in the first call; never make one up.',
 }
 
-/** Path, query and body of the route in one object. */
+/** The route's path, query and body in one object. */
 export function inputSchemaOf(route: Route, { approved }: { approved: boolean }): ObjectSchema {
   const parts = [route.params, route.query, route.body].map((schema): Fields => {
     const components: Json = {}
@@ -38,7 +38,7 @@ export function inputSchemaOf(route: Route, { approved }: { approved: boolean })
   }
 }
 
-/** The answer of the route, or a refusal: some clients hold what they get against the schema in either case. */
+/** The route's answer, or a refusal: some clients validate both against the schema. */
 export function outputSchemaOf(route: Route, { approved }: { approved: boolean }): ObjectSchema {
   const components: Json = {}
   const answer = inlined(schemaOf(route.response, 'output', components), components)
@@ -83,14 +83,14 @@ const approvalRefusal = {
   },
 }
 
-/** What a query string carries as text and JSON as a number. */
+/** Arguments that are text in a query string and numbers in JSON. */
 export function numbersOf(route: Route): ReadonlySet<string> {
   if (!route.query) return new Set()
   const { properties = {} } = schemaOf(route.query, 'input', {}) as Fields
   return new Set(Object.keys(properties).filter((name) => (properties[name] as Json).type === 'integer'))
 }
 
-/** Without references: clients hand schemas to models as they are, and not all of them resolve any. */
+/** Inlines references: clients pass schemas to models as they are, and not all models resolve references. */
 function inlined(schema: unknown, components: Json): Json {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk)

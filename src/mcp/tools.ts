@@ -1,4 +1,4 @@
-/** The eight tools of the contract: which route each one calls, and what an agent is told about it. */
+/** The eight tools of the contract: which route each one calls, and how agents see it. */
 import type { Tool as Listed, ToolAnnotations } from '@modelcontextprotocol/server'
 import { approvable } from '../capabilities/approvals/approvals.ts'
 import type { Route } from '../route.ts'
@@ -9,13 +9,13 @@ export interface Tool {
   readonly route: Route
   /** Whether a person has to approve each call. */
   readonly approved: boolean
-  /** Arguments that are numbers for agents and texts in a query string. */
+  /** Arguments that are numbers for agents and text in a query string. */
   readonly numbers: ReadonlySet<string>
-  /** How many items a page has where no limit is given; undefined where there are no pages. */
+  /** The default page size; undefined if there are no pages. */
   readonly page_size: number | undefined
-  /** What its description lists of the workspace, as this route would. */
+  /** The route whose list of the workspace's choices the description shows. */
   readonly choices: Route | undefined
-  /** As `tools/list` shows it. */
+  /** The entry of `tools/list`. */
   readonly listed: Listed
 }
 
@@ -24,7 +24,7 @@ interface Words {
   readonly title: string
   readonly description: string
   readonly annotations: ToolAnnotations
-  /** The route whose list the description carries, because no tool calls it. */
+  /** The route whose list the description contains, because no tool calls it. */
   readonly choices?: string
 }
 
@@ -92,7 +92,7 @@ const words: Readonly<Record<string, Words>> = {
   },
 }
 
-/** All eight, in the order of the contract. */
+/** All eight, in the contract's order. */
 export function makeTools(routes: readonly Route[]): ReadonlyMap<string, Tool> {
   const tools = Object.entries(words).map(([name, given]): [string, Tool] => {
     const find = (wanted: string): Route => {
@@ -131,7 +131,7 @@ function makeTool(
   }
 }
 
-/** Descriptions that name a route which a tool calls or lists, such as `GET /me`, name the tool instead. */
+/** Where a description names a route that a tool calls or lists, such as `GET /me`, names the tool instead. */
 function namesInWords(tools: readonly Tool[]): (listed: Listed) => Listed {
   const known = tools.flatMap(({ name, route, choices }) =>
     [route, ...(choices ? [choices] : [])].map(({ method, path }) => [

@@ -1,13 +1,13 @@
-/** The types that the dashboard in the browser asks and is answered with (`web/src/api-types.ts`), made from the route lists. */
+/** Generates the dashboard's request and response types (`web/src/api-types.ts`) from the route lists. */
 import type { z } from 'zod'
 import { ownPrefix, workspacePrefix } from '../contract.ts'
 import { type Json, schemaOf } from '../lib/json-schema.ts'
 import type { Route } from '../route.ts'
 
 export interface Lists {
-  /** The contract's, and those for people, in a workspace. */
+  /** Routes within a workspace: the contract's, and the dashboard's own. */
   readonly workspaceRoutes: readonly Route[]
-  /** What is the user's own. */
+  /** Routes about the signed-in user. */
   readonly ownRoutes: readonly Route[]
 }
 
@@ -36,7 +36,7 @@ function entryOf(route: Route, { prefix, components }: { prefix: string; compone
   const query = input(route.query)
   const body = input(route.body)
   const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => `${name}: string`)
-  // A query that may be left out as a whole need not be named.
+  // A query without required parameters is optional as a whole.
   const mark = (query?.required as readonly string[] | undefined)?.length ? '' : '?'
   return [
     `  ${literal(`${route.method} ${path}`)}: {`,

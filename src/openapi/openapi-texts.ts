@@ -1,4 +1,4 @@
-/** What the document says besides what it is made of. */
+/** The texts of the document that no route provides. */
 import { exampleAccountId } from '../lib/examples.ts'
 import { depthMax, itemsMax, propertiesMax } from '../lib/text.ts'
 
@@ -8,7 +8,7 @@ const bodyLimits = [
   `${propertiesMax} properties in an object and ${itemsMax.toLocaleString('en')} items in an array`,
 ].join(', ')
 
-/** Where the examples say that Parley runs. The page at /docs puts its own address there. */
+/** The address of Parley in the examples. The page at /docs replaces it with its own. */
 export const documentedOrigin = 'http://127.0.0.1:8080'
 
 /** Short lines: the page shows them in a narrow column. */
@@ -83,7 +83,7 @@ called \`before\` and \`next_before\`.
 **Times** are RFC 3339 in UTC. A time that you give without an offset is UTC, except \`scheduled_at\`, which is a time of
 \`schedule_timezone\`. An unknown property or query parameter is refused and named; answers may get new properties.`
 
-/** What the reference says above the operations of each heading. */
+/** The text above the operations of each heading. */
 export const headings: Readonly<Record<string, string>> = {
   Me: 'Who a key is and what it may do.',
   Chats: 'The conversations of the accounts: listed, read, opened, marked.',

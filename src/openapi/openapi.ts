@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the route list: what is listed is what is served. */
+/** The OpenAPI 3.1 document, generated from the route list: what is listed is what is served. */
 import type { z } from 'zod'
 import { apiPrefix, contractVersion } from '../contract.ts'
 import { type ErrorCode, errors, operatorCodes } from '../lib/errors.ts'
@@ -7,7 +7,7 @@ import type { Route } from '../route.ts'
 import { headings, introduction } from './openapi-texts.ts'
 import { errorsOf } from './route-errors.ts'
 
-/** Every code of the table, except those of operators that no route lists. */
+/** Every code of the table, except operators' codes that no route lists. */
 export function errorSchema(routes: readonly Route[]): Json {
   const listed = new Set(routes.flatMap(errorsOf).map(([code]) => code))
   const codes = (Object.keys(errors) as ErrorCode[]).filter(
@@ -136,7 +136,7 @@ function operation(route: Route, schemas: Json): Json {
   }
 }
 
-/** The one file arrives in the field `attachments`. */
+/** The field `attachments` carries the one file. */
 function formSchema(form: z.ZodType, schemas: Json): Json {
   const schema = schemaOf(form, 'input', schemas)
   const { attachment: _, ...fields } = schema.properties as Json

@@ -1,11 +1,11 @@
-/** What a route can refuse with: what its needs imply, and what it adds itself. */
+/** The errors a route can answer: what its needs imply, and what it adds itself. */
 import { type ErrorCode, errors } from '../lib/errors.ts'
 import type { Route } from '../route.ts'
 
-type Refused = ErrorCode | readonly [ErrorCode, number] | false | undefined
+type PossibleError = ErrorCode | readonly [ErrorCode, number] | false | undefined
 
-/** What any request may be refused with. */
-const always: readonly Refused[] = [
+/** The errors that any request can get. */
+const always: readonly PossibleError[] = [
   'invalid_request',
   'invalid_text',
   'invalid_key',
@@ -20,10 +20,10 @@ const always: readonly Refused[] = [
   'store_unavailable',
 ]
 
-/** What its needs imply, then what it adds itself. */
+/** The errors its needs imply, then those it adds itself. */
 export function errorsOf(route: Route): [ErrorCode, number][] {
   const { gates = [], allowlists = [], idempotency, collision = 400, account, malformed, effect } = route
-  const refused: readonly Refused[] = [
+  const refused: readonly PossibleError[] = [
     ...always,
     account === 'extended' && 'account_scope_required',
     idempotency === 'required' && 'idempotency_key_required',
@@ -45,7 +45,7 @@ export function errorsOf(route: Route): [ErrorCode, number][] {
     .map((error) => (typeof error === 'string' ? [error, errors[error][0]] : [error[0], error[1]]))
 }
 
-/** What the way to the platform adds: no session, switched off, asked to slow down, an outcome that nobody knows. */
-function platformErrors(flood: 429 | 503): readonly Refused[] {
+/** What a platform call adds: no session, dispatch switched off, a flood wait, an unknown outcome. */
+function platformErrors(flood: 429 | 503): readonly PossibleError[] {
   return [['outcome_ambiguous', 409], 'session_unavailable', 'provider_unavailable', ['flood_wait', flood]]
 }

@@ -1,8 +1,8 @@
-/** Whom a caller means: a username in the ways people write one, and where it is allowed a phone number or an id. */
+/** Parses whom a caller means: a username as people write it and, where allowed, a phone number or an id. */
 import type { Identifier } from './port.ts'
 
-/** `invalid`: meant as a username, and is not one. `unsupported`: something else. */
-type Parsed = Identifier | 'invalid' | 'unsupported'
+/** `invalid`: looks like a username and is not one. `unsupported`: something else. */
+type ParsedIdentifier = Identifier | 'invalid' | 'unsupported'
 
 const username = /^[A-Za-z][A-Za-z0-9_]{2,31}$/
 const hosts = new Set([
@@ -34,7 +34,7 @@ const reserved = new Set([
 ])
 const lengthMax = 256
 
-export function parseIdentifier(given: string): Parsed {
+export function parseIdentifier(given: string): ParsedIdentifier {
   const text = given.trim()
   if (text === '' || text.length > lengthMax) return 'invalid'
   if (text.startsWith('@')) return asUsername(text.slice(1))
@@ -48,18 +48,18 @@ export function parseIdentifier(given: string): Parsed {
   return asUsername(text)
 }
 
-function asUsername(text: string): Parsed {
+function asUsername(text: string): ParsedIdentifier {
   return username.test(text) ? { kind: 'username', value: text } : 'invalid'
 }
 
-function asPhone(text: string): Parsed {
+function asPhone(text: string): ParsedIdentifier {
   const digits = phoneDigits(text)
   return digits === undefined ? 'unsupported' : { kind: 'phone', value: `+${digits}` }
 }
 
 /**
- * The digits of a number from its country's code on, however it is written: +49 170…, 0049 170…, +49 (0)170….
- * Undefined where it is none, also without the code of a country, none of which begins with a zero: who is meant would
+ * The digits of a phone number, starting with the country code, however it is written: +49 170…, 0049 170…, +49 (0)170….
+ * Undefined if it is not one. Without a country code, none of which begins with zero, it is not one either: the country would
  * be a guess.
  */
 export function phoneDigits(text: string): string | undefined {
@@ -71,20 +71,20 @@ export function phoneDigits(text: string): string | undefined {
   return /^[1-9]\d{6,14}$/.test(digits) ? digits : undefined
 }
 
-/** Behind the code of a country. In Italy, the Ivory Coast and the Congo the zero belongs to the number. */
+/** A zero after the country code. In Italy, the Ivory Coast and the Congo it belongs to the number. */
 const trunkZero =
   /^(?!225|242)([17]|2[07]|3[0-46]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[789]|8[035789]|9[679])\d)0/
 
 /**
- * The digits of a number as the suppression list has them: +49 0170… is the same number as +49 170…. As `phone_digits` in
- * the database. Undefined where it is none.
+ * The digits of a number as the suppression list stores them: +49 0170… is the same number as +49 170…. Must equal
+ * `phone_digits` in the database. Undefined if it is not a number.
  */
 export function listedDigits(text: string): string | undefined {
   return phoneDigits(text)?.replace(trunkZero, '$1')
 }
 
 /** `tg://resolve?domain=name`, or `?phone=`. */
-function fromAppLink(text: string): Parsed {
+function fromAppLink(text: string): ParsedIdentifier {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || (url.host || url.pathname.replaceAll('/', '')) !== 'resolve') return 'unsupported'
   const domain = url.searchParams.get('domain')
@@ -93,8 +93,8 @@ function fromAppLink(text: string): Parsed {
   return phone === null ? 'unsupported' : asPhone(phone)
 }
 
-/** `t.me/name`, `name.t.me`, `t.me/+49…`. A link to a message, an invitation or a file is nobody. */
-function fromLink(text: string): Parsed {
+/** `t.me/name`, `name.t.me`, `t.me/+49…`. A link to a message, an invitation or a file names no person. */
+function fromLink(text: string): ParsedIdentifier {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || url.username || url.port) return 'unsupported'
   const segments = url.pathname.split('/').filter(Boolean)

@@ -1,4 +1,4 @@
-/** What the folder of a platform offers, and what it hands over once opened. `cli/platforms.ts` lists them. */
+/** What a platform's folder exports, and what it returns once opened. `cli/platforms.ts` lists the platforms. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { z } from 'zod'
@@ -6,45 +6,45 @@ import type { ControlCall } from './control-operation.ts'
 import type { Platform, PlatformClock } from './port.ts'
 
 export interface PlatformModule {
-  /** What the accounts of this platform say under `platform`. */
+  /** The value of `platform` on its accounts. */
   readonly name: string
-  /** Its own variables of the environment, checked with all others at the start. */
+  /** Its own environment variables, checked with all others at the start. */
   readonly variables: Readonly<Record<string, z.ZodType>>
-  /** Undefined: this process has no part in the platform, for example because nothing says where it is. */
+  /** Undefined: this process does not use the platform, for example because no variable says where it is. */
   open(options: PlatformOptions): Promise<OpenPlatform | undefined>
 }
 
 export interface PlatformOptions {
-  /** With `start` everything runs in this one process, so a platform of our own may run inside of it. */
+  /** With `start` everything runs in this one process, so a platform of our own may run inside it. */
   readonly role: 'start' | 'work'
-  /** Where the platform may keep files: a folder of its own that need not exist yet. */
+  /** The platform's own folder for files, which need not exist yet. */
   readonly data_dir: string
-  /** The values of its variables, as they stand in the environment. */
+  /** The values of its variables, as the environment has them. */
   readonly env: Readonly<Record<string, string>>
-  /** Where the manual clock stands; undefined means real time. */
+  /** The time of the manual clock; undefined means real time. */
   readonly manual_from: Date | undefined
-  /** Told when the platform can no longer go on by itself. */
+  /** Called when the platform cannot recover by itself. */
   readonly failed: (error: unknown) => void
 }
 
 export interface OpenPlatform {
   readonly platform: Platform
-  /** Real people are on it. Its time cannot be moved, so a manual clock is refused next to it. */
+  /** It has real people. Their time cannot be moved, so a manual clock is refused next to it. */
   readonly real: boolean
   /** Only with a manual clock. */
   readonly clock?: PlatformClock | undefined
-  /** What this process answers below `/<name>/v1`, for callers on this machine only. */
+  /** What this process serves below `/<name>/v1`, for callers on this machine only. */
   control?(advance: AdvanceClock | undefined): Control
-  /** Only a platform whose people are made up, and only where it runs inside this process. */
+  /** Only a platform with made-up people has it, and only if it runs inside this process. */
   readonly demo?: DemoPeople
   /** Closes the port and everything behind it. */
   close(): Promise<void>
 }
 
-/** Moves the manual clock of the service by this many seconds; answers the new time. */
+/** Moves the service's manual clock by this many seconds; returns the new time. */
 export type AdvanceClock = (seconds: number) => Promise<Date>
 
-/** The control address of a platform: how a person or a test acts on what is behind it. */
+/** A platform's control address: how a person or a test acts on the other side of it. */
 export interface Control {
   /** The platform's name. */
   readonly name: string
@@ -52,15 +52,15 @@ export interface Control {
   readonly calls: readonly ControlCall[]
 }
 
-/** Takes over a connection that asked for another protocol than HTTP. */
+/** Takes over a connection that requested a protocol other than HTTP. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** Who lives in the demo workspace of the first start. */
+/** The people of the demo workspace that the first start makes. */
 export interface DemoPeople {
-  /** Makes this many people up; answers their numbers. */
+  /** Makes up this many people; returns their numbers. */
   addPeople(count: number): number[]
   /** Gives the account past conversations with these people, and a group with some of them. */
   addAccount(account: { readonly account_id: string; readonly name: string }, people: readonly number[]): void
-  /** Lets somebody write now and then, so that a demo that is left open stays alive. */
+  /** Makes a person write now and then, so that an open demo stays alive. */
   keepTalking(): { stop(): void }
 }

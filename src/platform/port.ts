@@ -1,69 +1,69 @@
 /**
- * The smallest interface the capabilities need of a messaging platform. Adapters implement it, the
- * account sessions in `worker/` call it, and `test/platform/conformance.ts` says what every adapter must do.
+ * The smallest interface that the capabilities need from a messaging platform. Adapters implement it, the account sessions in
+ * `worker/` call it, and `test/platform/conformance.ts` says what every adapter must do.
  *
  * Chat, message and person numbers are int64 and travel as decimal strings, never as JavaScript numbers.
  */
 import type { ChatNumber } from '../lib/shapes.ts'
 
 export interface Platform {
-  /** What its accounts say under `platform`; `cli/platforms.ts` knows which there are. */
+  /** The value of `platform` on its accounts; `cli/platforms.ts` lists the platforms. */
   readonly name: string
-  /** How long to wait between two requests for the past. */
+  /** How long to wait between two requests for history. */
   readonly paceMs: number
   /**
-   * Chats with this number or a lower one count their messages themselves, so a deletion there always names its chat.
-   * All other chats of an account share one count, and a deletion may name the messages alone.
+   * A chat with this number or a lower one numbers its own messages, so a deletion there always names its chat. All other chats
+   * of an account share one numbering, and a deletion may name the messages only.
    */
   readonly ownCountUpTo: string
   /**
-   * The gap between an account's campaign messages is longer by up to this share of it, at random: a real platform notices
-   * who writes by the second. 0: exactly the gap, so that what happens can be foretold.
+   * Lengthens the gap between an account's campaign messages by up to this share of it, at random: a real platform notices an
+   * account that writes to the second. 0: exactly the gap, so that what happens is predictable.
    */
   readonly gapJitter: number
   /**
-   * An expired lease is claimed only after this many seconds, unless its holder gave it back: a real platform destroys a
+   * A worker claims an expired lease only after this many seconds, unless its holder returned it: a real platform destroys a
    * session that two addresses use at once.
    */
   readonly takeoverSeconds: number
-  /** Opens the account's one session. Updates begin after `position`; null means from now on. */
+  /** Opens the account's only session. Updates begin after `position`; null means from now on. */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
-  /** Begins a login. Only a platform whose accounts need one has it. */
+  /** Starts a login. Only a platform whose accounts need one has it. */
   login?(request: LoginRequest, report: (step: LoginStep) => void): Login
-  /** Revokes what a login left behind. Accepted also where the platform has revoked it already. */
+  /** Revokes the session that a login stored. Also returns `accepted` if the platform has already revoked it. */
   logout?(session: Uint8Array): Promise<Outcome<null>>
-  /** Releases what the adapter itself holds. Whoever opened sessions closes them before this. */
+  /** Releases what the adapter itself holds. The caller closes its sessions first. */
   close(): Promise<void>
 }
 
-/** The time of a platform that goes by a manual clock. A real platform has none: its time cannot be moved. */
+/** The time of a platform on a manual clock. A real platform has none: its time cannot be moved. */
 export interface PlatformClock {
-  /** Does everything that is due by then, in its order, and tells where the platform stands afterwards. */
+  /** Does everything due by then, in order, and returns where the platform stands afterwards. */
   run(to: Date): Promise<Standing>
 }
 
 export interface Standing {
-  /** RFC 3339, UTC; null while nothing is planned. */
+  /** RFC 3339, UTC; null if nothing is planned. */
   readonly next_due_at: string | null
-  /** By account id, where its stream of updates ends. Positions of such a platform are whole numbers that grow. */
+  /** Where each account's stream of updates ends, by account id. Positions of such a platform are growing whole numbers. */
   readonly positions: Readonly<Record<string, string>>
 }
 
 export interface AccountRef {
   readonly account_id: string
   readonly name: string
-  /** Where the stored updates end: the `position` of the last batch that was persisted. */
+  /** Where the stored updates end: the `position` of the last batch that was stored. */
   readonly position: string | null
-  /** Whether the lease as last renewed still holds. A session of a real platform writes no byte once it does not. */
+  /** Whether the lease, as last renewed, still holds. A real platform's session writes no byte once it does not. */
   held(): boolean
   readonly store: AccountStore
 }
 
-/** What an adapter keeps for an account. A write that rejects means that another worker holds the lease. */
+/** What an adapter stores for an account. A write rejects if another worker holds the lease. */
 export interface AccountStore {
-  /** What the login left behind, which is full control of the account. Null: nobody has logged in. */
+  /** The session that a login stored, which gives full control of the account. Null: no login yet. */
   readSession(): Promise<Uint8Array | null>
-  /** In the order of their numbers, those after `after`. */
+  /** Those after `after`, in the order of their numbers. */
   listPeers(page: {
     readonly after: ChatNumber | null
     readonly limit: number
@@ -78,10 +78,10 @@ export interface StoredPeer {
   readonly text: string
 }
 
-/** What a session tells whoever opened it. A batch is handed over once the one before it has been taken. */
+/** Receives what a session reports. The next batch arrives once the listener has taken the one before. */
 export interface Listener {
   updates(batch: UpdateBatch): Promise<void>
-  /** The session is over and will not come back by itself. Not told after `close` of the session. */
+  /** The session is over and will not reconnect by itself. Not called after the session's `close`. */
   closed(reason: Closed): void
 }
 
@@ -92,26 +92,26 @@ export interface Closed {
 }
 
 export interface UpdateBatch {
-  /** May be empty: a session hands over a first batch in any case, which tells where it begins. */
+  /** May be empty: a session always delivers a first batch, which says where it begins. */
   readonly updates: readonly Update[]
-  /** Persist it in the transaction that stores the batch: reconnecting there loses and repeats nothing. */
+  /** Store it in the transaction that stores the batch: reconnecting there loses and repeats nothing. */
   readonly position: string
   /**
-   * Nothing that the platform has told by now comes after it. Until such a batch is stored the account is not live:
-   * what was sent before must be known before anything is sent again.
+   * Nothing that the platform has reported so far comes after this batch. The account is not live until such a batch is stored:
+   * we must know what was sent before we send again.
    */
   readonly caught_up: boolean
 }
 
 export type Update =
   /**
-   * A message of either side after the position, also one from while we were away. `live` is false only where a
-   * platform replays older history into its updates, as after a gap that is too long for them. Such a message is not
-   * announced, and ends sequences like any other.
+   * A message of either side after the position, including those from while we were disconnected. `live` is false only if a
+   * platform replays older history into its updates, as after a gap that is too long for them. Such a message emits no event,
+   * and ends sequences like any other.
    */
   | { readonly kind: 'message'; readonly chat: Chat; readonly message: Message; readonly live: boolean }
   | { readonly kind: 'edited'; readonly chat_id: ChatNumber; readonly message: Message }
-  /** `chat_id` is null where the platform names the messages alone; see `ownCountUpTo`. */
+  /** `chat_id` is null if the platform names only the messages; see `ownCountUpTo`. */
   | { readonly kind: 'deleted'; readonly chat_id: ChatNumber | null; readonly message_ids: readonly string[] }
   /** The other side has read our messages up to this one. */
   | {
@@ -120,9 +120,9 @@ export type Update =
       readonly up_to_message_id: string
       readonly at: string
     }
-  /** We (here or on another device) have read, or marked unread. */
+  /** Our side, here or on another device, has read the chat or marked it unread. */
   | { readonly kind: 'unread'; readonly chat_id: ChatNumber; readonly unread_count: number }
-  /** The proof that a submission with this random id was accepted. `chat_id` is null where its message was deleted since. */
+  /** Proof that the platform accepted a submission with this random id. `chat_id` is null if its message was deleted since. */
   | {
       readonly kind: 'sent'
       readonly random_id: string
@@ -148,9 +148,9 @@ export interface Chat {
   readonly kind: 'private' | 'group' | 'channel'
   readonly name: string
   readonly username: string | null
-  /** Null: as before, and one more for an incoming message that is new. */
+  /** Null: unchanged, except that a new incoming message adds one. */
   readonly unread_count: number | null
-  /** The people of the chat as far as the platform says: both of a private chat, members of a group. Null: as before. */
+  /** The people of the chat as far as the platform lists them: both of a private chat, members of a group. Null: unchanged. */
   readonly participants: readonly Person[] | null
 }
 
@@ -163,7 +163,7 @@ export interface Message {
   readonly timestamp: string
   readonly edited_at: string | null
   readonly attachments: readonly Attachment[]
-  /** The random id we submitted it with, where the platform shows it. */
+  /** The random id we submitted it with, if the platform shows it. */
   readonly random_id: string | null
 }
 
@@ -173,19 +173,19 @@ export interface Attachment {
   readonly size: number
 }
 
-/** Everything a platform call can end in. There is no other: what is not proven is `unknown`. */
+/** Every possible result of a platform call. What is not proven is `unknown`. */
 export type Outcome<T> =
   | { readonly kind: 'accepted'; readonly value: T }
-  /** The platform said no, for good. `detail` is the platform's own name for it, where it has one. */
+  /** The platform refused, permanently. `detail` is the platform's own name for it, if it has one. */
   | { readonly kind: 'refused'; readonly reason: PlatformRefusal; readonly detail?: string }
-  /** The platform said no, for now; the same call may succeed after this many seconds. */
+  /** The platform refused for now; the same call may succeed after this many seconds. */
   | { readonly kind: 'flood_wait'; readonly retry_after_seconds: number; readonly stops: FloodScope }
   /** Proven: no byte of the call was written. */
   | { readonly kind: 'not_written'; readonly reason: string }
-  /** No answer, a lost connection, a 5xx, an answer nobody can read. It may have happened. */
+  /** No answer, a lost connection, a 5xx, an unreadable answer. The call may have taken effect. */
   | { readonly kind: 'unknown'; readonly reason: string }
 
-/** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) apart. */
+/** What a flood wait stops: the platform counts sends, look-ups and reading (history, sync, read state) separately. */
 export const floodScopes = ['sends', 'lookups', 'reading'] as const
 export type FloodScope = (typeof floodScopes)[number]
 
@@ -195,9 +195,9 @@ export const platformRefusals = [
   'identity_ineligible',
   'chat_unavailable',
   'blocked_by_person',
-  /** The person takes messages from some accounts only, or asks for Premium or a payment. */
+  /** The person accepts messages only from some accounts, or requires Premium or a payment. */
   'privacy_restricted',
-  /** The platform stops first messages of this account; answers go on. The strike is called `peer_flood`. */
+  /** The platform blocks this account's first messages, not its answers. The strike is called `peer_flood`. */
   'cold_stopped',
   'message_invalid',
   'needs_login',
@@ -205,18 +205,18 @@ export const platformRefusals = [
 ] as const
 export type PlatformRefusal = (typeof platformRefusals)[number]
 
-/** One open connection of one account. Calls after `close` answer `not_written`. */
+/** One open connection of one account. Calls after `close` return `not_written`. */
 export interface Session {
   readonly self: Person
-  /** Answers only if the platform answered: a silent socket is not a live session. */
+  /** True only if the platform answered: a silent socket is not a live session. */
   ping(): Promise<boolean>
-  /** Looks a public username (without `@`) up. Nothing is opened and nobody is told. */
+  /** Looks up a public username (without `@`). Opens nothing and notifies no one. */
   resolve(identifier: Identifier): Promise<Outcome<Person>>
-  /** Opens the private chat with a person that `resolve` gave. */
+  /** Opens the private chat with a person that `resolve` returned. */
   openChat(person_id: string): Promise<Outcome<Chat>>
-  /** Uploads before the boundary; the handle is good for one `send` of this session. */
+  /** Uploads before the boundary; the handle is valid for one `send` of this session. */
   upload(file: Upload): Promise<Outcome<UploadedFile>>
-  /** Submits once. Everything awaited inside happens after the first byte may have left. */
+  /** Submits once. Whatever it awaits happens after the first byte may have left. */
   send(message: Submission): Promise<Outcome<Sent>>
   /** Newest first, strictly older than `before` when given. Never marks anything read. */
   history(page: HistoryPage): Promise<Outcome<readonly Message[]>>
@@ -233,7 +233,7 @@ export type Identifier =
   | { readonly kind: 'id'; readonly value: string }
 
 export interface Upload extends Attachment {
-  /** Each is valid until the next one is asked for. */
+  /** Each chunk is valid until the caller asks for the next. */
   readonly chunks: AsyncIterable<Uint8Array>
 }
 
@@ -263,13 +263,13 @@ export interface HistoryPage {
 export interface ChatPage {
   readonly chats: readonly ListedChat[]
   readonly next: string | null
-  /** How many chats there are in all; null where the platform does not say. */
+  /** The total number of chats; null if the platform does not say. */
   readonly total: number | null
 }
 
 export interface ListedChat {
   readonly chat: Chat
-  /** Its newest message; null where it has none, or the platform does not show it. */
+  /** Its newest message; null if it has none, or the platform does not show it. */
   readonly last: Message | null
 }
 
@@ -278,11 +278,11 @@ export interface LoginRequest {
   readonly phone: string | null
 }
 
-/** What a login reports, each time it changes. After `done` or `failed` nothing more comes. */
+/** What a login reports on every change. `done` or `failed` is the last report. */
 export type LoginStep =
-  /** The address to show as a QR code. A new one comes before it expires. */
+  /** The address to show as a QR code. The next report replaces it before it expires. */
   | { readonly kind: 'qr'; readonly url: string; readonly expires_at: string }
-  /** The code that the platform has sent. `wrong`: the one before was not it. */
+  /** Asks for the code that the platform has sent. `wrong`: the previous answer was wrong. */
   | { readonly kind: 'code'; readonly sent_by: LoginCodeWay; readonly wrong: boolean }
   | { readonly kind: 'password'; readonly hint: string | null; readonly wrong: boolean }
   /** `session` is what `AccountStore.readSession` returns from now on; the caller stores it. */
@@ -312,8 +312,8 @@ export const loginFailures = [
 export type LoginFailure = (typeof loginFailures)[number]
 
 export interface Login {
-  /** The code or the password that was asked for last. Ignored while nothing is asked for. */
+  /** Answers the latest request for a code or a password. Ignored if there is none. */
   answer(text: string): void
-  /** Ends it without a report. */
+  /** Ends the login without a report. */
   close(): Promise<void>
 }

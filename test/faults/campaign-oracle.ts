@@ -1,6 +1,6 @@
 /**
- * The promises of campaigns, held against what the database says and what the platform accepted. Pure, as `oracle.ts` is:
- * it looks at evidence that others have gathered.
+ * Checks the promises of campaigns against the database and against what the platform accepted. Pure, like `oracle.ts`: it judges
+ * evidence that others have gathered.
  *
  *   P1 one submission for each recipient and step, and one for each person, step and campaign of contacts · P5 nothing after a stop · P6 use of a day · totals equal rows ·
  *   recipients agree with their operations · never before due · nothing after an end
@@ -64,22 +64,22 @@ export interface CampaignEvidence {
   readonly messages: readonly MessageFact[]
   readonly days: readonly DayFact[]
   readonly totals: readonly TotalFact[]
-  /** What the platform accepted. A chat with a person has the number of that person, whichever account it is of. */
+  /** What the platform accepted. A chat with a person has that person's number, on every account. */
   readonly journal: readonly Pick<JournalEntry, 'kind' | 'account_id' | 'chat_id' | 'random_id' | 'at'>[]
-  /** Operations that their workers are at: what they came to may be known and not recorded yet. */
+  /** Operations that their workers are still processing: an outcome may be known and not recorded yet. */
   readonly in_flight?: readonly string[]
-  /** When campaigns were stopped, and until when, by whoever stopped them. */
+  /** When each campaign was stopped and resumed, as its caller saw it. */
   readonly stops?: readonly { readonly campaign_id: string; readonly from: Date; readonly to: Date | null }[]
 }
 
-/** A person on the suppression list, in numbers of the platform's journal. */
+/** A person on the suppression list, by sequence numbers of the platform's journal. */
 export interface ListedFact {
   readonly chat_id: string
-  /** The last number when the entry was known to have committed. */
+  /** The last number when the entry was known to be committed. */
   readonly from_seq: number
-  /** The last number when the database went back to before the entry; null: it stayed. */
+  /** The last number when the database went back to before the entry; null if the entry stayed. */
   readonly to_seq: number | null
-  /** Random ids of messages that had crossed by then, without an outcome. */
+  /** Random ids of messages that had crossed by then and had no outcome. */
   readonly in_flight: readonly string[]
 }
 
@@ -102,7 +102,7 @@ export function judgeCampaigns(evidence: CampaignEvidence): CampaignViolation[] 
   ]
 }
 
-/** P1 to P3: what the platform accepted and what the operations say are the same. */
+/** P1 to P3: the platform's journal and the operations agree. */
 function* checkSubmissions({ messages, journal, in_flight }: CampaignEvidence): Generator<CampaignViolation> {
   const accepted = Map.groupBy(
     journal.filter(({ kind }) => kind === 'send'),
@@ -113,10 +113,10 @@ function* checkSubmissions({ messages, journal, in_flight }: CampaignEvidence): 
     const [first] = rows
     if (!first) continue
     if (rows.length > 1) yield { promise: 'P1', what: 'two operations for one step', id: first.id }
-    // An account of the pool may have been refused before another took over: all its sends have the one random id.
+    // One account of the pool may have been refused before another took over: all its sends share one random id.
     const times = accepted.get(first.random_id)?.length ?? 0
     if (times > 1) yield { promise: 'P1', what: `accepted ${times} times`, id: first.id }
-    // Only while its worker is at it may what was accepted be unrecorded.
+    // An accepted message may be unrecorded only while its worker is processing it.
     const flying = first.state === 'submitting' && in_flight?.includes(first.id)
     if (times > 0 && !flying && first.state !== 'completed' && first.state !== 'ambiguous') {
       yield { promise: 'P2', what: `accepted, and its operation is ${first.state}`, id: first.id }
@@ -128,8 +128,8 @@ function* checkSubmissions({ messages, journal, in_flight }: CampaignEvidence): 
 }
 
 /**
- * P1 for people: contacts that are one person under several names get what one contact would, whichever accounts of the
- * pool take them. Who was written to is what the platform says, not what the recipients say.
+ * P1 for people: contacts that are one person under several names get what one contact would, whichever accounts of the pool
+ * write to them. The platform's journal decides who got a message, not the recipients.
  */
 function* checkPeople({ campaigns, messages, journal }: CampaignEvidence): Generator<CampaignViolation> {
   const ofContacts = new Set(campaigns.filter(({ kind }) => kind === 'contacts').map(({ id }) => id))
@@ -149,7 +149,7 @@ function* checkPeople({ campaigns, messages, journal }: CampaignEvidence): Gener
   }
 }
 
-/** P5: what crossed after a stop, and before it was over. */
+/** P5: finds what crossed between a stop and its end. */
 function* checkStops({ campaigns, messages, stops = [] }: CampaignEvidence): Generator<CampaignViolation> {
   const cancelled = campaigns.flatMap(({ id, cancelled_at }) =>
     cancelled_at ? [{ campaign_id: id, from: cancelled_at, to: null }] : [],
@@ -162,7 +162,7 @@ function* checkStops({ campaigns, messages, stops = [] }: CampaignEvidence): Gen
   }
 }
 
-/** P5 for people: nobody gets a message while they are on the list, but for what had crossed before. */
+/** P5 for people: no one on the list gets a message, except what had crossed before. */
 export function* checkListed(
   listed: readonly ListedFact[],
   journal: readonly Pick<JournalEntry, 'kind' | 'seq' | 'chat_id' | 'random_id'>[],
@@ -178,7 +178,7 @@ export function* checkListed(
   }
 }
 
-/** P6: the use of a day is what crossed on it, and never more than the largest quota of any campaign allows. */
+/** P6: the use of a day equals what crossed on it, and never exceeds the largest quota of any campaign. */
 function* checkUse({ campaigns, messages, days }: CampaignEvidence): Generator<CampaignViolation> {
   const quotas = new Map(campaigns.map(({ id, daily_quota_per_account }) => [id, daily_quota_per_account]))
   const counted = messages.filter(({ state, quota_day }) => quota_day !== null && crossed.has(state))
@@ -222,7 +222,7 @@ function* checkRecipients({
   }
 }
 
-/** What a recipient says is what its operations came to, in their order, each when it was due. */
+/** A recipient's state matches the outcomes of its operations, in order, and each crossed when it was due. */
 function* checkRecipient(
   recipient: RecipientFact,
   campaign: CampaignFact,
@@ -272,7 +272,7 @@ function* checkTimes(
       if (crossed_at.getTime() < due - 1) yield { promise: 'early', what: 'before its wait was over', id }
     }
     if (step_no > 0 && !before) yield { promise: 'early', what: `step ${step_no} without the one before`, id }
-    // A reply ends it when it is stored, which is later than it was written.
+    // A reply ends the recipient when it is stored, which is later than when it was written.
     if (ended_at && crossed_at > ended_at)
       yield { promise: 'after the end', what: `crossed after ${status}`, id }
   }

@@ -1,14 +1,14 @@
 /**
  * One campaign of contacts on a pool of accounts, on a manual clock, while its workers die and its database goes back in time.
- * This process is spared: it moves the clock, kills a worker every three seconds and ends the leases of the dead, lets the
- * platform misbehave, puts people on the suppression list, and `--rollbacks` times replaces the files of PostgreSQL by a
- * picture (`rollbacks.ts`). When everybody is final, `verify` and the oracles must find nothing: the platform has no message
- * twice, whatever people are called, and none to a person who was on the list.
+ * This process survives: it moves the clock, kills a worker every three seconds and expires the leases of dead workers, makes the
+ * platform misbehave, puts people on the suppression list, and `--rollbacks` times replaces the files of PostgreSQL with a
+ * picture (`rollbacks.ts`). When every recipient is final, `verify` and the oracles must find nothing: the platform accepted no
+ * message twice, under whatever name, and none to a person on the list.
  *
  *   npm run test:campaign-storm -- --seed 7 [--contacts 1000] [--accounts 12] [--works 3] [--rollbacks 3] [--minutes 9]
  *     [--keep] [--patch JSON]
  *
- * Exit 1: a promise was broken, somebody was not final in time, or no state that was meant to be reached was.
+ * Exit 1: a promise was broken, a recipient was not final in time, or the run missed a state that it must reach.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -31,11 +31,11 @@ import { briefAnswer, Strikes } from './strikes.ts'
 import { Suppressors } from './suppressors.ts'
 
 const killMs = 3_000
-/** After each kill the next call of so many accounts goes wrong. */
+/** After each kill, the next call of this many accounts fails. */
 const faultsAtOnce = 4
 const peopleAtOnce = 20
 const lookMs = 300
-/** The last rollback comes when the platform has this many messages for each contact: most of them, and not all. */
+/** The last rollback starts when the platform has this many messages per contact: most of them, not all. */
 const lastRollbackShare = 0.6
 
 const behaviours: readonly (readonly [Behaviour, number])[] = [
@@ -115,7 +115,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** People whom nobody has written to, and one campaign for all of them with a follow-up on the next day. */
+/** Adds people whom no account has written to, and one campaign for all of them with a follow-up on the next day. */
 async function createCampaign(
   plant: Plant,
   random: Random,
@@ -151,13 +151,13 @@ interface Scene extends Timeline {
   readonly random: Random
   readonly rollbacks: {
     readonly left: RollbackPlan[]
-    /** For each that is over: how many messages the platform had accepted since the picture. */
+    /** For each finished rollback: how many messages the platform had accepted since the picture. */
     readonly forgotten: number[]
     under_way?: boolean
   }
 }
 
-/** Kills go on for as long as the time does. */
+/** Keeps killing workers until the campaign is completed or the time is up. */
 async function untilCompleted(plant: Plant, scene: Scene): Promise<void> {
   let over = false
   const isOver = () => over
@@ -185,7 +185,7 @@ async function strike(plant: Plant, scene: Scene, isOver: () => boolean): Promis
   }
 }
 
-/** What an operator would see to. The database may be away. */
+/** Does what an operator would do. The database may be down. */
 async function tend({ suppressors }: Scene, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await suppressors.look().catch(() => {})
@@ -193,7 +193,7 @@ async function tend({ suppressors }: Scene, isOver: () => boolean): Promise<void
   }
 }
 
-/** Rollbacks are spread over the messages of the campaign, so that each finds some to forget. */
+/** Spreads the rollbacks over the campaign's messages, so that each one loses some. */
 async function goBackWhenDue(plant: Plant, scene: Scene, isOver: () => boolean): Promise<void> {
   const { strikes, suppressors, rollbacks } = scene
   const count = Number(values.rollbacks)

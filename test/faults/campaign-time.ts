@@ -1,4 +1,4 @@
-/** Moves the manual clock of a campaign from one moment at which something is due to the next, until it is completed. */
+/** Moves a campaign's manual clock from one due time to the next, until the campaign is completed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../../src/app.ts'
 import { loops, messagesDue } from '../../src/capabilities/campaigns/running/loops.ts'
@@ -7,23 +7,23 @@ import type { Loop } from '../../src/loop.ts'
 import type { Plant } from './plant.ts'
 import { say } from './report.ts'
 
-/** The clock moves on by at least this much. Accounts write without a gap, so that its stops do not decide how fast they are. */
+/** The clock's smallest step. Accounts write without a gap, so its stops do not limit their speed. */
 const stepSeconds = 600
-/** What is due is waited for so long. A worker that has just died must not stop the time. */
+/** How long to wait for due work. A worker that has just died must not stop the clock. */
 const dueMsMax = 1_000
 
 export interface Timeline {
   readonly app: App
   readonly campaign_id: string
-  /** Of the monotonic clock. */
+  /** On the monotonic clock. */
   readonly deadline: number
-  /** Domain time, which the database may forget. */
+  /** Domain time, which the database may lose. */
   now: Date
-  /** While the database goes back to an older picture, nothing that it says is the end. */
+  /** While a rollback runs, nothing the database says means that the campaign has ended. */
   readonly rollbacks: { readonly under_way?: boolean }
 }
 
-/** From one moment at which something is due to the next, or on by a step. */
+/** Moves to the next due time, or by one step. */
 export async function moveTime(plant: Plant, scene: Timeline): Promise<void> {
   const { now } = await plant.db.one<{ now: Date }>(sql`select domain_now() as now`)
   scene.now = now
@@ -36,7 +36,7 @@ export async function moveTime(plant: Plant, scene: Timeline): Promise<void> {
       const when = scene.now.toISOString()
       say(`${when}: ${status}, ${open} recipients are not final, ${queued} of them queued`)
     } catch {
-      // The database is away.
+      // The database is down.
       await sleep(200)
     }
   }
@@ -48,7 +48,7 @@ async function moveOn(plant: Plant, scene: Timeline): Promise<Look> {
   const isDone = await untilDone(app, loop)
   const seen = await look(plant, campaign_id)
   if (seen.status === 'completed') return seen
-  // Where somebody is due and held, only the accounts' workers know until when: then all of them have to be there.
+  // If a recipient is due and held, only its account's worker knows until when: then all workers have to be there.
   const isWhole = isDone && (await plant.countReady()) === plant.accounts.length
   const due = seen.next && seen.next > now ? seen.next : isWhole ? await loop?.nextDueAt?.(app) : null
   scene.now = new Date(Math.max(now.getTime() + stepSeconds * 1000, due?.getTime() ?? 0))
@@ -57,7 +57,7 @@ async function moveOn(plant: Plant, scene: Timeline): Promise<Look> {
   return seen
 }
 
-/** Whether everything that is due has been done. */
+/** Whether all due work is done. */
 async function untilDone(app: App, loop: Loop | undefined): Promise<boolean> {
   const doneBy = performance.now() + dueMsMax
   for (;;) {
@@ -71,7 +71,7 @@ interface Look {
   readonly status: string
   readonly queued: number
   readonly open: number
-  /** When the first of those who are not final is due. */
+  /** When the first recipient that is not final is due. */
   readonly next: Date | null
 }
 

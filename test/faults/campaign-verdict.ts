@@ -1,6 +1,6 @@
 /**
- * What must hold of all campaigns once a storm is over: by the oracle, by `verify`, by what their callers were told, and by
- * what the platform has, whatever the ledger says. And which states of campaigns it has reached.
+ * Checks all campaigns after a storm: with the oracle, with `verify`, against the answers that callers got, and against the
+ * platform's journal regardless of the ledger. Also counts which states of campaigns the storm reached.
  */
 import { verifyCampaign } from '../../src/capabilities/campaigns/verify.ts'
 import { sql } from '../../src/db/sql.ts'
@@ -39,7 +39,7 @@ export async function judgeAllCampaigns(
   return { findings, evidence }
 }
 
-/** What `verify campaign` says of each. */
+/** The findings of `verify campaign` for each. */
 async function checkBooks({ db }: Plant, { campaigns }: CampaignEvidence): Promise<CampaignFinding[]> {
   const findings: CampaignFinding[] = []
   for (const { id } of campaigns) {
@@ -50,7 +50,7 @@ async function checkBooks({ db }: Plant, { campaigns }: CampaignEvidence): Promi
   return findings
 }
 
-/** P1 without trusting random ids or accounts: every text of a campaign is its own, and nobody gets one twice. */
+/** P1 without trusting random ids or accounts: every text of a campaign is unique, and no person gets one twice. */
 function* checkTexts(journal: readonly JournalEntry[]): Generator<CampaignFinding> {
   const sends = journal.filter(({ kind, text }) => kind === 'send' && text?.startsWith('campaign '))
   for (const [place, entries] of Map.groupBy(sends, ({ chat_id, text }) => `${chat_id} ${text}`)) {
@@ -58,7 +58,7 @@ function* checkTexts(journal: readonly JournalEntry[]): Generator<CampaignFindin
   }
 }
 
-/** One campaign for each key, and the one that its caller was told of. */
+/** Each key made one campaign, the one in its caller's answer. */
 async function checkCreated({ db }: Plant, { created }: ToldOfCampaigns): Promise<CampaignFinding[]> {
   const rows = await db.rows<{ id: string; name: string }>(sql`select id, name from campaigns`)
   const byName = Map.groupBy(rows, ({ name }) => name)
@@ -70,7 +70,7 @@ async function checkCreated({ db }: Plant, { created }: ToldOfCampaigns): Promis
   ]
 }
 
-/** P5: nobody who was on the list before. */
+/** P5: no message to a person who was on the list before. */
 async function checkSuppressed({ db }: Plant, { suppressed }: ToldOfCampaigns): Promise<CampaignFinding[]> {
   const rows = await db.rows<{ id: string }>(sql`
     select o.id from unnest(${suppressed.map(({ person_id }) => person_id)}::bigint[],
@@ -87,7 +87,7 @@ export interface CampaignRare
   campaigns: number
   /** Messages after the first. */
   followed_up: number
-  /** What crossed before a cancel and ended after it. */
+  /** Messages that crossed before a cancel and ended after it. */
   cancelled_in_flight: number
 }
 

@@ -1,12 +1,12 @@
 /**
- * Callers who run campaigns, as they really are: they create them with either document under an idempotency key that they
- * repeat until they are told something, pause, resume and cancel them, and put people on the suppression list. Their
- * recipients answer, ask to stop, block the account or say nothing.
+ * Realistic callers that run campaigns: they create them with either document under an idempotency key, which they repeat until
+ * they get an answer, pause, resume and cancel them, and put people on the suppression list. Their recipients answer, ask to
+ * stop, block the account or say nothing.
  *
  *   await shortenWaits(plant.db)                               // an hour between two messages is seconds here
  *   const campaigners = startCampaigners(plant, { app, random, count: 3 })
  *   await campaigners.stop()
- *   await campaigners.finish()                                 // everybody is final, or held for a reason that is told
+ *   await campaigners.finish()                                 // every recipient is final, or held for a stated reason
  *   await judgeAllCampaigns(plant, campaigners)                // campaign-verdict.ts
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,7 +20,7 @@ import { type Answer, post, verdictOn } from './clients.ts'
 import type { Plant, PlantPerson } from './plant.ts'
 import type { Random } from './random.ts'
 
-/** The accounts that campaigns write from: few, so that each has several messages under way over the storm. */
+/** The accounts that campaigns write from: few, so that each sends several messages during the storm. */
 const accountsMax = 12
 const attemptsMax = 80
 const crowdShare = 0.2
@@ -36,7 +36,7 @@ const behaviours: readonly (readonly [Behaviour, number])[] = [
   ['blocks', 1],
 ]
 
-/** Contacts as callers have them: most people once, by any of their names, and some under several, one after the other. */
+/** Contacts as callers have them: most people once, by any of their names, and some under several names in a row. */
 export function nameContacts(random: Random, people: readonly PlantPerson[]): { identifier: string }[] {
   return people.flatMap(({ person_id, username, phone }) => {
     const names = [username, phone, String(person_id)]
@@ -47,7 +47,7 @@ export function nameContacts(random: Random, people: readonly PlantPerson[]): { 
   })
 }
 
-/** Waits have a least length that a storm cannot wait for: whatever is asked for is stored shorter. */
+/** The shortest allowed wait is too long for a storm, so every wait is stored shorter than asked for. */
 export async function shortenWaits(db: Database): Promise<void> {
   await db.pool.query(`
     alter table campaign_steps drop constraint campaign_steps_wait_hours_check;
@@ -59,9 +59,9 @@ export async function shortenWaits(db: Database): Promise<void> {
     create trigger faults_shorten before insert on campaign_steps for each row execute function faults.shorten()`)
 }
 
-/** What the callers were told, and when. */
+/** The answers that callers got, and when. */
 export interface ToldOfCampaigns {
-  /** The campaigns by the keys that made them; their names are the keys. */
+  /** The campaigns by the keys that created them; their names are the keys. */
   readonly created: ReadonlyMap<string, string>
   /** From the answer to a pause until the first request to resume. */
   readonly stops: readonly { readonly campaign_id: string; readonly from: Date; readonly to: Date | null }[]
@@ -70,9 +70,9 @@ export interface ToldOfCampaigns {
 }
 
 export interface Campaigners extends ToldOfCampaigns {
-  /** Everybody finishes the request under way and asks nothing more. */
+  /** Every caller finishes its current request and sends no more. */
   stop(): Promise<void>
-  /** What is paused goes on, but for some. Rejects, and says who is left, where somebody is neither final nor held. */
+  /** Resumes what is paused, except some. Rejects with a list if a recipient is neither final nor held. */
   finish(): Promise<void>
 }
 
@@ -80,7 +80,7 @@ export interface CampaignersOptions {
   readonly app: App
   readonly random: Random
   readonly count: number
-  /** Before a campaign is created: the moment to arrange faults for its accounts. */
+  /** Called before a campaign is created: the time to set up faults for its accounts. */
   readonly before?: (account_ids: readonly string[], random: Random) => Promise<void>
 }
 
@@ -119,7 +119,7 @@ class Crew {
     this.#options = options
   }
 
-  /** One campaign after the other. What the storm keeps it from doing is left undone. */
+  /** Runs one campaign after the other. Skips what the storm prevents. */
   async live(number: number): Promise<void> {
     const random = this.#options.random.fork(`campaigner ${number}`)
     for (let n = 0; !this.over; n++) {
@@ -159,7 +159,7 @@ class Crew {
     return this.#plant.addPerson({ behaviour, delay_seconds })
   }
 
-  /** They write first, so that there is a chat. */
+  /** The people write first, so that there is a chat. */
   async #meet(
     random: Random,
     accounts: readonly string[],
@@ -177,7 +177,7 @@ class Crew {
     return met.map(({ account_id, person_id }) => ({ account_id, chat_id: `platform:chat:${person_id}` }))
   }
 
-  /** As a careful caller: the same key until the answer is one, now and then of several processes at once. */
+  /** Like a careful caller: repeats the key until there is a definite answer, sometimes on several processes at once. */
   async #persist(
     random: Random,
     request: { path: string; key: string; payload?: object },
@@ -257,7 +257,7 @@ class Crew {
     })
   }
 
-  /** Those who may wait for ever are the ones of a campaign that is paused, or of an account whose day is used up. */
+  /** Only recipients of a paused campaign, or of an account whose daily quota is used up, may wait for ever. */
   async #listOpen(): Promise<string[]> {
     const campaigns = await this.#plant.db.rows<{ id: string }>(sql`
       select id from campaigns k where status <> 'paused' and exists (

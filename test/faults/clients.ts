@@ -1,7 +1,6 @@
 /**
- * Callers as they really are: they send with idempotency keys, repeat a key when they were told nothing or "later",
- * stop when they are told that the outcome is unknown, and now and then ask several processes at once. Everything
- * they asked and heard is the history that the oracle reads.
+ * Realistic callers: they send with idempotency keys, repeat a key after no answer or "later", stop when the outcome is unknown,
+ * and sometimes ask several processes at once. Every request and answer goes into the history that the oracle reads.
  *
  *   const asked = await ask(plant, sendOf({ key: 'k1', account_id, chat_id, text: 'Hello' }))   // one request
  *   const clients = startClients(plant, { random, count: 16 })                                         // load
@@ -14,16 +13,16 @@ import type { Asked, Kind } from './oracle.ts'
 import type { Plant } from './plant.ts'
 import type { Random } from './random.ts'
 
-/** Longer than the service takes to give up. */
+/** Longer than the service's own time limit. */
 const answerMsMax = 45_000
-/** How often one key is tried before its caller gives up on it. */
+/** How often a caller tries one key before it gives up. */
 const attemptsMax = 80
 const crowdShare = 0.15
 const crowdMax = 5
 const repeatsAtOnce = 12
 const hangUpMsMax = 400
 
-/** What goes on the wire, and what the oracle is told of it. */
+/** What goes on the wire, and what the oracle gets to see of it. */
 export interface Wanted extends Pick<Asked, 'key' | 'kind' | 'account_id' | 'chat_id' | 'payload'> {
   readonly path: string
 }
@@ -51,24 +50,24 @@ export function readStateOf({ unread, ...place }: Place & { unread: boolean }): 
 }
 
 export interface How {
-  /** The process that is asked; the first that is there unless told. */
+  /** The process to ask; the first running one by default. */
   readonly url?: string | undefined
-  /** An API key of the workspace; its first one unless told. */
+  /** An API key of the workspace; its first one by default. */
   readonly api_key?: string
-  /** After so long the caller hangs up. */
+  /** The caller hangs up after this long. */
   readonly msMax?: number
 }
 
-/** What came back, and when. */
+/** The answer and its times. */
 export type Answer = Pick<Asked, 'asked_at' | 'answered_at' | 'status' | 'code' | 'replayed' | 'body'>
 
-/** Asks once. No answer is an answer, too. */
+/** Sends one request. A missing answer is recorded, too. */
 export async function ask(plant: Plant, wanted: Wanted, how: How = {}): Promise<Asked> {
   const { path, ...request } = wanted
   return { ...request, ...(await post(plant, wanted, how)) }
 }
 
-/** The same for whatever is asked under a key. */
+/** The same for any request with a key. */
 export async function post(
   plant: Plant,
   { path, key, payload }: { readonly path: string; readonly key: string; readonly payload?: object },
@@ -115,24 +114,24 @@ export function verdictOn({ status, code }: Pick<Answer, 'status' | 'code'>): 'd
 export interface ClientsOptions {
   readonly random: Random
   readonly count: number
-  /** How its keys begin; `c` unless told. */
+  /** The prefix of its keys; `c` by default. */
   readonly prefix?: string
-  /** In this share of requests the caller hangs up before long. */
+  /** The share of requests in which the caller hangs up early. */
   readonly hangUpShare?: number
-  /** The same key is asked for with several API keys of the workspace. */
+  /** Uses several API keys of the workspace for the same idempotency key. */
   readonly apiKeys?: boolean
   readonly kinds?: readonly (readonly [Kind, number])[]
-  /** Before a key is tried for the first time: the moment to arrange a fault for its account. */
+  /** Called before the first try of a key: the time to set up a fault for its account. */
   readonly before?: (wanted: Wanted, random: Random) => Promise<void>
 }
 
 export interface Clients {
   readonly history: readonly Asked[]
-  /** How many keys were begun. */
+  /** How many keys have been started. */
   readonly keys: number
-  /** Everybody finishes the request under way and asks nothing more. */
+  /** Every caller finishes its current request and sends no more. */
   stop(): Promise<void>
-  /** Asks every key once more: what is final must answer what it answered before. */
+  /** Asks every key once more: a final answer must stay the same. */
   repeat(): Promise<void>
 }
 
@@ -172,7 +171,7 @@ export function startClients(plant: Plant, options: ClientsOptions): Clients {
       )
       history.push(...answers)
       const verdicts = answers.map(verdictOn)
-      // One that succeeded is sometimes asked for again at once.
+      // Sometimes repeats a successful key at once.
       if (verdicts.includes('done') && !random.chance(0.1)) return
       if (verdicts.includes('stop')) return
       await sleep(random.between(50, 1_000))
@@ -211,7 +210,7 @@ function howOf(
   }
 }
 
-/** Every send has a text of its own and every start a person of its own, so that nothing else explains what happened. */
+/** Every send has its own text and every start its own person, so that nothing else explains what happened. */
 async function want(
   plant: Plant,
   random: Random,

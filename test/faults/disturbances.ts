@@ -1,6 +1,6 @@
 /**
- * What else happens to a ledger besides deaths: a database that stands still, wholly or in one of its processes, that
- * lets nobody in, that ends connections; and people who switch accounts and sending off and on.
+ * What else can happen to a ledger besides killed processes: a database that freezes, wholly or in one of its processes, accepts
+ * no connections or ends them; and operators who switch accounts and sending off and on.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from '../../src/db/sql.ts'
@@ -17,7 +17,7 @@ export const disturbances = [
 ] as const
 export type Disturbance = (typeof disturbances)[number]
 
-/** Some shorter than every limit, some longer than the patience of a connection. */
+/** Some are shorter than every limit, some longer than a connection's time-out. */
 const freezeSeconds = { least: 1, most: 12 }
 const exhaustSeconds = { least: 1, most: 4 }
 const flipSeconds = { least: 0.2, most: 3 }
@@ -41,7 +41,7 @@ export function disturb(plant: Plant, random: Random, what: Disturbance): Promis
   }
 }
 
-/** The server's processes that work for ours, the busiest first: what is in the middle of something is hurt most. */
+/** The server's backends that work for our processes, the busiest first: hitting a busy one hurts most. */
 async function listBackends(plant: Plant): Promise<number[]> {
   const rows = await plant.db.rows<{ pid: number }>(sql`
     select pid from pg_stat_activity where application_name ~ '^(work|serve)-' order by state = 'idle', random()`)
@@ -58,7 +58,7 @@ async function terminateBackends(plant: Plant, random: Random): Promise<void> {
   await plant.db.run(sql`select pg_terminate_backend(pid) from unnest(${pids}::int[]) as t (pid)`)
 }
 
-/** As `parley accounts disable` and `enable` do. */
+/** Like `parley accounts disable` and `enable`. */
 async function flipAccount(plant: Plant, id: string, ms: number): Promise<void> {
   await setAccount(plant, id, 'DISABLED')
   await sleep(ms)
@@ -74,14 +74,14 @@ async function setAccount(plant: Plant, id: string, status: 'CONNECTING' | 'DISA
   })
 }
 
-/** As `parley dispatch off` and `on` do. */
+/** Like `parley dispatch off` and `on`. */
 async function flipDispatch(plant: Plant, ms: number): Promise<void> {
   await plant.db.run(sql`update settings set value = 'false' where name = 'dispatch'`)
   await sleep(ms)
   await untilDone(() => plant.db.run(sql`update settings set value = 'true' where name = 'dispatch'`))
 }
 
-/** The database may be hurt by something else meanwhile; what was switched off is switched on again. */
+/** Retries, because something else may hit the database meanwhile: what was switched off must be switched on again. */
 async function untilDone(work: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {

@@ -1,7 +1,7 @@
 /**
- * A way to PostgreSQL that breaks where it hurts: exactly at a COMMIT, before the server has seen it or after it has
- * done it, so that the answer is lost both ways. It reads just enough of the protocol to know where that is, and
- * whether the transaction crosses the ledger's boundary.
+ * A proxy to PostgreSQL that breaks where it hurts: exactly at a COMMIT, before the server has received it or after it has
+ * committed, so that the answer is lost both ways. It parses just enough of the protocol to know where that is, and whether the
+ * transaction crosses the ledger's boundary.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -11,7 +11,7 @@ export type Fate = 'pass' | 'before' | 'after'
 
 export interface LossyOptions {
   readonly socket: () => string
-  /** What becomes of this COMMIT; a statement outside a transaction is one, too. */
+  /** Decides what happens to this COMMIT; a statement outside a transaction counts as one, too. */
   readonly decide: (commit: Commit) => Fate
 }
 
@@ -22,7 +22,7 @@ export interface Commit {
   readonly completion: boolean
 }
 
-/** Lets every COMMIT pass but the next one of the kind that a test has chosen to cut. */
+/** Lets every COMMIT pass except the next one of the kind that a test has chosen to cut. */
 export class NextCut {
   #cut: { readonly at: keyof Commit; readonly fate: Fate } | undefined
 
@@ -30,7 +30,7 @@ export class NextCut {
     this.#cut = { at, fate }
   }
 
-  /** Whether what was set has come. */
+  /** Whether the chosen cut has happened. */
   get done(): boolean {
     return this.#cut === undefined
   }
@@ -51,10 +51,10 @@ export interface Lossy {
   close(): Promise<void>
 }
 
-/** The statement that makes an operation `submitting`, however it is spelt. */
+/** The statement that makes an operation `submitting`, however it is written. */
 const boundaryStatement =
   /set\s+state\s*=\s*'submitting'|insert\s+into\s+operations\b[^;]*\bvalues?\b[^;]*'submitting'/i
-/** The statement that settles operations. Only a completion is what these tests cut. */
+/** The statement that settles operations. These tests cut only completions. */
 const completionStatement = /update\s+operations\s+o\s+set\s+state\s*=\s*case\s+when\s+t\.from_state/i
 
 export async function openLossy(options: LossyOptions): Promise<Lossy> {
@@ -95,7 +95,7 @@ export async function openLossy(options: LossyOptions): Promise<Lossy> {
 
 function relay(client: Socket, upstream: Socket, decide: LossyOptions['decide']): void {
   const conversation = new Conversation()
-  /** How many answers the server owes, and has given. The start-up is the first question. */
+  /** How many answers the server has to give, and how many it has given. The start-up is the first question. */
   let asked = 1
   let answered = 0
   let doomed = Number.POSITIVE_INFINITY
@@ -138,13 +138,13 @@ function relay(client: Socket, upstream: Socket, decide: LossyOptions['decide'])
 
 const readyForQuery = 'Z'.charCodeAt(0)
 
-/** Simple queries and Sync are answered by one ReadyForQuery each. */
+/** The server answers simple queries and Sync with one ReadyForQuery each. */
 function isQuestion(message: Buffer): boolean {
   const type = String.fromCharCode(message[0] ?? 0)
   return type === 'Q' || type === 'S'
 }
 
-/** Cuts a stream into whole messages. The first one of a client has no type. */
+/** Splits a stream into whole messages. A client's first message has no type. */
 function splitter(typed: boolean): (chunk: Buffer) => Buffer[] {
   let rest: Buffer = Buffer.alloc(0)
   let head = typed ? 1 : 0
@@ -164,14 +164,14 @@ function splitter(typed: boolean): (chunk: Buffer) => Buffer[] {
 
 const nothing: Commit = { boundary: false, completion: false }
 
-/** What a client is in the middle of. */
+/** The state of a client's protocol conversation. */
 class Conversation {
   readonly #statements = new Map<string, string>()
   #started = false
   #inTransaction = false
   #commits = nothing
 
-  /** Says whether this message commits something. */
+  /** Returns the commit, if this message makes one. */
   hear(message: Buffer): Commit | undefined {
     if (!this.#started) {
       this.#started = true
@@ -223,7 +223,7 @@ class Conversation {
   }
 }
 
-/** The first two texts of a message. The bound values that follow are not read. */
+/** The first two strings of a message. Does not read the bound values that follow. */
 function textsOf(message: Buffer): string[] {
   const first = message.indexOf(0, 5)
   const second = message.indexOf(0, first + 1)

@@ -6,7 +6,7 @@
  *   where id = ${id} -- guard: token of a release                        a line that keeps a promise
  *   const submitMsMax = 10_000 // limit: from boundary to call           a constant that tests make smaller
  *
- * A marker at the end of a line marks that line. Alone on its line it marks the next one that is no comment. In SQL a
+ * A marker at the end of a line marks that line. On its own line it marks the next line that is not a comment. In SQL a
  * marked line is never the last of its template: what follows on the same line would be part of the comment.
  */
 import { globSync, readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ export interface Marker {
   readonly name: string
   /** From the root of the repository, with forward slashes. */
   readonly file: string
-  /** Both count from 0. Where the marker is, and the line that it marks. */
+  /** Both count from 0: the marker's own line, and the line that it marks. */
   readonly at: number
   readonly marks: number
 }
@@ -40,12 +40,12 @@ export function listMarkers(file: string, text: string): Marker[] {
   })
 }
 
-/** Lines that look like a marker and are none. */
+/** Lines that look like a marker but are not one. */
 export function listMalformed(text: string): string[] {
   return text.split('\n').filter((line) => attempt.test(line) && !marker.test(line))
 }
 
-/** The shipped sources by their path. */
+/** The shipped sources by path. */
 export function readSources(): Map<string, string> {
   const files = globSync('src/**/*.ts', { cwd: repository }).filter((file) => !file.endsWith('.test.ts'))
   return new Map(files.map((file) => [file, readFileSync(join(repository, file), 'utf8')]))

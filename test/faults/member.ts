@@ -1,4 +1,4 @@
-/** One `parley` process of the plant by its role and number: killed, paused and started again under the same name. */
+/** One `parley` process of the plant, by role and number: it can be killed, paused and restarted under the same name. */
 import { type Entry, listJournals, readJournal } from '../../src/ledger/journal.ts'
 import { type Exit, type Parley, spawnParley } from '../harness/process.ts'
 import { type Patch, patchEnv, patchedLine } from './patch.ts'
@@ -8,11 +8,11 @@ const readTriesMax = 100
 export interface MemberOptions {
   readonly verb: 'serve' | 'work' | 'sandbox'
   readonly number: number
-  /** Its own, and kept over restarts: what a process leaves there its successor finds. */
+  /** Its own directory, kept over restarts: a process finds what its predecessor left there. */
   readonly data_dir: string
-  /** Asked at each start; `name` tells the processes of one member apart. */
+  /** Called at each start; `name` distinguishes the processes of one member. */
   readonly env: (name: string) => Readonly<Record<string, string>>
-  /** Of every start, before those of one. */
+  /** Applied at every start, before those of a single start. */
   readonly patches?: readonly Patch[] | undefined
 }
 
@@ -33,7 +33,7 @@ export class Member {
     this.#options = options
   }
 
-  /** As `work-0.3`: the third process of the first worker. The database knows it by this name. */
+  /** Such as `work-0.3`: the third process of the first worker. The database knows it by this name. */
   get name(): string {
     return `${this.verb}-${this.number}.${this.#starts}`
   }
@@ -55,12 +55,12 @@ export class Member {
     return this.#running.pid
   }
 
-  /** What it has written so far. */
+  /** What it has printed so far. */
   output(): string {
     return `${this.#process?.stdout() ?? ''}${this.#process?.stderr() ?? ''}`
   }
 
-  /** Starts the process and does not wait: for what dies before it is ready. */
+  /** Starts the process without waiting: for one that dies before it is ready. */
   launch(patches: readonly Patch[] = []): void {
     if (this.#process) throw new Error(`${this.name} runs already.`)
     this.#starts++
@@ -83,7 +83,7 @@ export class Member {
     return url
   }
 
-  /** Resolves when it is ready. A patch that was not applied by then is an error. */
+  /** Resolves when it is ready. Fails if a patch was not applied by then. */
   async start(patches: readonly Patch[] = []): Promise<void> {
     this.launch(patches)
     const process = this.#running
@@ -102,7 +102,7 @@ export class Member {
     return this.ended()
   }
 
-  /** Resolves when the process has ended, by whatever. */
+  /** Resolves when the process has ended, for whatever reason. */
   async ended(): Promise<Exit> {
     const process = this.#running
     const exit = await process.ended()
@@ -118,7 +118,7 @@ export class Member {
     await this.start(patches)
   }
 
-  /** Until `resume` it does nothing, and everybody who waits for it waits. */
+  /** Stops the process until `resume`; all its clients wait. */
   pause(): void {
     this.#running.signal('SIGSTOP')
     this.#paused = true
@@ -135,7 +135,7 @@ export class Member {
   }
 }
 
-/** All journals of a disk. Its process may rename one between the list and the read: then everything is read again. */
+/** All journals of a disk. Its process may rename one between listing and reading: then this reads everything again. */
 export async function readJournals(
   directory: string,
   list: typeof listJournals = listJournals,

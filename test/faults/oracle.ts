@@ -1,11 +1,11 @@
 /**
- * The one oracle of every run: what the platform accepted, what the ledger says, and what the callers were told,
- * held against the promises of the ledger. Pure: it looks at evidence that others have gathered.
+ * The one oracle of every run: checks what the platform accepted, what the ledger says and what callers were answered against
+ * the promises of the ledger. Pure: it judges evidence that others have gathered.
  *
  *   P1 never twice · P2 never forgotten · P3 never invented · P4 unknown is said · P6 counts are true · P7 every operation ends
  *
- * Sends are exact: the random id ties a submission to its operation. Starts and read states carry none, so they are
- * counted for each account and chat: as many as are completed, at most as many as are completed or ambiguous.
+ * Sends are exact: the random id ties a submission to its operation. Starts and read states have none, so they are counted for
+ * each account and chat: at least the completed ones, at most the completed and ambiguous ones.
  */
 import { canonicalize } from 'json-canonicalize'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
@@ -22,7 +22,7 @@ export interface OperationRow {
   readonly state: State
   readonly reason: string | null
   readonly account_id: string | null
-  /** Decimal; null where only the platform's answer tells it. */
+  /** Decimal; null if only the platform's answer gives it. */
   readonly chat_id: string | null
   readonly random_id: string | null
   readonly attempt_no: number
@@ -30,7 +30,7 @@ export interface OperationRow {
   readonly reply_status: number | null
   readonly reply_body: unknown
   readonly reconciled: boolean
-  /** The day of its workspace on which it ended, as 2026-11-02. */
+  /** The day in its workspace's time zone on which it ended, such as 2026-11-02. */
   readonly finished_on?: string | null
 }
 
@@ -39,11 +39,11 @@ export interface Asked {
   readonly key: string
   readonly kind: Kind
   readonly account_id: string
-  /** As the contract writes it, also where the caller named a person and not the chat. */
+  /** In the contract's form, even if the caller named a person and not the chat. */
   readonly chat_id: string
   readonly payload: { readonly text?: string; readonly [name: string]: unknown }
   readonly asked_at: number
-  /** Null, like what follows: no answer came. */
+  /** Null, like what follows, if no answer came. */
   readonly answered_at: number | null
   readonly status: number | null
   readonly code: string | null
@@ -51,7 +51,7 @@ export interface Asked {
   readonly body: Readonly<Record<string, unknown>> | null
 }
 
-/** A change of state as the database saw it. `by` names the process, a new one after each restart. */
+/** A change of state as the database saw it. `by` names the process; each restart gets a new name. */
 export interface Transition {
   readonly operation_id: string
   readonly from: State | null
@@ -67,9 +67,9 @@ export interface Evidence {
   readonly operations: readonly OperationRow[]
   readonly history: readonly Asked[]
   readonly transitions?: readonly Transition[]
-  /** The processes that live at the end, by the names that `transitions` knows them by. */
+  /** The processes that are alive at the end, by their names in `transitions`. */
   readonly alive?: readonly string[]
-  /** The tokens of all attempts that any journal of any disk intended. */
+  /** The tokens of all attempts that any journal on any disk intended. */
   readonly intended?: readonly string[]
   readonly counters?: readonly Counter[]
   /** The database went back to an older copy: what was known may have become unknown, but never undone. */
@@ -94,7 +94,7 @@ export interface Violation {
 
 const kinds: Readonly<Record<string, Kind>> = { start_chat: 'start', set_read_state: 'read_state' }
 
-/** What an operation does on the platform. Everything that is not one of the two others is a send. */
+/** What an operation does on the platform. Everything but the other two is a send. */
 export function kindOf({ kind }: Pick<OperationRow, 'kind'>): Kind {
   return kinds[kind] ?? 'send'
 }
@@ -153,7 +153,7 @@ function groupBy<T>(all: readonly T[], key: (one: T) => string): Map<string, T[]
   return groups
 }
 
-/** P1 and P2 from the platform's side: each accepted submission has one operation, which knows of it. */
+/** P1 and P2 from the platform's side: each accepted submission belongs to one operation, which knows of it. */
 function* checkSends({ sends, rowsOfSends }: Index): Generator<Violation> {
   for (const [id, entries] of sends) {
     const [first] = entries
@@ -180,7 +180,7 @@ function* checkSends({ sends, rowsOfSends }: Index): Generator<Violation> {
   }
 }
 
-/** P1 without trusting random ids: a text that one key alone asked for was accepted once. */
+/** P1 without trusting random ids: a text that only one key asked for was accepted once. */
 function* checkTexts({ evidence }: Index): Generator<Violation> {
   const sends = evidence.history.filter(({ kind, payload }) => kind === 'send' && payload.text !== undefined)
   const askers = groupBy(sends, ({ account_id, payload }) => `${account_id} ${payload.text}`)
@@ -199,7 +199,7 @@ function* checkTexts({ evidence }: Index): Generator<Violation> {
   }
 }
 
-/** P1 to P3 for what carries no random id. */
+/** P1 to P3 for operations without a random id. */
 function* checkCounts({ evidence, asked }: Index): Generator<Violation> {
   const chatOf = (row: OperationRow) =>
     row.chat_id ?? asked.get(`${kindOf(row)} ${row.idempotency_key}`)?.[0]?.chat_id ?? ''
@@ -246,7 +246,7 @@ function* checkRow(row: OperationRow, { sends, evidence }: Index): Generator<Vio
   }
 }
 
-/** P4: a process that lives and never wrote the attempt down knows that nothing was sent, and has to say so. */
+/** P4: a living process that never journaled the attempt knows that nothing was sent, and has to say so. */
 function* checkNeverWritten(evidence: Evidence): Generator<Violation> {
   const { operations, transitions = [], alive = [], intended, restored } = evidence
   if (!intended || restored) return
@@ -261,7 +261,7 @@ function* checkNeverWritten(evidence: Evidence): Generator<Violation> {
   }
 }
 
-/** P6: what is counted as sent is what was completed, for each account and day. */
+/** P6: the counter equals the completed sends, for each account and day. */
 function* checkCounters({ operations, counters }: Evidence): Generator<Violation> {
   if (!counters) return
   const sends = operations.filter((row) => kindOf(row) === 'send' && row.state === 'completed')
@@ -275,7 +275,7 @@ function* checkCounters({ operations, counters }: Evidence): Generator<Violation
   }
 }
 
-/** What the callers of one key were told, in the order in which they asked. */
+/** The answers to the callers of one key, in the order of their requests. */
 function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violation> {
   const [first] = asked
   if (!first) return
@@ -295,7 +295,7 @@ function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violati
   }
   if (good[0]) yield* checkSuccess(good[0], row, index, at)
 
-  // A first caller who gets 503 was told that this process does not know; 409 is what the row says.
+  // 503 tells the first caller that this process does not know; 409 is what the row says.
   const said = asked.some(({ status, code }) => status === 409 && code === 'outcome_ambiguous')
   if (said && !evidence.restored && (!row || row.attempt_no < 1)) {
     yield { promise: 'P4', what: 'said to be ambiguous, and never submitted', ...at }
@@ -319,12 +319,12 @@ function* checkAnswers(asked: readonly Asked[], index: Index): Generator<Violati
   }
 }
 
-/** Answers that promise: nothing was sent, and nothing will be unless somebody asks again. */
+/** These answers promise that nothing was sent, and that nothing will be without another request. */
 const nothingSent = new Set(['session_unavailable', 'provider_unavailable', 'flood_wait'])
 
 /**
- * P4: a caller was told that nothing was sent, and then it was, although nobody had asked again. A request without an
- * answer, or with one that leaves it open, may always be the one that was executed.
+ * P4: an answer said that nothing was sent, and later the message went out although no caller had asked again. A request
+ * without an answer, or with one that leaves the outcome open, may always be the one that was executed.
  */
 function* checkNothingSent(
   asked: readonly Asked[],
@@ -363,7 +363,7 @@ function* checkSuccess(
     }
     return
   }
-  // A repeat may have made another row while the database had forgotten the first.
+  // A repeat may have created another row while the database had lost the first.
   if (kind === 'send' && body?.operation_id !== row.id && !evidence.restored) {
     yield { promise: 'P3', what: '200 names another operation', ...at }
   }
@@ -374,7 +374,7 @@ function* checkSuccess(
 
 const unsettled = new Set(['operation_in_progress', 'outcome_ambiguous', 'idempotency_collision'])
 
-/** A definite no. Limits come before the ledger is asked, so theirs says nothing about the operation. */
+/** A definite refusal. Rate limits run before the ledger, so theirs says nothing about the operation. */
 function isNo({ status, code }: Asked): boolean {
   if (status === null || status < 400 || status >= 500) return false
   return status !== 429 && status !== 408 && !unsettled.has(code ?? '')

@@ -5,8 +5,8 @@
  *
  *   TEST_PATCH='[{"marker":"crash point 5a","insert":"process.kill(…)"},{"marker":"guard: deadline","replace":""}]'
  *
- * A marker must occur exactly once in src/. If not, the process ends with 97 and a sentence: a patch that no longer
- * fits must never look like a test that passed.
+ * A marker must occur exactly once in src/. Otherwise the process exits with 97 and a sentence: a patch that no longer
+ * applies must never look like a test that passed.
  */
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
@@ -16,20 +16,20 @@ export type Patch = {
   readonly marker: string
 } & (
   | {
-      /** Comes after the line of the marker. Several of one marker come in their order. */
+      /** Inserted after the marker's line. Several patches of one marker keep their order. */
       readonly insert: string
     }
   | {
-      /** Comes instead of the line that is marked; an empty text removes it. */
+      /** Replaces the marked line; an empty text removes it. */
       readonly replace: string
     }
 )
 
 export const misfit = 97
-/** What is written to standard error when a file that holds the marker has been changed. */
+/** Written to standard error when a file with the marker has been patched. */
 export const patchedLine = (name: string) => `patched ${name}\n`
 
-/** The environment that makes a `parley` process load its sources changed. */
+/** The environment that makes a `parley` process load patched sources. */
 export function patchEnv(patches: readonly Patch[]): Record<string, string> {
   if (patches.length === 0) return {}
   return {
@@ -38,7 +38,7 @@ export function patchEnv(patches: readonly Patch[]): Record<string, string> {
   }
 }
 
-/** Which file each patch changes; a string says why one of them fits nowhere. */
+/** Which file each patch changes; a string says why one of them does not apply. */
 export function placePatches(
   sources: ReadonlyMap<string, string>,
   patches: readonly Patch[],
@@ -58,7 +58,7 @@ export function placePatches(
   return placed
 }
 
-/** The text of one file with its patches, all of which fit. */
+/** The text of one file with its patches, all of which apply. */
 export function applyPatches(text: string, patches: readonly Patch[]): string {
   const lines: string[][] = text.split('\n').map((line) => [line])
   const markers = new Map(listMarkers('', text).map((marker): [string, Marker] => [marker.name, marker]))

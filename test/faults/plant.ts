@@ -1,5 +1,5 @@
 /**
- * A whole installation of real processes that can be hurt: PostgreSQL, the sandbox platform as the witness, and
+ * A whole installation of real processes that tests can damage: PostgreSQL, the sandbox platform as the witness, and
  * numbered `serve` and `work` processes, each with a data directory of its own.
  *
  *   const plant = await openPlant({ serves: 2, works: 2, accounts: 8 })
@@ -7,12 +7,12 @@
  *   await plant.work(0).kill()                              // kill -9; start(), restart(patches), pause(), resume()
  *   await plant.fault({ on: 'send', fault: 'timeout_after', account_id })
  *   await plant.postgres.crash()                            // comes back by itself; stop(), copy(), restore(), start()
- *   await plant.expireLeases()                              // as if a minute had passed for whoever is dead
+ *   await plant.expireLeases()                              // as if a minute had passed for dead processes
  *   await plant.settled()
  *   expect(judge(await plant.evidence(history))).toEqual([])
  *   await plant.close()
  *
- * With `lossy` the processes reach PostgreSQL through a way that breaks at COMMIT (`lossy.ts`). Nothing here needs
+ * With `lossy` the processes reach PostgreSQL over a proxy that breaks at COMMIT (`lossy.ts`). Nothing here needs
  * vitest.
  */
 import { rm } from 'node:fs/promises'
@@ -36,24 +36,24 @@ import { openPlantApp, type PlantDatabase, prepareDatabase, type Tenant } from '
 
 const database = 'plant'
 const secret = 'a secret of the plant that is long enough'
-/** One lease of an operation, one of an account, and the sweep. */
+/** One operation lease, one account lease, and the sweep. */
 const settleMsMax = 120_000
 
 export interface PlantOptions {
   readonly serves?: number
   readonly works?: number
   readonly accounts?: number
-  /** Who writes to every account first, so that there is a chat to answer in. */
+  /** How many people write to every account first, so that there is a chat to answer in. */
   readonly people?: number
   readonly env?: Readonly<Record<string, string>>
-  /** A bug that every `serve` and `work` process has. */
+  /** A deliberate bug in every `serve` and `work` process. */
   readonly patches?: readonly Patch[]
   readonly lossy?: LossyOptions['decide']
-  /** A manual one moves only by `moveClock`. Real time unless told. */
+  /** A manual clock moves only by `moveClock`. Real time by default. */
   readonly clock?: PlantDatabase['clock']
 }
 
-/** Somebody of the sandbox, by all names. */
+/** A person of the sandbox, with all their names. */
 export interface PlantPerson {
   readonly person_id: number
   readonly username: string
@@ -69,7 +69,7 @@ export class Plant {
   readonly sandbox: Member
   readonly serves: readonly Member[]
   readonly works: readonly Member[]
-  /** The people every account knows. */
+  /** The people whom every account knows. */
   readonly people: number[] = []
   readonly #clock: PlantDatabase['clock']
   #app: Promise<OpenApp> | undefined
@@ -133,12 +133,12 @@ export class Plant {
     return [...this.serves, ...this.works]
   }
 
-  /** The addresses that answer at this moment, as far as anybody knows. */
+  /** The addresses that answer at this moment, as far as known. */
   get urls(): string[] {
     return this.serves.flatMap(({ url }) => url ?? [])
   }
 
-  /** Starts everything, waits until every account is READY and everybody has written to it. */
+  /** Starts everything, and waits until every account is READY and every person has written to it. */
   async begin(people: number): Promise<void> {
     await this.sandbox.start()
     await Promise.all(this.members.map((member) => member.start()))
@@ -157,7 +157,7 @@ export class Plant {
     })
   }
 
-  /** Every account is READY and driven by somebody who lives. */
+  /** Waits until every account is READY and a living worker drives it. */
   untilReady(msMax = 60_000): Promise<boolean> {
     return until('every account is READY', msMax, async () => {
       return (await this.countReady()) === this.accounts.length
@@ -180,7 +180,7 @@ export class Plant {
     return (await response.json()) as Record<string, unknown>
   }
 
-  /** Somebody nobody knows yet; the chat with them is `platform:chat:<person_id>`. */
+  /** Adds a person whom no account knows yet; the chat with them is `platform:chat:<person_id>`. */
   async addPerson(given: Partial<NewPerson> = {}): Promise<PlantPerson> {
     const no = process.hrtime.bigint()
     const username = `p${no.toString(36)}`
@@ -192,14 +192,14 @@ export class Plant {
     return { person_id: Number(person_id), username, phone }
   }
 
-  /** The App in this process, for what operators do. */
+  /** The App in this process, for an operator's actions. */
   openApp(): Promise<OpenApp> {
     const url = this.postgres.url(database, { name: 'operator' })
     this.#app ??= openPlantApp({ url, secret, clock: this.#clock })
     return this.#app
   }
 
-  /** The platform's time first: what people have done by then is known before anything else is due. */
+  /** Moves the platform's clock first, so that what people did by then is known before anything else falls due. */
   async moveClock(to: Date): Promise<void> {
     await this.control('POST', '/clock', { to: to.toISOString() })
     await moveClock(this.db, to)
@@ -213,7 +213,7 @@ export class Plant {
     await this.control('DELETE', '/faults')
   }
 
-  /** Everything the platform accepted. */
+  /** Everything that the platform accepted. */
   async journal(): Promise<JournalEntry[]> {
     return (await this.control('GET', '/journal')).entries as JournalEntry[]
   }
@@ -252,7 +252,7 @@ export class Plant {
     return { journal, operations, history, transitions, alive, intended, counters }
   }
 
-  /** What the journals of all disks say that somebody was about to send. */
+  /** The tokens of all intended sends in the journals of all disks. */
   async #intended(): Promise<string[]> {
     const entries = await Promise.all(
       this.members.map(({ data_dir }) => readJournals(join(data_dir, 'ledger'))),
@@ -264,8 +264,8 @@ export class Plant {
   }
 
   /**
-   * Ends the leases of processes that are gone, so that nobody has to wait for them to run out: those of accounts, and
-   * unless told otherwise those of attempts.
+   * Expires the leases of processes that are gone, so that no test waits for them: those of accounts and, by default, those of
+   * attempts.
    */
   async expireLeases({ attempts = true }: { attempts?: boolean } = {}): Promise<void> {
     const names = this.members.filter(({ alive }) => alive).map(({ name }) => name)
@@ -288,7 +288,7 @@ export class Plant {
     })
   }
 
-  /** Ends every process by its number and, unless told to keep it, removes what they left. */
+  /** Ends every process by its id and, unless `keep` is set, removes what they left. */
   close({ keep = false }: { keep?: boolean } = {}): Promise<void> {
     this.#closing ??= this.#close(keep)
     return this.#closing

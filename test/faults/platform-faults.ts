@@ -1,9 +1,9 @@
-/** What the platform does wrong during a storm, in which proportion. */
+/** How the platform misbehaves during a storm, and how often in each way. */
 import type { FaultKind, NewFault } from '../../src/platform/sandbox/faults.ts'
 import type { Kind } from './oracle.ts'
 import type { Random } from './random.ts'
 
-/** Every kind of outcome, with the quick ones more often: a timeout costs seconds of an account's time. */
+/** Every kind of outcome, the quick ones more often: a timeout blocks an account for seconds. */
 const onCalls: readonly (readonly [FaultKind, number])[] = [
   ['refuse', 3],
   ['flood_wait', 4],

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL of the plant's own that can be crashed, stopped, copied and put back. After a crash it comes up again
- * by itself, as a supervised server would; after `stop` only when it is started.
+ * The plant's own PostgreSQL, which can be crashed, stopped, copied and restored. After a crash it restarts by itself, like a
+ * supervised server; after `stop` only when it is started.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { type Embedded, openEmbedded } from '../../src/db/embedded.ts'
 import type { Connection } from '../../src/db/pool.ts'
 
 const startAttemptsMax = 100
-/** More than any server of a plant has. */
+/** More than any server of a plant allows. */
 const connectionsMax = 300
 const yes = () => true
 const no = () => false
@@ -28,12 +28,12 @@ export class Postgres {
     this.#data_dir = data_dir
   }
 
-  /** Its socket, for whoever speaks the protocol itself. */
+  /** Its socket, for clients that speak the protocol themselves. */
   get socket(): string {
     return join(String(this.#connection.host), '.s.PGSQL.5432')
   }
 
-  /** The address of a database: through the socket, or through a port of 127.0.0.1 that leads to it. */
+  /** The address of a database: over the socket, or over a port of 127.0.0.1 that forwards to it. */
   url(database: string, { name, port }: { name: string; port?: number | undefined }): string {
     const { host, user, password } = this.#connection
     const query = new URLSearchParams({ application_name: name })
@@ -53,7 +53,7 @@ export class Postgres {
       try {
         this.#server = await openEmbedded({ data_dir: this.#data_dir, claim: 'service' })
       } catch (error) {
-        // What is left of a killed server may hold its memory for a moment.
+        // The remains of a killed server may hold its shared memory for a moment.
         if (attempt === startAttemptsMax) throw error
         await sleep(100)
       }
@@ -67,7 +67,7 @@ export class Postgres {
     })
   }
 
-  /** Ends in order. Nothing is left to recover, so the files can be copied. */
+  /** Shuts down cleanly. Nothing is left to recover, so the files can be copied. */
   async stop(): Promise<void> {
     await this.#starting
     const server = this.#server
@@ -75,7 +75,7 @@ export class Postgres {
     await server?.close()
   }
 
-  /** An immediate shutdown (SIGQUIT) after which it stays away. Resolves when its processes are gone. */
+  /** An immediate shutdown (SIGQUIT) without a restart. Resolves when its processes are gone. */
   async halt(): Promise<void> {
     await this.#starting
     const server = this.#server
@@ -84,22 +84,22 @@ export class Postgres {
     const processes = [pid, ...(await childrenOf(pid))]
     this.#server = undefined
     kill(pid, 'SIGQUIT')
-    // At once: a server that is lost is started again unless it is being closed.
+    // Without a delay: a lost server restarts unless it is being closed.
     await server.close()
     while (processes.some(isAlive)) await sleep(20)
   }
 
-  /** SIGKILL takes every process at once, as a power cut does; SIGQUIT is an immediate shutdown. */
+  /** SIGKILL takes every process at once, like a power cut; SIGQUIT is an immediate shutdown. */
   async crash(signal: 'SIGKILL' | 'SIGQUIT' = 'SIGKILL'): Promise<void> {
     const pid = await this.#pid()
     const children = signal === 'SIGKILL' ? await childrenOf(pid) : []
     for (const each of [pid, ...children]) kill(each, signal)
   }
 
-  /** All of it stands still, with every connection open. */
+  /** Freezes all its processes, with every connection open. */
   async freeze(ms: number): Promise<void> {
     const pid = await this.#pid()
-    // The first of them first: it makes no new ones meanwhile.
+    // The postmaster first, so that it starts no new processes meanwhile.
     kill(pid, 'SIGSTOP')
     await this.freezeProcesses([pid, ...(await childrenOf(pid))], ms)
   }
@@ -114,8 +114,8 @@ export class Postgres {
   }
 
   /**
-   * Runs `work` while the server and these other processes stand still: a copy of their files made meanwhile is what the
-   * disk would show after a power cut, and what a snapshot of the file system shows.
+   * Runs `work` while the server and these other processes are frozen: a copy of their files made meanwhile equals what the disk
+   * would hold after a power cut, and a snapshot of the file system.
    */
   async whileStill(others: readonly number[], work: () => Promise<void>): Promise<void> {
     for (const pid of others) kill(pid, 'SIGSTOP')
@@ -131,7 +131,7 @@ export class Postgres {
     }
   }
 
-  /** Every connection there is is taken, so that nobody else gets a new one. */
+  /** Takes every connection, so that no other client gets a new one. */
   async exhaust(database: string, ms: number): Promise<void> {
     const clients: pg.Client[] = []
     const take = async () => {
@@ -141,7 +141,7 @@ export class Postgres {
       await client.connect()
     }
     try {
-      // Those that end meanwhile are taken as well.
+      // Also take the connections that others close meanwhile.
       const until = performance.now() + ms
       while (performance.now() < until) {
         if (clients.length >= connectionsMax || !(await take().then(yes, no))) await sleep(50)
@@ -170,13 +170,13 @@ export class Postgres {
     }
   }
 
-  /** Copies the files of the stopped server; `restore` puts such a copy in their place. */
+  /** Copies the files of the stopped server; `restore` replaces them with such a copy. */
   async copy(to: string): Promise<void> {
     if (this.#server) throw new Error('Only a stopped server can be copied.')
     await copyTree(join(this.#data_dir, 'postgres'), to)
   }
 
-  /** Copies the files of the running server, and what else `meanwhile` copies, while these processes stand still. */
+  /** Copies the files of the running server, and whatever `meanwhile` copies, while these processes are frozen. */
   async picture(
     to: string,
     others: readonly number[] = [],
@@ -186,7 +186,7 @@ export class Postgres {
       await copyTree(join(this.#data_dir, 'postgres'), to)
       await meanwhile()
     })
-    // Of the server that ran then. PostgreSQL would ask whether the process is still there.
+    // It belongs to the server that ran then. PostgreSQL would check whether that process is alive.
     await rm(join(to, 'postmaster.pid'), { force: true })
   }
 
@@ -203,7 +203,7 @@ export class Postgres {
   }
 }
 
-/** Owners and modes are kept: the server may run as another user. */
+/** Keeps owners and modes: the server may run as another user. */
 export async function copyTree(from: string, to: string): Promise<void> {
   const [code] = await once(spawn('cp', ['-a', from, to], { stdio: 'ignore' }), 'exit')
   if (code !== 0) throw new Error(`Copying to ${to} failed.`)
@@ -223,7 +223,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A signal to stop is not yet a process that has stopped. */
+/** A process stops some time after the signal to stop. */
 async function untilStopped(pid: number): Promise<void> {
   for (;;) {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
@@ -237,6 +237,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // Gone already.
+    // Already gone.
   }
 }

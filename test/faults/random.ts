@@ -1,4 +1,4 @@
-/** Chance that a seed decides: the same decisions in the same order. What they meet in time is another matter. */
+/** Chance decided by a seed: the same decisions in the same order. What they coincide with in time varies. */
 export interface Random {
   /** From 0 to below 1. */
   (): number
@@ -7,9 +7,9 @@ export interface Random {
   whole(below: number): number
   between(least: number, most: number): number
   pick<T>(all: readonly T[]): T
-  /** Of pairs of a thing and its weight. */
+  /** Picks from pairs of a thing and its weight. */
   weigh<T>(all: readonly (readonly [T, number])[]): T
-  /** Another one that does not disturb this one. */
+  /** Another generator that does not affect this one. */
   fork(name: string | number): Random
 }
 

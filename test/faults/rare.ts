@@ -1,34 +1,34 @@
 /**
- * How often a run reached the states that matter. A run that never did proves nothing, so it fails. Counted from
- * changes of state as the database saw them, not from words of the product's log.
+ * Counts how often a run reached the states that matter. A run that never did proves nothing, so it fails. The counts come from
+ * state changes in the database, not from lines of the product's log.
  */
 import type { Evidence, Transition } from './oracle.ts'
 
 export interface Rare {
-  /** The worker gave up waiting for the platform. */
+  /** The worker timed out waiting for the platform. */
   ambiguous_by_timeout: number
-  /** The worker was told something that proves nothing: a broken connection, an error of the platform. */
+  /** The worker got an answer that proves nothing: a broken connection, an error of the platform. */
   ambiguous_by_answer: number
-  /** Another process found it after its worker had died or slept. */
+  /** Another process found it after its worker had died or been frozen. */
   ambiguous_by_lease: number
-  /** Proof came after all. */
+  /** Proof arrived later. */
   late_upgrade: number
   /** The worker proved that not a byte was written. */
   never_written: number
-  /** The platform said: not now. */
+  /** The platform asked the account to wait. */
   flood_release: number
   refused: number
   withdrawn: number
   /** The same key ran again after a release. */
   run_again: number
-  /** Only a journal knew the answer: its process had died. */
+  /** Only the journal of a dead process knew the answer. */
   journal_replay: number
   /** The connection broke at the boundary's COMMIT: before it was done, and after. */
   commit_lost_undone: number
   commit_lost_done: number
 }
 
-/** Cuts of connections at the COMMIT of a boundary, as the plant's proxy counted them. */
+/** Connections cut at the COMMIT of a boundary, as the plant's proxy counted them. */
 export interface Cuts {
   readonly before: number
   readonly after: number
@@ -69,7 +69,7 @@ function nameOf(change: Transition, boundary: Transition | undefined): keyof Rar
   if (to === 'ambiguous') {
     const ms = change.at - (boundary?.at ?? change.at)
     if (!boundary || change.by !== boundary.by || ms >= leaseMsMin) return 'ambiguous_by_lease'
-    // The row says which it was: how long a worker waits for an answer is another time in a storm than elsewhere.
+    // Use the row's reason: in a storm a worker waits for an answer for a different time than elsewhere.
     return reason === 'timeout' ? 'ambiguous_by_timeout' : 'ambiguous_by_answer'
   }
   if (from === 'ambiguous' && to === 'completed') return 'late_upgrade'
@@ -81,12 +81,12 @@ function nameOf(change: Transition, boundary: Transition | undefined): keyof Rar
   return undefined
 }
 
-/** Settled by a process that never asked the platform, and not because the platform showed it. */
+/** Settled by a process that never called the platform, and not from an update of the platform. */
 function isReplay({ to, by, reconciled }: Transition, boundary: Transition | undefined): boolean {
   return to !== 'ambiguous' && boundary !== undefined && boundary.by !== by && !reconciled
 }
 
-/** The states a run never reached, of those it was meant to. */
+/** The states that the run was meant to reach and did not. */
 export function listMissing<Name extends string>(
   reached: Readonly<Record<Name, number>>,
   wanted: readonly Name[],

@@ -11,7 +11,7 @@ export function tellTable(title: string, counts: Readonly<Record<string, number>
   say([title, ...lines].join('\n'))
 }
 
-/** How the ledger ended, what the platform accepted, and the last that was heard of each key. */
+/** How the operations ended, what the platform accepted, and the last answer to each key. */
 export function tellOutcomes({ operations, journal, history }: Evidence): void {
   tellTable(
     'operations',
@@ -27,7 +27,7 @@ export function tellOutcomes({ operations, journal, history }: Evidence): void {
   tellTable('all answers', countBy(history, nameOf))
 }
 
-/** Errors by what was said and what the cause was: a deadlock or a bug stands out among connections that are gone. */
+/** Counts errors by sentence and cause: a deadlock or a bug stands out among lost connections. */
 export function countErrors(counts: Record<string, number>, output: string): void {
   for (const line of output.split('\n')) {
     const name = errorIn(line)

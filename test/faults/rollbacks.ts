@@ -1,7 +1,7 @@
 /**
- * PostgreSQL goes back in time while workers send: it is stopped at once, its files are replaced by a picture that was taken
- * shortly before, and it is started again. Sometimes the disks of the workers go back with it, so that no journal knows what
- * was sent in between and only the platform does; otherwise the workers live on and remember.
+ * PostgreSQL goes back in time while workers send: it is stopped immediately, its files are replaced with a picture taken shortly
+ * before, and it is started again. Sometimes the workers' disks go back with it, so that only the platform and no journal knows
+ * what was sent in between; otherwise the workers keep running and remember.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,11 +16,11 @@ const ages = { young: { least: 0.2, most: 1.8 }, old: { least: 2.5, most: 8 } } 
 
 export interface RollbackPlan {
   readonly age_ms: number
-  /** Whether the disks of the workers go back as well. */
+  /** Whether the workers' disks go back as well. */
   readonly journals: boolean
 }
 
-/** Young and old pictures by turns, and journals with every second pair, from where the seed begins. */
+/** Alternates young and old pictures, with journals in every second pair. The seed decides where it begins. */
 export function planRollbacks(random: Random, count: number): RollbackPlan[] {
   const first = random.whole(4)
   return Array.from({ length: count }, (_, n) => {
@@ -32,8 +32,8 @@ export function planRollbacks(random: Random, count: number): RollbackPlan[] {
 
 export interface Picture {
   /**
-   * Puts the picture back. `still` runs while the server is gone, `back` once the older one answers. Workers that live on
-   * reach it at the same moment; those whose disks went back are started by `raise`.
+   * Restores the picture. `still` runs while the server is gone, `back` once the older one answers. Workers that kept running
+   * reach it at the same moment; `raise` starts those whose disks went back.
    */
   goBack(hooks: { still(): Promise<void>; back(): Promise<void> }): Promise<void>
   raise(): Promise<void>
@@ -48,7 +48,7 @@ export async function takePicture(
   const copy = join(directory, 'picture')
   const works = journals ? plant.works : []
   const copyOf = ({ name }: Member) => `${copy}-${name.split('.')[0]}`
-  // No worker is just being started: its disk is replaced, and no process may use it meanwhile.
+  // Wait until no worker is starting: its disk is replaced, and no process may use it meanwhile.
   if (journals) await strikes.calm()
   const pids = works.filter((member) => member.alive).map(({ pid }) => pid)
   await postgres.picture(copy, pids, async () => {

@@ -1,6 +1,6 @@
 /**
- * One crash after the other in the same plant: what was asked of it, what the row says, what the platform holds, and
- * what a repeat is told.
+ * One crash after the other in the same plant: what was requested, what the row says, what the platform has, and
+ * what a repeat returns.
  *
  *   await scene.arm(dieAt('crash point 5a'))              // the worker will die exactly there
  *   const first = scene.ask(wanted)
@@ -34,7 +34,7 @@ export class Scene {
     this.plant = plant
   }
 
-  /** A message of its own text, so that nothing else explains what the platform holds. */
+  /** A message with its own text, so that nothing else explains what the platform has. */
   send({ account = 0, key = this.#nextKey() }: { account?: number; key?: string } = {}): Wanted {
     return sendOf({ key, ...this.#place(account), text: `message ${key}` })
   }
@@ -43,7 +43,7 @@ export class Scene {
     return readStateOf({ key, ...this.#place(account), unread: true })
   }
 
-  /** With somebody nobody knows yet. */
+  /** Starts a chat with a person whom no account knows yet. */
   async start({
     account = 0,
     key = this.#nextKey(),
@@ -72,14 +72,14 @@ export class Scene {
     return asked
   }
 
-  /** The worker starts with these changes and drives every account at once. */
+  /** Starts the worker with these patches; it takes over every account at once. */
   async arm(...patches: Patch[]): Promise<void> {
     await this.plant.work(0).restart(patches)
     await this.plant.expireLeases({ attempts: false })
     await this.plant.untilReady()
   }
 
-  /** The worker starts as it is shipped, and everything comes to its end. */
+  /** Starts the worker unpatched and waits until everything has ended. */
   async recover({ attempts = true }: { attempts?: boolean } = {}): Promise<void> {
     await this.plant.work(0).start()
     await this.plant.expireLeases({ attempts })
@@ -87,7 +87,7 @@ export class Scene {
     await this.plant.settled()
   }
 
-  /** As if the lease of this attempt had run out, whoever holds it. */
+  /** Expires the lease of this attempt, whoever holds it. */
   async expireAttempt({ key }: Wanted): Promise<void> {
     await this.plant.db.run(sql`
       update operations set lease_until = clock_timestamp() where idempotency_key = ${key} and state = 'submitting'`)
@@ -100,7 +100,7 @@ export class Scene {
     return { state: row?.state ?? 'none', reason: row?.reason ?? null, accepted: await this.accepted(wanted) }
   }
 
-  /** Its state, reason and detail: as expected, or as they are when time is up. */
+  /** Its state, reason and detail: as expected, or as they are at the time limit. */
   async settled({ key }: Wanted, expected: string): Promise<string> {
     const say = async () => {
       const row = await this.plant.db.maybe<Record<'state' | 'reason' | 'detail', string | null>>(sql`
@@ -142,7 +142,7 @@ export class Scene {
   }
 }
 
-/** Status, code, and whether the answer was one that had been given before. */
+/** Status, code, and whether the answer is a repeat of an earlier one. */
 export function told({ status, code, replayed }: Asked): (number | string | null)[] {
   return [status, ...(code === null ? [] : [code]), ...(replayed ? ['replayed'] : [])]
 }
@@ -155,7 +155,7 @@ export function dieAt(marker: string): Patch {
   return { marker, insert: "process.kill(process.pid, 'SIGKILL')" }
 }
 
-/** The whole process stops there once, as one that the machine has forgotten. `resume` lets it go on. */
+/** Freezes the whole process there once, until `resume`. */
 export function stopAt(marker: string): Patch {
   return { marker, insert: "globalThis.hasStopped ??= process.kill(process.pid, 'SIGSTOP')" }
 }

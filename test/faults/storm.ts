@@ -1,16 +1,15 @@
 /**
- * The ledger in a storm: real processes are killed, paused and started again under load while PostgreSQL crashes, stands
- * still, lets nobody in and ends connections, commits are lost, the platform misbehaves at every third call, callers hang
- * up or ask with several API keys, and people switch accounts and sending off and on. Others run campaigns meanwhile. In
- * the end every operation must have ended, every recipient be final or held, and the oracles must find nothing.
+ * The ledger in a storm: real processes are killed, paused and restarted under load while PostgreSQL crashes, freezes, accepts
+ * no connections and ends them, commits are lost, the platform misbehaves at every third call, callers hang up or use several API
+ * keys, and operators switch accounts and sending off and on. Other callers run campaigns meanwhile. At the end every operation
+ * must have ended, every recipient be final or held, and the oracles must find nothing.
  *
  *   npm run test:storm -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--campaigners 3]
  *     [--keep] [--patch JSON]
  *
- * The seed decides who is hit and how; when it hits is up to the machine. Exit 1: a promise was broken, or a state
- * that the run was meant to reach was never reached (that only for 80 kills and more). `--keep` leaves the data
- * directories, and writes the evidence beside them. `--patch` gives every process a deliberate bug (`patch.ts`): then
- * the storm is expected to fail.
+ * The seed decides who is hit and how; when depends on the machine. Exit 1: a promise was broken, or the run missed a state that
+ * it must reach (only from 80 kills on). `--keep` keeps the data directories, and writes the evidence beside them. `--patch`
+ * gives every process a deliberate bug (`patch.ts`): then the storm is expected to fail.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -48,7 +47,7 @@ const mustReach: readonly (keyof Rare)[] = [
   'commit_lost_done',
 ]
 
-/** Of the messages and the recipients of campaigns alone. */
+/** About campaign messages and their recipients only. */
 const campaignsMustReach: readonly (keyof CampaignRare)[] = [
   'ambiguous_by_timeout',
   'ambiguous_by_answer',
@@ -126,7 +125,7 @@ async function main(): Promise<number> {
       },
     })
     const strikes = new Strikes(plant, random.fork('storm'))
-    // Faults for accounts that nobody drives would pile up.
+    // Otherwise faults would pile up on accounts that no worker drives.
     const sweeping = setInterval(() => void plant.clearFaults().catch(() => {}), 5_000)
     raging = true
     await rage(strikes, { clients, campaigners })
@@ -184,7 +183,7 @@ async function conclude(plant: Plant, { strikes, ...load }: Load & { strikes: St
   return violations.length + missing.length + late.length > 0 ? 1 : 0
 }
 
-/** Everything has come to its end, and every key was asked once more. Answers what has not. */
+/** Waits until everything has ended, and asks every key once more. Returns what has not ended. */
 async function untilOver(plant: Plant, { clients, campaigners }: Load): Promise<string[]> {
   const late: string[] = []
   const note = (error: Error) => void late.push(error.message)

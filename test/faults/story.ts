@@ -1,8 +1,8 @@
-/** Evidence of runs in which nothing went wrong, made up: what the oracle is tested with. */
+/** Made-up evidence of runs in which nothing went wrong: the input for the oracle's tests. */
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { Asked, Counter, Evidence, Kind, OperationRow, State, Transition } from './oracle.ts'
 
-/** Each is one way in which an operation may honestly end. */
+/** Each is one correct way for an operation to end. */
 export const plots = [
   'completed',
   'completed_and_repeated',
@@ -134,7 +134,7 @@ class Story {
         ask(409, 'operation_in_progress')
         accept()
         ask(200)
-        // Asked before the success was told, answered after it.
+        // Asked before the success was known, answered after it.
         const early = this.history.at(-1)?.asked_at ?? 0
         const answered_at = this.#tick()
         const code = 'operation_in_progress'
@@ -201,7 +201,7 @@ class Story {
     this.transitions.push({ operation_id, ...change, by, at })
   }
 
-  /** What is counted of all this. */
+  /** The counters for all this. */
   counters(): Counter[] {
     const sends = this.operations.filter(({ kind, state }) => kind === names.send && state === 'completed')
     return [...Map.groupBy(sends, ({ account_id }) => account_id ?? '')].map(([account_id, own]) => {

@@ -1,6 +1,6 @@
 /**
- * What strikes a plant: its processes are killed, paused and started again as a supervisor does, PostgreSQL crashes, and
- * other things go wrong meanwhile (`disturbances.ts`). Every storm strikes with this.
+ * What hits a plant: processes are killed, paused and restarted as by a supervisor, PostgreSQL crashes, and other things go
+ * wrong meanwhile (`disturbances.ts`). Every storm uses this.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Disturbance, disturb, disturbances } from './disturbances.ts'
@@ -11,22 +11,22 @@ import type { Random } from './random.ts'
 import { countErrors, say } from './report.ts'
 
 const pauseSeconds = { least: 16, most: 20 }
-/** Of every twenty hits one is PostgreSQL's, and one a pause longer than a lease. */
+/** Of every twenty hits, one is on PostgreSQL and one is a pause longer than a lease. */
 const crashShare = 0.05
 const pauseShare = 0.03
-/** This share of the hits strikes a process that is still starting: it may be reading its predecessor's journal. */
+/** The share of hits on a process that is still starting: it may be reading its predecessor's journal. */
 const startingShare = 0.15
-/** This share may strike the last process of its role. */
+/** The share of hits that may hit the last process of its role. */
 const lastShare = 0.1
-/** After this share of the kills the leases of the dead process end at once. After the others they run out in time. */
+/** The share of kills after which the dead process's leases expire at once. After the others they run out in time. */
 const hastenShare = 0.8
-/** So many kills come with something else that goes wrong (`disturbances.ts`), each kind in its turn. */
+/** The share of kills that come with another disturbance (`disturbances.ts`), each kind in turn. */
 const disturbedShare = 0.35
 const startAttemptsMax = 200
 
 /**
- * Accounts change hands every few seconds here, and a session that is closed waits eight for its answers. A silent platform
- * is given up before that, or the end of the session would always come first and no timeout would ever be seen.
+ * Accounts change workers every few seconds here, and a session that closes waits eight seconds for its answers. The worker must
+ * give up on a silent platform before that, or sessions would always end first and no timeout would ever occur.
  */
 export const briefAnswer: Patch = {
   marker: 'limit: answer of the platform',
@@ -34,7 +34,7 @@ export const briefAnswer: Patch = {
 }
 
 export class Strikes {
-  /** What happened to the processes. */
+  /** How often each kind of hit happened. */
   readonly hits = { serve: 0, work: 0, sandbox: 0, starting: 0, postgres: 0, pause: 0, died: 0 }
   readonly disturbed: Record<Disturbance, number> = {
     freeze_postgres: 0,
@@ -44,11 +44,11 @@ export class Strikes {
     flip_account: 0,
     flip_dispatch: 0,
   }
-  /** What the processes that have ended complained of. */
+  /** The errors that ended processes have logged. */
   readonly errors: Record<string, number> = {}
   readonly #plant: Plant
   readonly #random: Random
-  /** What goes on in the background: restarts and pauses. */
+  /** Restarts and pauses in the background. */
   readonly #pending = new Set<Promise<void>>()
   readonly #raising = new Set<Member>()
   #disturbing = false
@@ -60,7 +60,7 @@ export class Strikes {
     for (const member of plant.members) this.#watch(member)
   }
 
-  /** As many hits as that, of every kind. `struck` is told after each. */
+  /** Makes this many hits, of every kind. Calls `struck` after each. */
   async rage(hits: number, struck: (hit: number) => void): Promise<void> {
     for (let n = 1; n <= hits; n++) {
       if (!this.#disturbing && this.#random.chance(disturbedShare)) this.#do(this.#disturb())
@@ -69,7 +69,7 @@ export class Strikes {
     }
   }
 
-  /** One worker dies, others take over what it had at once, and it comes back. While fewer than half run, nobody dies. */
+  /** Kills one worker, lets others take over at once, and restarts it. Kills none while half or fewer are running. */
   killWorker(): void {
     const { works } = this.#plant
     const up = works.filter((member) => member.url)
@@ -104,7 +104,7 @@ export class Strikes {
     await sleep(random.between(0, 500))
   }
 
-  /** One at a time, so that each shows what it does. */
+  /** One at a time, so that each shows its effect. */
   async #disturb(): Promise<void> {
     const what = disturbances[this.#disturbances++ % disturbances.length] ?? 'flip_account'
     this.#disturbing = true
@@ -116,7 +116,7 @@ export class Strikes {
     }
   }
 
-  /** Somebody who runs; mostly not the last one of its role, so that the load goes on. */
+  /** Picks a running process; mostly not the last of its role, so that the load goes on. */
   async #findTarget(): Promise<Member> {
     const roles = [this.#plant.serves, this.#plant.works]
     const least = this.#random.chance(lastShare) ? 1 : 2
@@ -136,10 +136,10 @@ export class Strikes {
     return starting.length > 0 ? this.#random.pick(starting) : undefined
   }
 
-  /** `leases`, `attempts`: whether those of the dead end at once. */
+  /** `leases`, `attempts`: whether those of the dead process expire at once. */
   async #kill(member: Member, { leases, attempts }: { leases: boolean; attempts: boolean }): Promise<void> {
     if (member.alive) await member.kill()
-    // Without it most accounts would lie idle until a lease has run out, and nothing would be under way to be hit.
+    // Otherwise most accounts would be idle until a lease runs out, and there would be nothing in progress to hit.
     if (leases) await this.#plant.expireLeases({ attempts }).catch(() => {})
     await this.raise(member)
   }
@@ -150,7 +150,7 @@ export class Strikes {
     if (member.alive) member.resume()
   }
 
-  /** As a supervisor does: until it runs. It may find no database, or be killed again. */
+  /** Like a supervisor: tries until it runs. It may find no database, or be killed again. */
   async raise(member: Member): Promise<void> {
     if (this.#raising.has(member) || member.url) return
     this.#raising.add(member)
@@ -165,7 +165,7 @@ export class Strikes {
     }
   }
 
-  /** A process that ends by itself is a finding; it is started again all the same. */
+  /** A process that ends by itself is a finding; it is restarted all the same. */
   #watch(member: Member): void {
     const { name } = member
     void member.ended().then(({ code, stdout, stderr }) => {
@@ -183,14 +183,14 @@ export class Strikes {
     done.catch(() => {})
   }
 
-  /** Nobody is hit any more, and everybody runs. */
+  /** Stops hitting, and waits until every process runs. */
   async calm(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending)
     await this.#plant.postgres.untilUp('plant')
     await Promise.all(this.#plant.members.map((member) => this.raise(member)))
   }
 
-  /** What all processes complained of, those that live included. */
+  /** The errors of all processes, including those still running. */
   listErrors(): Record<string, number> {
     const all = { ...this.errors }
     for (const member of this.#plant.members) countErrors(all, member.output())

@@ -1,7 +1,7 @@
 /**
- * Operators who put people of a campaign on the suppression list, by any of their names, and the entries that opt-outs made:
- * from when to when each was there, in the order of the platform's journal. The database may go back to before an entry;
- * then operators add theirs again, and accounts hear opt-outs again.
+ * Operators who put people of a campaign on the suppression list, by any of their names, and the entries that opt-outs made. It
+ * keeps from when to when each entry was there, in the order of the platform's journal. The database may go back to before an
+ * entry; then operators add theirs again, and accounts receive opt-outs again.
  */
 import type { App } from '../../src/app.ts'
 import { readDispatch, setDispatch } from '../../src/capabilities/gates/gates.ts'
@@ -21,9 +21,9 @@ interface EntryRow {
 type Period = { -readonly [K in keyof ListedFact]: ListedFact[K] } & { readonly entry: EntryRow }
 
 export class Suppressors {
-  /** What the oracle is shown. */
+  /** For the oracle. */
   readonly periods: Period[] = []
-  /** How often sending was switched on after a worker had switched it off. */
+  /** How often it switched sending on after a worker had switched it off. */
   switchedOn = 0
   readonly #plant: Plant
   readonly #app: App
@@ -48,7 +48,7 @@ export class Suppressors {
     return this.#seq
   }
 
-  /** Some person of the campaign is suppressed by one of their names. */
+  /** Suppresses a person of the campaign by one of their names. */
   add(): Promise<void> {
     return this.#inTurn(async () => {
       const { person_id, username, phone } = this.#random.pick(this.#people)
@@ -58,7 +58,7 @@ export class Suppressors {
     })
   }
 
-  /** Finds what opt-outs added, and says `dispatch on` where a worker has switched sending off. */
+  /** Finds what opt-outs added, and runs `dispatch on` if a worker has switched sending off. */
   look(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#observe(new Date())
@@ -68,12 +68,12 @@ export class Suppressors {
     })
   }
 
-  /** The same for what must not be looked at in between: a database that goes back. */
+  /** Runs work during which it must not look: the database goes back. */
   whileAway(work: () => Promise<void>): Promise<void> {
     return this.#inTurn(work)
   }
 
-  /** After the database went back: entries that it forgot ended when it stopped. Operators add theirs again. */
+  /** After the database went back: entries that it lost ended when it stopped. Operators add theirs again. */
   async recall(stopped_seq: number): Promise<void> {
     const there = new Set((await this.#read()).map(keyOf))
     const lost = this.periods.filter(({ entry, to_seq }) => to_seq === null && !there.has(keyOf(entry)))
@@ -97,7 +97,7 @@ export class Suppressors {
       select kind, value, source from suppressions where workspace_id = ${this.#plant.tenant.workspace_id}`)
   }
 
-  /** Begins the periods of entries that were not there before. What had crossed by `at` may still arrive. */
+  /** Starts the periods of new entries. What had crossed by `at` may still arrive. */
   async #observe(at: Date): Promise<void> {
     const open = new Set(
       this.periods.filter(({ to_seq }) => to_seq === null).map(({ entry }) => keyOf(entry)),

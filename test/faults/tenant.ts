@@ -1,4 +1,4 @@
-/** The plant's database: one workspace with a key that may do everything, and a witness of every change of state. */
+/** The plant's database: one workspace with a key that has every scope, and triggers that record every change of state. */
 import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
 import { setAllowed, setGates } from '../../src/capabilities/gates/gates.ts'
 import { createKey } from '../../src/capabilities/keys/keys.ts'
@@ -22,7 +22,7 @@ export interface Tenant {
   readonly accounts: readonly string[]
 }
 
-/** Who changes which state, by the name its connection gave; and what time does to leases. */
+/** Records which process changes which state, by the name of its connection; and expires leases. */
 const witness = `
   create schema faults;
   create table faults.transitions (
@@ -45,7 +45,7 @@ const witness = `
   end $$;
   create trigger faults_note after insert or update on operations for each row execute function faults.note();
 
-  -- Which process is which worker: the name of the connection that signs on as it.
+  -- Maps workers to processes: the name of the connection on which a worker signs on.
   create table faults.workers (id uuid primary key, name text not null);
   create function faults.note_worker() returns trigger language plpgsql as $$
   begin
@@ -68,7 +68,7 @@ export interface PlantDatabase {
   readonly clock: 'system' | 'manual'
 }
 
-/** The App in this process, as an operator's command has it. */
+/** The App in this process, as an operator's command would open it. */
 export function openPlantApp({ url, secret, clock }: PlantDatabase): Promise<OpenApp> {
   return openApp({
     config: readConfig({

@@ -1,4 +1,4 @@
-/** An agent with a key, the user whose key it is, and a chat to write to: what tests of approvals share. */
+/** An agent with a key, the key's user, and a chat to write to: shared by the tests of approvals. */
 import { randomUUID } from 'node:crypto'
 import { beginSession } from '../../src/access/sessions.ts'
 import { performApproved } from '../../src/capabilities/approvals/approvals.ts'
@@ -22,7 +22,7 @@ export interface Told {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Calling {
+interface ToolCall {
   readonly tool?: Tool
   readonly input: unknown
   readonly token?: string
@@ -37,7 +37,7 @@ export function routeOf(name: string): Route {
   return found
 }
 
-/** A key's caller, as /api/mcp makes it. */
+/** A key's caller, as /api/mcp builds it. */
 export function callerOf({ workspace_id, user_id, key_id }: Omit<Tenant, 'key'>): Caller {
   return {
     workspace_id,
@@ -81,7 +81,7 @@ export class AgentStage {
     return this.workplace.db
   }
 
-  /** Another user of the workspace with a key of their own, before the same chat. */
+  /** Another user of the workspace with their own key, for the same chat. */
   async colleague(): Promise<AgentStage> {
     const { workplace, account_id, column_id } = this
     const { workspace_id } = this.tenant
@@ -94,7 +94,7 @@ export class AgentStage {
     return new AgentStage({ workplace, tenant, account_id, person, column_id, user })
   }
 
-  /** A message whose text nothing else has. */
+  /** A message with a unique text. */
   message(text = `Good morning ${randomUUID()}`) {
     return { account_id: this.account_id, chat_id: this.chat_id, text }
   }
@@ -107,8 +107,8 @@ export class AgentStage {
     return { account_id: this.account_id, chat_id: this.chat_id, column_id: this.column_id, value }
   }
 
-  /** What the agent is told, refusals included. */
-  async call(calling: Calling): Promise<Told> {
+  /** The answer that the agent gets, refusals included. */
+  async call(calling: ToolCall): Promise<Told> {
     const { tool = 'send_message', input, token, as = this.caller, app = this.app, client_name } = calling
     const wanted = { input, approval_token: token, client_name, base_url: 'https://parley.example' }
     const reply: Reply = await performApproved(app, routeOf(tool), as, wanted).catch((error) => {
@@ -119,20 +119,20 @@ export class AgentStage {
     return reply as Told
   }
 
-  /** Asks, and answers the id of the request. */
-  async ask(input: unknown, more: Omit<Calling, 'input' | 'token'> = {}): Promise<string> {
+  /** Makes a request and returns its id. */
+  async ask(input: unknown, more: Omit<ToolCall, 'input' | 'token'> = {}): Promise<string> {
     const { body } = await this.call({ ...more, input })
     if (body.code !== 'approval_required') throw new Error(`It was ${JSON.stringify(body)}.`)
     return String(body.request_id)
   }
 
-  /** Asks, and has the user approve it. */
-  async approved(input: unknown, more: Omit<Calling, 'input' | 'token'> = {}): Promise<string> {
+  /** Makes a request, lets the user approve it and returns the token. */
+  async approved(input: unknown, more: Omit<ToolCall, 'input' | 'token'> = {}): Promise<string> {
     const { token } = await approve(this.app, this.user, await this.ask(input, more))
     return token
   }
 
-  /** How often the platform took this text. */
+  /** How often the platform accepted this text. */
   accepted({ text }: { text: string }): number {
     const { journal } = this.workplace.sandbox.world.state
     return journal.filter((entry) => 'text' in entry && entry.text === text).length
@@ -147,7 +147,7 @@ export class AgentStage {
     return cookieOf(this.db, this.user)
   }
 
-  /** Domain time stands still there, until `resume`. */
+  /** Stops domain time at this moment, until `resumeClock`. */
   async setClock(at: Date): Promise<void> {
     await this.db.run(sql`
       insert into manual_clock (at) values (${at}) on conflict (singleton) do update set at = excluded.at`)
@@ -160,7 +160,7 @@ export class AgentStage {
   }
 }
 
-/** The cookie of a session that the user has begun. */
+/** The cookie of a new session of the user. */
 export async function cookieOf(db: Database, { user_id, via }: UserCaller): Promise<string> {
   const visitor = {
     via: { kind: 'visitor', address: '', user_agent: '', session_token: undefined, device_token: undefined },
@@ -169,7 +169,7 @@ export async function cookieOf(db: Database, { user_id, via }: UserCaller): Prom
   return `sid=${token}`
 }
 
-/** A user who could sign in, as the session that they would have. */
+/** A user who could sign in, as the session they would have. */
 export async function identify(db: Db, user_id: string): Promise<UserCaller> {
   const identity: Identity = { issuer: 'local', subject: randomUUID(), idp_user_uuid: randomUUID() }
   await db.run(sql`

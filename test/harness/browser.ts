@@ -1,4 +1,4 @@
-/** A browser as the dashboard sees it: it keeps its cookie, and says where its requests come from. */
+/** A browser as the dashboard sees it: it keeps its cookies and sends its origin. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { signIn } from './person.ts'
 import type { Service } from './service.ts'
@@ -9,20 +9,20 @@ export interface Seen {
   readonly body: Record<string, unknown> & { readonly code?: string; readonly error?: string }
 }
 
-interface Asked {
+interface BrowserRequest {
   readonly body?: unknown
-  /** Null takes one away that a browser would send. */
+  /** Null removes a header that a browser would send. */
   readonly headers?: Readonly<Record<string, string | null>>
 }
 
 export class Browser {
   readonly #service: Service
-  /** The name it knows the service by. */
+  /** The host name it uses for the service. */
   readonly host: string
   readonly origin: string
-  /** Name and value, as it sends them. */
+  /** Name and value, as sent. */
   cookie: string | undefined
-  /** The cookie by which it is known after it has signed in, as it sends it. */
+  /** The device cookie that a sign-in leaves, as sent. */
   device: string | undefined
 
   constructor(service: Service, origin = service.url) {
@@ -31,15 +31,15 @@ export class Browser {
     this.host = new URL(origin).host
   }
 
-  /** One that somebody has signed in with already. */
+  /** A browser in which a user has already signed in. */
   static async signedIn(service: Service, user_id: string): Promise<Browser> {
     const browser = new Browser(service)
     browser.cookie = await signIn(service, user_id)
     return browser
   }
 
-  /** Under /dashboard/api, unless the whole path is given. */
-  ask(method: string, path: string, { body, headers = {} }: Asked = {}): Promise<Seen> {
+  /** Below /dashboard/api, unless the whole path is given. */
+  ask(method: string, path: string, { body, headers = {} }: BrowserRequest = {}): Promise<Seen> {
     const { hostname, port } = new URL(this.#service.url)
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const sent: Record<string, string | null | undefined> = {
@@ -73,8 +73,8 @@ export class Browser {
     })
   }
 
-  get = (path: string, asked?: Asked) => this.ask('GET', path, asked)
-  post = (path: string, asked?: Asked) => this.ask('POST', path, asked)
+  get = (path: string, asked?: BrowserRequest) => this.ask('GET', path, asked)
+  post = (path: string, asked?: BrowserRequest) => this.ask('POST', path, asked)
 
   #keepCookie(headers: IncomingHttpHeaders): void {
     for (const line of headers['set-cookie'] ?? []) {

@@ -1,4 +1,4 @@
-/** What the oracle of campaigns looks at, read from a database; and recipients as callers see them. */
+/** Reads the campaign oracle's evidence from a database, and recipients as callers see them. */
 import type { App } from '../../src/app.ts'
 import { presentRecipients, requireCampaign } from '../../src/capabilities/campaigns/campaign-pages.ts'
 import { readStanding } from '../../src/capabilities/campaigns/facts.ts'
@@ -26,7 +26,7 @@ const statuses = [
 
 type Witness = Pick<CampaignEvidence, 'journal' | 'stops' | 'in_flight'>
 
-/** In one snapshot: what moves between two reads would look like a contradiction. */
+/** In one snapshot: a change between two reads would look like a contradiction. */
 export function readCampaignEvidence(
   db: Pick<Database, 'snapshot'>,
   witness: Witness,
@@ -66,7 +66,7 @@ export interface ShownRecipient {
   readonly next_action_at: Date | null
 }
 
-/** The recipients of these campaigns, the first thousand of each, with why they have not moved; and the time of that. */
+/** The first thousand recipients of each of these campaigns, with why they have not moved, and the time of reading. */
 export async function presentCampaigns(
   app: App,
   workspace_id: string,

@@ -1,4 +1,4 @@
-/** Campaigns on a manual clock in this process: a worker whose loops are run, people, and rows as creation makes them. */
+/** Campaigns on a manual clock in this process: a worker with running loops, people, and rows as creation writes them. */
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'
@@ -29,14 +29,14 @@ export interface NewCampaign {
   readonly quota?: number
   readonly max_followups?: number
   readonly scheduled_at?: Date
-  /** Whom an account writes to, by person. */
+  /** The recipients by account and person. */
   readonly chats?: readonly { readonly account_id: string; readonly person_id: number }[]
-  /** Of a contacts campaign. */
+  /** The accounts of a contacts campaign. */
   readonly pool?: readonly string[]
   readonly contacts?: readonly {
     readonly contact: string
     readonly name?: string
-    /** Who was to write to it. */
+    /** The account that was to write to it. */
     readonly account_id?: string
   }[]
   /** Where its ids come from. */
@@ -54,11 +54,11 @@ export interface Recipient {
   readonly version: number
 }
 
-/** A workspace that may do everything, and what happens in it. */
+/** A workspace with every permission, and what happens in it. */
 export class CampaignPlace {
   readonly work: Workplace
   tenant: Tenant
-  /** When the present workspace was made; `sent` counts from then. */
+  /** When the present workspace was created; `sent` counts from then. */
   #since = morning
   readonly #accounts = new Set<string>()
   #worker: Worker | undefined
@@ -77,7 +77,7 @@ export class CampaignPlace {
     return this.work.db
   }
 
-  /** Another workspace, of which alone is told from now on. */
+  /** Switches to a new workspace: `sent` and `judge` ignore the earlier one. */
   async fresh(): Promise<void> {
     const { now } = await this.db.one<{ now: Date }>(sql`select domain_now() as now`)
     this.#since = now
@@ -102,14 +102,14 @@ export class CampaignPlace {
     this.#running = runLoops(this.app, this.#worker.loops)
   }
 
-  /** To the end of the time, everything that is due done on the way. */
+  /** Moves the clock, doing everything that falls due on the way. */
   async advance(seconds: number): Promise<void> {
     const worker = this.#worker
     if (!worker) throw new Error('Nobody works here.')
     await advanceClock(this.app, { platforms: [this.work.sandbox], loops: worker.loops }, seconds)
   }
 
-  /** People whom the account has a chat with, because they have written to it. */
+  /** People who have written to the account, so that it has a chat with each. */
   async people(account_id: string, count: number, given: Partial<NewPerson> = {}): Promise<number[]> {
     const people = Array.from({ length: count }, (_, n) => {
       const { person_id } = this.work.sandbox.world.addPerson({ name: `Person ${n}`, ...given })
@@ -124,7 +124,7 @@ export class CampaignPlace {
     return insertCampaign(this.db, this.tenant, given)
   }
 
-  /** What the oracle finds wrong. */
+  /** The oracle's violations. */
   async judge(): Promise<CampaignViolation[]> {
     const { journal } = this.work.sandbox.world.state
     return judgeCampaigns(await readCampaignEvidence(this.db, { journal }))
@@ -147,7 +147,7 @@ export class CampaignPlace {
     return row.status
   }
 
-  /** What the platform accepted, in order: the person, the text, and the seconds since the workspace was made. */
+  /** What the platform accepted, in order: the person, the text, and the seconds since the workspace was created. */
   sent(): { person: number; text: string; at: number }[] {
     return this.work.sandbox.world.state.journal
       .filter((entry) => entry.kind === 'send' && this.#accounts.has(entry.account_id))

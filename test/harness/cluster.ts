@@ -21,7 +21,7 @@ export const template = 'parley_template'
 export type Cluster = ProvidedContext['cluster']
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // Whoever runs many small runs of tests brings one for all of them.
+  // A caller that starts many small test runs provides one cluster for all of them.
   if (process.env.TEST_CLUSTER) {
     project.provide('cluster', JSON.parse(process.env.TEST_CLUSTER))
     return undefined
@@ -61,7 +61,7 @@ async function makeTemplate(connection: Connection): Promise<void> {
   }
 }
 
-/** A statement outside of any test's database. */
+/** Runs a statement outside any test's database. */
 export async function administer(cluster: Cluster, statement: string): Promise<void> {
   const client = new pg.Client({ ...cluster, database: 'postgres' })
   await client.connect()
@@ -72,7 +72,7 @@ export async function administer(cluster: Cluster, statement: string): Promise<v
   }
 }
 
-/** An autovacuum worker belongs to the server: it cannot be ended by us, and goes by itself. */
+/** Retries while an autovacuum worker is connected: it belongs to the server, so we cannot end it, and leaves by itself. */
 export async function dropFrom(cluster: Cluster, name: string): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {

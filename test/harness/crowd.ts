@@ -1,4 +1,4 @@
-/** Strangers at as many places as the queue of passwords has, in this process: it is full until they are told to end. */
+/** Fills every place of the password queue with strangers, in this process, until `end`. */
 import { setImmediate } from 'node:timers/promises'
 import { isPassword } from '../../src/lib/passwords.ts'
 
@@ -9,7 +9,7 @@ export function crowdQueue(): { end(): Promise<void> } {
   const all = Promise.all(
     Array.from({ length: placesMax }, async (_, at) => {
       const turn = { lane: 'stranger', source: `stranger ${at}` } as const
-      // Whoever is through comes again before any request can be read. One is refused while another lane has its turn.
+      // Each one queues again before the server can read a request. One is refused while another lane has its turn.
       while (going) await isPassword('x', undefined, turn).catch(() => setImmediate())
     }),
   )

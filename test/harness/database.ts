@@ -1,4 +1,4 @@
-/** A database of one test file's own, copied from the template. */
+/** One test file's own database, copied from the template. */
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
 import { administer, dropFrom, template } from './cluster.ts'

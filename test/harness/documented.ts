@@ -1,4 +1,4 @@
-/** Whether an answer is one that the document names: its status, its code, its headers, its properties. */
+/** Checks an answer against the document: its status, its code, its headers, its properties. */
 import { isDeepStrictEqual } from 'node:util'
 import { apiPrefix } from '../../src/contract.ts'
 import { errors } from '../../src/lib/errors.ts'
@@ -19,7 +19,7 @@ const document = makeOpenApi(routes) as unknown as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
 
-/** Headers of HTTP itself, and those that tell browsers to be careful; they mean the same everywhere. */
+/** Headers of HTTP itself, and security headers for browsers; they mean the same everywhere. */
 const ofHttp = new Set([
   'cache-control',
   'connection',
@@ -41,12 +41,12 @@ export interface Answered {
   readonly body: { readonly code?: unknown }
 }
 
-/** Whether the address is one of the document's, whatever the method. */
+/** Whether the document has the address, with any method. */
 export function isDocumented(path: string): boolean {
   return routeAt(path) !== undefined
 }
 
-/** What the document does not name; undefined where it names everything, or the address is none of the contract's. */
+/** What the document does not name. Undefined if it names everything, or the address is not the contract's. */
 export function findUndocumented(method: string, path: string, answer: Answered): string | undefined {
   const operation = operationAt(method, path)
   if (!operation) return undefined
@@ -67,7 +67,7 @@ export function findUndocumented(method: string, path: string, answer: Answered)
     : shapeProblem(routeAt(path, method), what, answer.body)
 }
 
-/** Whether a refusal has the one form that all have: a sentence and a known code, and the headers of every answer. */
+/** Checks a refusal's form, which all refusals share: a sentence, a known code, and the headers of every answer. */
 export function findUnsound(what: string, { status, headers, body }: Answered): string | undefined {
   if (Object.keys(body).sort().join() !== 'code,error')
     return `${what} in another form than every refusal has.`
@@ -79,10 +79,10 @@ export function findUnsound(what: string, { status, headers, body }: Answered): 
   return missing && `${what} without ${missing}.`
 }
 
-/** The headers of every answer, also of one to no request at all. */
+/** The headers of every answer, including the answer to a malformed request. */
 export const always = ['x-request-id', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
 
-/** A property that the schema does not know is not in what it has parsed. */
+/** Parsing drops the properties that the schema does not know. */
 function shapeProblem(route: Route | undefined, what: string, body: unknown): string | undefined {
   if (!route) return undefined
   const told = route.name === 'list_events' ? withoutMadeUp(body as EventPage) : body
@@ -97,12 +97,12 @@ interface EventPage {
   readonly events: readonly { readonly data: object }[]
 }
 
-/** Tests put events into the outbox that say nothing. Those of the service name an account, all of them. */
+/** Tests put empty events into the outbox. Every event of the service names an account. */
 function withoutMadeUp(page: EventPage): EventPage {
   return { ...page, events: page.events.filter(({ data }) => 'account_id' in data) }
 }
 
-/** A method that the address does not answer is refused as any operation there would refuse it. */
+/** An address refuses a method it does not have as any of its operations would. */
 function operationAt(method: string, path: string): Operation | undefined {
   const known = routeAt(path, method)
   const operations = known && document.paths[known.path]
@@ -111,7 +111,7 @@ function operationAt(method: string, path: string): Operation | undefined {
   return operations[wanted] ?? Object.values(operations)[0]
 }
 
-/** The operation of this method, otherwise any that the address has. */
+/** The operation of this method, otherwise any operation of the address. */
 function routeAt(path: string, method?: string): Route | undefined {
   const [bare = ''] = path.replace(apiPrefix, '').split('?')
   const exact = routes.filter((route) => route.path === bare)

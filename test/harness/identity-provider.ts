@@ -1,4 +1,4 @@
-/** An identity provider that lies where a test tells it to. What it signs is right in everything else. */
+/** An identity provider that lies where a test wants it to, and is correct in everything else. */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,20 +6,20 @@ import type { AddressInfo } from 'node:net'
 export const clientSecret = 'canary-client-secret-of-the-provider'
 
 export interface Lies {
-  /** Claims of the ID token that differ; undefined takes one away. */
+  /** Claims of the ID token to change; undefined removes one. */
   readonly claims?: Readonly<Record<string, unknown>>
   readonly header?: Readonly<Record<string, unknown>>
-  /** Signed by a key that it does not publish. */
+  /** Signs with a key that it does not publish. */
   readonly foreign_key?: boolean
   readonly unsigned?: boolean
-  /** Signed with what both sides know, as a symmetric algorithm would. */
+  /** Signs with the shared secret, as a symmetric algorithm would. */
   readonly symmetric?: boolean
   readonly token?: Readonly<Record<string, unknown>>
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly userinfo?: Readonly<Record<string, unknown>>
-  /** What this endpoint answers instead. */
+  /** The status to answer with instead, by endpoint. */
   readonly status?: Readonly<Record<string, number>>
-  /** Takes a code more than once. */
+  /** Accepts a code more than once. */
   readonly careless?: boolean
 }
 
@@ -38,7 +38,7 @@ export class IdentityProvider {
   readonly #keys = makePair()
   readonly #foreign = makePair()
   readonly #grants = new Map<string, Grant>()
-  /** Everything secret that it has given out, to be looked for in logs. */
+  /** Every secret it has issued, for tests that search the logs. */
   readonly secrets: string[] = [clientSecret]
   #port = 0
 
@@ -57,7 +57,7 @@ export class IdentityProvider {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** Somebody signs in there: the code that the browser takes back. */
+  /** Signs a person in; returns the code that the browser takes back. */
   authorize(location: string, sub: string): string {
     const { searchParams } = new URL(location)
     const code = `canary-code-${randomUUID()}`

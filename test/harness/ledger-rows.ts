@@ -1,4 +1,4 @@
-/** Accounts and operations as the ledger finds them, made by SQL: nobody works on them but the test. */
+/** Accounts and operations as the ledger finds them, made by SQL. No worker touches them, only the test. */
 import { randomBytes } from 'node:crypto'
 import { type Sql, sql } from '../../src/db/sql.ts'
 import type { Crossing, Instance } from '../../src/ledger/crossing.ts'
@@ -17,12 +17,12 @@ export interface NewRow {
   readonly queued_no?: number
   readonly key?: string | null
   readonly owner?: string | null
-  /** Seconds from now; null: none. */
+  /** Seconds from now; null: no lease. */
   readonly lease?: number | null
   readonly expires?: number
   readonly payload?: unknown
   readonly fingerprint?: Buffer
-  /** Of a message of a campaign. */
+  /** For a campaign's message. */
   readonly place?: CampaignPlace
 }
 
@@ -60,7 +60,7 @@ export class LedgerRows {
     return { worker_id: this.worker_id, restore_counter, generation, server_run }
   }
 
-  /** A new account that may act: ours, READY and live. */
+  /** A new account that may act: leased to us, READY and live. */
   async account(): Promise<Held> {
     const { workspace_id } = this.tenant
     const account_id = await this.service.account(workspace_id)
@@ -109,7 +109,7 @@ export class LedgerRows {
       select state, reason, detail, attempt_no, attempt_token, queued_no, reply_body from operations where id = ${id}`)
   }
 
-  /** Changes the account's row; `set` is what comes after `set`. */
+  /** Changes the account's row; `set` is the SQL after `set`. */
   async host({ account_id }: Held, set: Sql): Promise<void> {
     await this.db.run(sql`update account_hosts set ${set} where account_id = ${account_id}`)
   }

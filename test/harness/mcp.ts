@@ -1,4 +1,4 @@
-/** A client of `/api/mcp` that shows what goes over the wire, in both revisions of the protocol. */
+/** A client of `/api/mcp` that returns what goes over the wire, in both revisions of the protocol. */
 import { mcpPath } from '../../src/contract.ts'
 
 export type Era = 'modern' | 'legacy'
@@ -10,7 +10,7 @@ export interface McpAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The message of JSON-RPC, or the refusal of the entrance. */
+  /** The JSON-RPC message, or the refusal of the authentication. */
   readonly body: Message
 }
 
@@ -36,7 +36,7 @@ export interface McpAsk {
   readonly body?: unknown
 }
 
-/** Any request at the address. */
+/** Sends any request to the address. */
 export async function askMcp({
   url,
   key,
@@ -64,11 +64,11 @@ export interface McpCall extends Omit<McpAsk, 'body' | 'method'> {
   readonly era?: Era
   readonly capabilities?: object
   readonly client?: object
-  /** Of the protocol, such as inputResponses. */
+  /** More fields of the protocol, such as inputResponses. */
   readonly more?: object
 }
 
-/** One message of the protocol as a client of that revision sends it. */
+/** Sends one message of the protocol as a client of that revision does. */
 export function sendMessage(
   { era = 'modern', capabilities = {}, client = { name: 'test', version: '1' }, more = {}, ...ask }: McpCall,
   method: string,
@@ -93,7 +93,7 @@ export function sendMessage(
   })
 }
 
-/** What a tool answered. */
+/** Calls a tool and returns its result. */
 export async function callTool(ask: McpCall, name: string, given: object = {}): Promise<Result> {
   const { status, body, text } = await sendMessage(ask, 'tools/call', { name, arguments: given })
   if (status !== 200 || !body.result) throw new Error(`${status}: ${text}`)

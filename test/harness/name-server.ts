@@ -1,4 +1,4 @@
-/** A DNS server on loopback that answers as a test says, with a TTL of 0. */
+/** A DNS server on loopback whose answers a test chooses, with a TTL of 0. */
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
@@ -9,12 +9,12 @@ export type Question = (typeof types)[keyof typeof types]
 
 export interface NameServer {
   readonly resolver: Resolver
-  /** How many questions it was asked. */
+  /** How many queries it has received. */
   asked(): number
   close(): void
 }
 
-/** `answer` gives the addresses of a name; a name without any does not exist. */
+/** `answer` returns the addresses of a name; a name without any does not exist. */
 export async function openNameServer(
   answer: (name: string, question: Question) => readonly string[],
 ): Promise<NameServer> {

@@ -1,4 +1,4 @@
-/** A thread that answers, or dies as it is told (`src/lib/threads.test.ts`). */
+/** A thread that answers or dies, as its message says (`src/lib/threads.test.ts`). */
 import { parentPort, threadId } from 'node:worker_threads'
 
 parentPort?.on('message', (job: string) => {

@@ -1,6 +1,6 @@
 /**
- * What an operator types, run by the command line in this process: a process for each command would cost more than all that
- * the commands do. `test/command-line.test.ts` runs every verb as a process, too.
+ * Runs an operator's commands in this process: starting a process for each would cost more than the commands themselves.
+ * `test/command-line.test.ts` also runs every verb as a process.
  */
 import { Readable, Writable } from 'node:stream'
 import { expect } from 'vitest'
@@ -18,8 +18,8 @@ type Env = Readonly<Record<string, string>>
 let last: Promise<unknown> = Promise.resolve()
 
 /**
- * Commands share the streams and the environment of this process, so each waits for the one before. `input` is what it reads
- * from standard input.
+ * Commands share the streams and the environment of this process, so each waits for the one before. `input` goes to its
+ * standard input.
  */
 export function runVerb(args: readonly string[], env: Env = {}, input?: string): Promise<Exit> {
   const turn = last.then(() => runAlone(args, env, input))
@@ -54,7 +54,7 @@ async function runAlone(args: readonly string[], env: Env, input: string | undef
   }
 }
 
-/** Gives `process` other properties until the returned function is called. */
+/** Overrides properties of `process` until the returned function is called. */
 function replace(properties: Partial<Record<keyof NodeJS.Process, unknown>>): () => void {
   const names = Object.keys(properties) as (keyof NodeJS.Process)[]
   const before = names.map((name) => Object.getOwnPropertyDescriptor(process, name))
@@ -66,7 +66,7 @@ function replace(properties: Partial<Record<keyof NodeJS.Process, unknown>>): ()
   }
 }
 
-/** A command ends its process, so it leaves listeners behind. The returned function removes them. */
+/** A command expects its process to end, so it leaves listeners behind. The returned function removes them. */
 function keepListeners(): () => void {
   const events = ['exit', 'SIGINT', 'SIGTERM'] as const
   const before = events.map((event) => process.rawListeners(event))
@@ -78,19 +78,19 @@ function keepListeners(): () => void {
   }
 }
 
-/** A command on the database of a service under test. */
+/** Runs a command on the database of a service under test. */
 export function run(service: Service, args: readonly string[], input?: string): Promise<Exit> {
   return runVerb(args, { DATABASE_URL: service.database.url, PARLEY_SECRET: testSecret }, input)
 }
 
-/** What the command prints for programs. */
+/** The JSON that the command prints. */
 export async function runJson<T>(service: Service, args: readonly string[]): Promise<T> {
   const { code, stdout, stderr } = await run(service, [...args, '--json'])
   expect([code, stderr]).toEqual([0, ''])
   return JSON.parse(stdout) as T
 }
 
-/** The sentence the command refuses with. */
+/** The sentence with which the command refuses. */
 export async function runRefused(service: Service, args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await run(service, args)
   expect([code, stdout]).toEqual([1, ''])

@@ -1,4 +1,4 @@
-/** The commands that README and the guides show, and whether a response is the one they show. */
+/** The commands that README and the guides show, and whether a response matches the one they show. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '..', '..')
 
 export interface Block {
   readonly page: string
-  /** The last heading of the second level above it. */
+  /** The nearest second-level heading above it. */
   readonly section: string
   /** `sh` is typed; a block right after it without a language, or as `json`, is its output. */
   readonly language: string
@@ -42,7 +42,7 @@ const shapes: Readonly<Record<string, RegExp>> = {
   number: /^\d+$/,
 }
 
-/** Ids and times are compared by their shape, everything else as it is. */
+/** Compares ids and times by their shape, everything else exactly. */
 function shapeOf(value: unknown): unknown {
   if (typeof value !== 'string') return value
   return Object.entries(shapes).find(([, shape]) => shape.test(value))?.[0] ?? value
@@ -69,7 +69,7 @@ function isShown(shown: unknown, real: unknown): boolean {
   return shapeOf(shown) === shapeOf(real)
 }
 
-/** Lines such as headers: each shown line is there, whatever number or id it ends with. */
+/** Lines such as headers: each shown line must occur, with any number or id at its end. */
 function areLinesShown(shown: string, real: string): boolean {
   const plain = (text: string) =>
     text.split(/\r?\n/).map((line) => line.trim().replace(/(: | {2})(\d+|[0-9a-f-]{36})$/, '$1#'))

@@ -1,10 +1,10 @@
-/** A signed-in person at the dashboard, as a browser would ask. */
+/** A signed-in user at the dashboard, with a browser's requests. */
 import { beginSession } from '../../src/access/sessions.ts'
 import { sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Answer, Service } from './service.ts'
 
-/** The cookie of a new session of this user, who gets a local identity where there is none. */
+/** The cookie of a new session of this user, who gets a local identity if there is none. */
 export async function signIn(service: Pick<Service, 'app'>, user_id: string): Promise<string> {
   const { db } = service.app
   const subject = newId()
@@ -33,7 +33,7 @@ export interface PersonAsk {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Asks a route below /dashboard/api, from a page of our own. */
+/** Calls a route below /dashboard/api, as one of our own pages would. */
 export async function askDashboard(
   service: Pick<Service, 'url'>,
   method: string,

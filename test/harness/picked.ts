@@ -1,4 +1,4 @@
-/** Recipients that were picked and are about to cross, on accounts that nobody works on but the test. */
+/** Recipients that were picked and are about to cross, on accounts that only the test uses. */
 
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { type MessageBoundary, messageBoundary } from '../../src/capabilities/campaigns/running/crossing.ts'
@@ -13,7 +13,7 @@ export interface Picked {
   readonly held: Held
   readonly campaign_id: string
   readonly person_id: number
-  /** Answers the status of the crossing. */
+  /** Returns the status of the crossing. */
   cross(): Promise<string>
 }
 
@@ -36,7 +36,7 @@ export class PickedRows {
     return messageBoundary(this.rows.app, { instance: () => instance, behind: () => {} })
   }
 
-  /** A campaign of one recipient, on a new account unless one is given. */
+  /** A campaign with one recipient, on a new account unless one is given. */
   async picked(given: NewCampaign = {}, held?: Held): Promise<Picked> {
     const account = held ?? (await this.rows.account())
     const { account_id } = account

@@ -1,12 +1,12 @@
 /**
- * As if PostgreSQL had come back from a picture of its files: every table as it was then, and another run of the server.
- * Connections live on, so whatever a running worker remembers is held against a database that knows less.
+ * Simulates a PostgreSQL that was restored from a picture of its files: every table as it was then, and a new run of the server.
+ * Connections stay open, so what a running worker remembers meets a database that knows less.
  */
 import type { Database } from '../../src/db/sql.ts'
 
 let runs = 0
 
-/** Another run of the server, with nothing lost: an ordinary restart, as far as workers can tell. */
+/** A new run of the server with nothing lost: to workers it looks like an ordinary restart. */
 export async function restartServer({ pool }: Database): Promise<void> {
   await pool.query(newRun())
 }
@@ -19,11 +19,11 @@ function newRun(): string {
 interface Table {
   readonly name: string
   readonly columns: string
-  /** The tables that it refers to. */
+  /** The tables it references. */
   readonly parents: readonly string[]
 }
 
-/** Answers what puts the picture back. `keepCounter`: no heartbeat was lost, so the restore counter tells nothing. */
+/** Returns a function that restores the picture. `keepCounter`: no heartbeat was lost, so the restore counter reveals nothing. */
 export async function takePicture(
   { pool }: Database,
   { keepCounter = false }: { keepCounter?: boolean } = {},
@@ -64,7 +64,7 @@ export async function takePicture(
         await pool.query(statements)
         return
       } catch (error) {
-        // A worker was in the middle of something that took its locks in another order.
+        // A deadlock with a worker that had taken its locks in another order.
         if ((error as { code?: string }).code !== '40P01' || tries === 20) throw error
       }
     }

@@ -1,4 +1,4 @@
-/** Operations that exist in tests only: a `local` one with a body and a chat id, and one whose body decides. */
+/** Operations that exist in tests only: a `local` one with a body and a chat id, and one whose body decides what it does. */
 import { z } from 'zod'
 import { sql } from '../../src/db/sql.ts'
 import { newId } from '../../src/lib/ids.ts'

@@ -1,4 +1,4 @@
-/** Real `parley` processes: what an operator starts and a supervisor sees. Each is ended by its own number. */
+/** Real `parley` processes: what an operator starts and a supervisor sees. Each is ended by its own process id. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const root = join(import.meta.dirname, '..', '..')
 const ourMain = join(root, 'src', 'main.ts')
-/** Types are stripped and sources compiled once, not by every process again. */
+/** Processes share it, so that types are stripped and sources compiled only once. */
 const NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
 const readyMsMax = 180_000
 const exitMsMax = 180_000
@@ -21,16 +21,16 @@ export interface Exit {
 
 export interface Parley {
   readonly pid: number
-  /** What it has written so far. */
+  /** What it has printed so far. */
   stdout(): string
   stderr(): string
-  /** The address it answers on, from the line that says it is ready. */
+  /** The address it answers at, from the log line that says it is ready. */
   ready(): Promise<string>
   /** The address of its admin port, from the same line. */
   admin(): Promise<string>
   signal(name: NodeJS.Signals): void
   exit(): Promise<Exit>
-  /** The same for as long as it takes: for a process that is expected to run. */
+  /** Like `exit` but without a time limit: for a process that is expected to run. */
   ended(): Promise<Exit>
 }
 
@@ -44,7 +44,7 @@ export function spawnParley(
   flags: readonly string[] = [],
   input?: string,
 ): Parley {
-  // Without one it would be that of the checkout, which belongs to whoever works there.
+  // The default is the checkout's own directory, which belongs to the developer.
   const writes = ['start', 'work', 'sandbox'].includes(args[0] ?? '')
   if (writes && !args.includes('--data-dir') && !args.includes('--help')) {
     throw new Error(`A test that runs \`parley ${args[0]}\` names a --data-dir of its own.`)
@@ -96,7 +96,7 @@ export function runParley(args: readonly string[], env?: Readonly<Record<string,
   return spawnParley(args, env).exit()
 }
 
-/** For afterAll: whatever a failed test left behind. */
+/** For afterAll: ends what a failed test left running. */
 export async function endProcesses(): Promise<void> {
   const gone = [...running].map((child) => new Promise((resolve) => child.once('close', resolve)))
   for (const child of running) child.kill('SIGKILL')
@@ -115,7 +115,7 @@ function readyIn(stdout: string): Ready | undefined {
   return undefined
 }
 
-/** Asks until there is an answer, or says what was waited for in vain. */
+/** Polls until there is an answer; on time-out, the error names what it waited for. */
 export async function until<T>(
   what: string,
   msMax: number,
@@ -140,7 +140,7 @@ async function within<T>(msMax: number, work: Promise<T>, problem: () => string)
   }
 }
 
-/** A port of this machine that nothing listens on. */
+/** A free port of this machine. */
 export async function freePort(): Promise<string> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -149,7 +149,7 @@ export async function freePort(): Promise<string> {
   return String(typeof address === 'object' && address ? address.port : 0)
 }
 
-/** The servers whose command line names this data directory, found as an operator would. */
+/** The servers whose command line names this data directory, found the way an operator would. */
 export async function serversOf(data_dir: string): Promise<number[]> {
   const numbers = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const found = await Promise.all(

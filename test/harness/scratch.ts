@@ -1,4 +1,4 @@
-/** Where tests keep a PostgreSQL: in memory where it is large enough, so that no test waits for a disk to flush. */
+/** Where tests keep a PostgreSQL: in memory if there is enough, so that no test waits for a disk flush. */
 import { mkdtemp, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

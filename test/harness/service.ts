@@ -23,10 +23,10 @@ import { copyDatabase, type TestDatabase } from './database.ts'
 import { findUndocumented } from './documented.ts'
 
 export interface ServiceOptions extends Partial<ServerOptions> {
-  /** Operations that only this test knows, besides the contract's. */
+  /** Operations of this test only, besides the contract's. */
   readonly routes?: readonly Route[]
   readonly env?: Readonly<Record<string, string>>
-  /** Where it listens; any free port unless told. */
+  /** Where it listens; any free port by default. */
   readonly port?: number
 }
 
@@ -58,7 +58,7 @@ export interface NewChat {
   readonly name?: string
 }
 
-/** One a minute, from a fixed morning on. */
+/** One message a minute, from a fixed morning on. */
 function messageOf(text: string, id: number): Message {
   const timestamp = new Date(Date.UTC(2026, 10, 1, 8) + id * 60_000).toISOString()
   const rest = { sender_id: null, edited_at: null, attachments: [], random_id: null }
@@ -106,7 +106,7 @@ export class Service {
   get = (path: string, ask?: Ask) => this.call('GET', path, ask)
   post = (path: string, ask?: Ask) => this.call('POST', path, ask)
 
-  /** A workspace with a user and a key that may do everything. */
+  /** A workspace with a user and a key that has every scope. */
   async tenant(name = 'Acme'): Promise<Tenant> {
     const workspace = await createWorkspace(this.app, 'system', { name })
     const email = `${workspace.id}@acme.example`
@@ -119,7 +119,7 @@ export class Service {
     return createKey(this.app, 'system', { name: 'test', scopes, ...wanted })
   }
 
-  /** An account in the given state, as if a worker had brought it there. */
+  /** An account in the given state, as a worker would have left it. */
   async account(workspace_id: string, status: Status = 'READY'): Promise<string> {
     const account = await createAccount(this.app, 'system', {
       workspace_id,
@@ -131,7 +131,7 @@ export class Service {
     return account.id
   }
 
-  /** A private chat with messages, oldest first, as if they had arrived. */
+  /** A private chat with messages, oldest first, stored as if they had arrived. */
   async chat({
     account_id,
     workspace_id,
@@ -178,7 +178,7 @@ export class Service {
     await setAllowed(this.app, 'system', { list: 'campaign_workspace', id: workspace_id, allowed })
   }
 
-  /** What was changed behind the service's back is seen from here on. */
+  /** Makes the service see changes that a test made directly in the database. */
   async settle(): Promise<void> {
     await this.app.settings.refresh()
   }
@@ -188,7 +188,7 @@ export class Service {
   }
 }
 
-/** Every gate but `extended` is open, and the rate limit is out of the way unless a test sets it. */
+/** Opens every gate except `extended`, and a rate limit that no test reaches unless it sets one. */
 export async function openService(options: ServiceOptions = {}): Promise<Service> {
   const database = await copyDatabase()
   const log: string[] = []

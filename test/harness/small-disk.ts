@@ -1,4 +1,4 @@
-/** A disk that a test can fill: a small file system in memory, where this process may mount one. */
+/** A disk that a test can fill: a small file system in memory, if this process may mount one. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,12 +11,12 @@ export interface SmallDisk {
   readonly path: string
   /** Leaves no byte free. */
   fill(): Promise<void>
-  /** Gives the room back. */
+  /** Frees the space again. */
   empty(): Promise<void>
   remove(): Promise<void>
 }
 
-/** Undefined where mounting is not allowed. */
+/** Undefined if mounting is not allowed. */
 export async function mountSmallDisk(megabytes: number): Promise<SmallDisk | undefined> {
   const path = await mkdtemp(join(tmpdir(), 'parley-disk-'))
   const options = `size=${megabytes}m,mode=0755`
@@ -33,7 +33,7 @@ export async function mountSmallDisk(megabytes: number): Promise<SmallDisk | und
     path,
     async fill() {
       const file = await open(filler, 'a')
-      // The last page is filled byte by byte, as far as pages are.
+      // Smaller and smaller pieces, so that even the last page is full to the byte.
       for (const size of [64 * 1024, 1024, 1]) {
         const piece = Buffer.alloc(size)
         while (await file.write(piece).then(({ bytesWritten }) => bytesWritten === size, isFull));

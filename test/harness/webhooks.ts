@@ -1,4 +1,4 @@
-/** What tests of webhooks share: a receiver on a real socket, and a service whose background work runs without a platform. */
+/** Shared by the tests of webhooks: a receiver on a real socket, and a service whose background work needs no platform. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,7 +19,7 @@ export interface Received {
   readonly id: string
 }
 
-/** Answers as it is told to; 200 unless told. */
+/** Answers with `answer`; 200 by default. */
 export class Receiver {
   readonly url: string
   readonly received: Received[] = []
@@ -77,7 +77,7 @@ export interface DeliveryRow {
   readonly last: { status: number | null; error: string | null; ms: number; at: string } | null
 }
 
-/** A service with its loops in this process, and receivers it may reach. */
+/** A service with its loops in this process, and receivers it can reach. */
 export class WebhookPlace {
   readonly service: Service
   readonly #directory: string
@@ -109,7 +109,7 @@ export class WebhookPlace {
     this.#running = undefined
   }
 
-  /** Moves a manual clock; everything that is due by then has been done. */
+  /** Moves a manual clock. Everything due by then has been done when it resolves. */
   advance(seconds: number): Promise<Date> {
     return advanceClock(this.service.app, { platforms: [], loops: this.#worker?.loops ?? [] }, seconds)
   }
@@ -155,7 +155,7 @@ export class WebhookPlace {
     return body.deliveries as unknown as DeliveryRow[]
   }
 
-  /** Until so many deliveries of the endpoint are in the state. */
+  /** Waits until this many deliveries of the endpoint are in the state. */
   untilState(webhook_id: string, state: string, count: number): Promise<boolean> {
     return until(`${count} are ${state}`, 60_000, async () => {
       const row = await this.db.one<{ count: number }>(sql`

@@ -1,4 +1,4 @@
-/** The background work in this process: a sandbox world of its own, and a worker that drives accounts in it. */
+/** The background work in this process: its own sandbox world, and a worker that drives accounts in it. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -103,7 +103,7 @@ export class Workplace {
     return this.sandbox.world.addPerson({ name }).person_id
   }
 
-  /** Somebody writes; answers the number of the message. */
+  /** A person writes; returns the message's number. */
   write(account_id: string, person_id: number, text: string): string {
     return String(writeMessage(this.sandbox.world, { account_id, person_id, text }))
   }
@@ -140,7 +140,7 @@ export class Workplace {
     })
   }
 
-  /** Everything that was told, once nothing is left to tell. */
+  /** All events, once the outbox is empty. */
   events(workspace_id: string): Promise<StoredEvent[]> {
     return until('every event has its place', 30_000, async () => {
       const { waiting } = await this.db.one<{ waiting: boolean }>(
@@ -167,7 +167,7 @@ export interface WorkplaceOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly manual_from?: Date
   readonly routes?: readonly Route[]
-  /** Where it listens; any free port unless told. */
+  /** Where it listens; any free port by default. */
   readonly port?: number
 }
 
@@ -185,7 +185,7 @@ export async function openWorkplace({
   return new Workplace(service, sandbox, await mkdtemp(join(tmpdir(), 'parley-work-')))
 }
 
-/** A workspace with a user and a key, made as an operator makes them. */
+/** A workspace with a user and a key, created as an operator would. */
 export async function seedTenant(app: OpenApp): Promise<Tenant> {
   const workspace = await createWorkspace(app, 'system', { name: 'Acme' })
   const workspace_id = workspace.id

@@ -1,4 +1,4 @@
-/** What people, the platform and operators do, as a seed decides. */
+/** The acts of people, the platform and operators, as a seed decides. */
 import { createAccount } from '../../src/capabilities/accounts/accounts.ts'
 import { controlCampaign } from '../../src/capabilities/campaigns/control.ts'
 import { setDispatch, setGates } from '../../src/capabilities/gates/gates.ts'
@@ -19,7 +19,7 @@ export class Acts {
   readonly #note: (what: string) => void
   readonly #accounts: string[] = []
   readonly #people: number[] = []
-  /** How contacts may name a person. */
+  /** The names under which contacts may list a person. */
   readonly #names = new Map<number, readonly string[]>()
   readonly #campaigns: string[] = []
   #gateOpen = true
@@ -105,7 +105,7 @@ export class Acts {
     if (people.length > 0) this.#campaigns.push(await insertCampaign(db, tenant, given))
   }
 
-  /** Some are there under several names, and must get what one contact would. */
+  /** Some people are listed under several names, and must get what one contact would. */
   #nameContacts(person_id: number): { contact: string }[] {
     const random = this.#random
     const names = this.#names.get(person_id) ?? []
@@ -212,7 +212,7 @@ export class Acts {
     await db.run(sql`update workspaces set sending_window = ${window} where id = ${tenant.workspace_id}`)
   }
 
-  /** No fault, no gate, no pause is left. */
+  /** Removes every fault, closed gate and pause. */
   async letGo(): Promise<void> {
     const { app, sandbox } = this.#place
     sandbox.world.clearFaults()

@@ -1,6 +1,6 @@
 /**
- * What is looked at after every step, in one statement, and what must have held at the moment a message crossed. Only one
- * thing happens in a step, so whatever held a campaign before the step holds it still when the step is over.
+ * What is read after every step, in one statement, and what must have held when a message crossed. Only one thing happens per
+ * step, so whatever held a campaign before the step still holds it afterwards.
  */
 import { type Database, sql } from '../../src/db/sql.ts'
 import { parseWindow } from '../../src/lib/sending-window.ts'
@@ -16,19 +16,19 @@ export interface Flying {
 
 export interface Look {
   readonly flying: readonly Flying[]
-  /** Account-days whose use is not what has crossed. */
+  /** Account-days whose use differs from what has crossed. */
   readonly days: number
-  /** Totals that are not the number of their rows. */
+  /** Totals that differ from the number of their rows. */
   readonly totals: number
   /** Recipients in flight without an operation in flight, and the other way round. */
   readonly apart: number
   /** Accounts with two messages in flight. */
   readonly twice: number
-  /** People whom a campaign of contacts has written one step twice, under whatever names. */
+  /** People to whom a campaign of contacts has sent one step twice, under whatever names. */
   readonly repeated: number
-  /** Recipients that are due before their account looks at the campaign again. */
+  /** Recipients that are due before their account checks the campaign again. */
   readonly unseen: number
-  /** How many there are by status, for the trace. */
+  /** The number of recipients by status, for the trace. */
   readonly statuses: string
 }
 
@@ -83,7 +83,7 @@ export function* wrongIn({ days, totals, apart, twice, repeated, unseen }: Look)
   if (repeated > 0) yield 'P1: a person gets one step of a campaign twice'
 }
 
-interface Crossed {
+interface CrossedMessage {
   readonly id: string
   readonly status: string
   readonly allowed: boolean
@@ -104,9 +104,9 @@ interface Crossed {
   readonly paced: boolean
 }
 
-/** What holds a campaign, told without the planner. */
-function readCrossed(db: Database, ids: readonly string[]): Promise<Crossed[]> {
-  return db.rows<Crossed>(sql`
+/** What holds a campaign, determined without the planner. */
+function readCrossed(db: Database, ids: readonly string[]): Promise<CrossedMessage[]> {
+  return db.rows<CrossedMessage>(sql`
     select o.id, k.status, exists (select from suppressions s where s.workspace_id = o.workspace_id
         and s.kind = 'platform_id' and s.value = o.chat_id::text) as suppressed,
       (select value from settings where name = 'dispatch') = 'true'::jsonb and (select enabled from gates
@@ -135,13 +135,13 @@ function readCrossed(db: Database, ids: readonly string[]): Promise<Crossed[]> {
     where o.id = any(${ids}::uuid[]) and o.proof_message_id is null`)
 }
 
-/** Those that crossed in the step that is just over: whether they were allowed to. */
+/** Whether the messages that crossed in the last step were allowed to. */
 export async function wrongCrossings(db: Database, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []
   return (await readCrossed(db, ids)).flatMap((row) => [...wrongCrossing(row)])
 }
 
-function* wrongCrossing(row: Crossed): Generator<string> {
+function* wrongCrossing(row: CrossedMessage): Generator<string> {
   const { status, used, quota, cold, used_cold, cold_per_day, window, weekday, minute } = row
   if (status !== 'queued' && status !== 'sending') yield `P5: crossed while its campaign was ${status}`
   if (!row.allowed) yield 'P5: crossed while its gate was closed'
@@ -161,10 +161,10 @@ function* wrongCrossing(row: Crossed): Generator<string> {
   }
 }
 
-/** A call may be made for so long after its crossing. */
+/** How long after its crossing a call may be made. */
 const submitSecondsMax = 10
 
-/** A call that a worker has just made: its row must stand for it, and its crossing must be fresh. */
+/** A call that a worker has just made: it must have a row, and its crossing must be fresh. */
 export async function wrongSubmission(db: Database, random_id: string): Promise<string[]> {
   const row = await db.maybe<{ state: string; seconds: number }>(sql`
     select state, 60 - extract(epoch from lease_until - real_now())::float8 as seconds from operations

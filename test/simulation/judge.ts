@@ -1,20 +1,20 @@
-/** All promises of campaigns over the whole of a story. */
+/** Checks all promises of campaigns over a whole story. */
 import { verifyCampaign } from '../../src/capabilities/campaigns/verify.ts'
 import { type Database, sql } from '../../src/db/sql.ts'
 import { judgeCampaigns } from '../faults/campaign-oracle.ts'
 import { presentCampaigns, readCampaignEvidence } from '../harness/campaign-evidence.ts'
 import type { Place } from './place.ts'
 
-interface Judged {
+interface Judgement {
   readonly wrong: readonly string[]
-  /** What holds those who wait. */
+  /** What holds the recipients that wait. */
   readonly reasons: readonly string[]
 }
 
 export async function judgeAll(
   place: Place,
   { in_flight, over }: { in_flight: readonly string[]; over: boolean },
-): Promise<Judged> {
+): Promise<Judgement> {
   const { journal } = place.sandbox.world.state
   const found = judgeCampaigns(await readCampaignEvidence(place.db, { journal, in_flight }))
   const { wrong, reasons } = await judgeReasons(place)
@@ -22,8 +22,8 @@ export async function judgeAll(
   return { wrong: [...found.map(({ promise, what }) => `${promise}: ${what}`), ...wrong, ...books], reasons }
 }
 
-/** Whoever is pending is due, in flight, or held for exactly one reason. */
-async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<Judged> {
+/** Every pending recipient is due, in flight, or held for exactly one reason. */
+async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<Judgement> {
   const campaigns = await app.db.rows<{ id: string }>(
     sql`select id from campaigns where kind <> 'broadcast' order by id`,
   )
@@ -41,7 +41,7 @@ async function judgeReasons({ app, tenant: { workspace_id } }: Place): Promise<J
   return { wrong, reasons }
 }
 
-/** What `verify` says of each campaign. */
+/** The findings of `verify` for each campaign. */
 async function judgeBooks(db: Database): Promise<string[]> {
   const campaigns = await db.rows<{ id: string }>(sql`select id from campaigns order by id`)
   const wrong: string[] = []
@@ -52,7 +52,7 @@ async function judgeBooks(db: Database): Promise<string[]> {
   return wrong
 }
 
-/** Those that have not come to an end. */
+/** The recipients that are not final. */
 export async function listOpen(db: Database): Promise<string> {
   const rows = await db.rows<{ what: string }>(sql`
     select k.kind || ' ' || k.status || ' ' || coalesce(r.status, '') as what from campaigns k
@@ -61,7 +61,7 @@ export async function listOpen(db: Database): Promise<string> {
   return rows.map(({ what }) => what).join(', ')
 }
 
-/** What became of attempts that are no longer in flight. */
+/** How attempts that are no longer in flight ended. */
 export function listEndings(db: Database, ids: readonly string[]): Promise<{ what: string }[]> {
   return db.rows<{ what: string }>(sql`
     select concat_ws(' ', 'became', state, reason, case when reason = 'never_written' then detail end) as what

@@ -1,4 +1,4 @@
-/** What a worker of the simulation reaches: a database and a platform whose every answer waits for the story. */
+/** What a simulated worker talks to: a database and a platform whose every answer waits for the story. */
 import { LostCommit } from '../../src/db/errors.ts'
 import type { Database, Db, Sql } from '../../src/db/sql.ts'
 import type { Link, LinkEvents, Method, Params, Wire } from '../../src/platform/sandbox/calls.ts'
@@ -6,7 +6,7 @@ import { directLink } from '../../src/platform/sandbox/direct-link.ts'
 import type { World } from '../../src/platform/sandbox/world.ts'
 import type { Schedule } from './schedule.ts'
 
-/** How the answer to the next COMMIT of a worker is lost: it happened all the same, or it did not. */
+/** How the answer to a worker's next COMMIT is lost: the commit happened, or it did not. */
 export type LostAnswers = Map<string, 'after' | 'before'>
 
 export function parkDatabase(db: Database, schedule: Schedule, owner: string, lost: LostAnswers): Database {
@@ -34,13 +34,13 @@ export function parkDatabase(db: Database, schedule: Schedule, owner: string, lo
   }
 }
 
-/** The first words of a statement, which say what it is for. */
+/** The first words of a statement, which show its purpose. */
 function nameOf({ text }: Sql): string {
   const found = /(?:update|insert into|delete from|from|with)\s+([a-z_]+)/i.exec(text)
   return found?.[0].replace(/\s+/g, ' ') ?? 'statement'
 }
 
-/** A connection of a worker, as long as it is open. */
+/** A worker's connection while it is open. */
 interface OpenWire {
   readonly close: () => void
 }
@@ -48,7 +48,7 @@ interface OpenWire {
 export interface Witness {
   /** A worker has made the call; it may reach the platform later, or never. */
   called(random_id: string): void
-  /** Its worker has heard the answer. */
+  /** The worker has received the answer. */
   answered(owner: string, random_id: string, outcome: string): void
 }
 
@@ -121,7 +121,7 @@ export class ParkedLink implements Link {
     return this.#schedule.park(this.#owner, kind, what)
   }
 
-  /** The worker is gone, and with it the connections. */
+  /** The worker is gone, and its connections with it. */
   cut(): void {
     this.#cut = true
     for (const { close } of this.#wires) close()

@@ -1,4 +1,4 @@
-/** Where a story happens: a database of its own, a sandbox world, workers, and two clocks that only the story moves. */
+/** Where a story happens: its own database, a sandbox world, workers, and two clocks that only the story moves. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ export class Place {
     return this.app.db
   }
 
-  /** Ids in the order in which they are asked for, the same in every run. */
+  /** Ids in the order of the calls, the same in every run. */
   newId = (): string => `00000000-0000-7000-8000-${(++this.#ids).toString(16).padStart(12, '0')}`
 
   newDisk(): Disk {
@@ -70,7 +70,7 @@ export class Place {
     return { name, directory: join(this.#directory, String(this.#disks)) }
   }
 
-  /** Real time: leases, timers, deadlines. */
+  /** Moves real time: leases, timers, deadlines. */
   async pass(ms: number): Promise<void> {
     this.schedule.pass(ms)
     await this.db.run(
@@ -78,7 +78,7 @@ export class Place {
     )
   }
 
-  /** Domain time, and what people do by then. */
+  /** Moves domain time, and lets people do what is due by then. */
   async advance(to: Date): Promise<void> {
     this.now = to
     await moveClock(this.db, to)
@@ -94,7 +94,7 @@ export class Place {
   }
 }
 
-/** In memory where there is such a place: the journals are flushed with every message. */
+/** In memory if possible: the journals are flushed with every message. */
 async function makeDirectory(): Promise<string> {
   return mkdtemp('/dev/shm/parley-simulation-').catch(() => mkdtemp(join(tmpdir(), 'parley-simulation-')))
 }
@@ -103,7 +103,7 @@ export async function openPlace(cluster: Cluster, seed: number, random: Random):
   const name = `simulation_${process.pid}_${seed}`
   await dropFrom(cluster, name)
   await administer(cluster, `create database ${name} template ${template}`)
-  // Tables of a few rows: to plan a statement anew costs more than to run it.
+  // The tables have few rows: planning a statement again costs more than running it.
   await administer(cluster, `alter database ${name} set plan_cache_mode = force_generic_plan`)
   const { host, user, password } = cluster
   const log: string[] = []
@@ -130,7 +130,7 @@ export async function openPlace(cluster: Cluster, seed: number, random: Random):
   return new Place({ app, sandbox, schedule, tenant, log, cluster, name, directory })
 }
 
-/** Both clocks stand at the same moment, and nothing happens to the tables by itself. */
+/** Both clocks start at the same time, and nothing changes the tables by itself. */
 async function prepareDatabase({ db }: OpenApp): Promise<void> {
   await db.run(sql`update manual_clock set at = ${morning}::timestamptz`)
   await db.run(sql`insert into simulated_time (at) values (${morning}::timestamptz)`)

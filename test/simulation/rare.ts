@@ -1,4 +1,4 @@
-/** What a run of enough stories must have reached: a promise about states that never come up is not shown. */
+/** The states that a run of enough stories must reach: it proves nothing about a state that never occurs. */
 
 /** Below this many stories a state may be missed by chance. */
 export const enough = 200

@@ -1,11 +1,11 @@
 /**
- * Campaigns under seeds: the service on manual clocks, several workers as objects, and every step of theirs chosen by the
- * seed (`story.ts`).
+ * Campaigns under seeds: the service on manual clocks, several workers as objects, and the seed chooses their every step
+ * (`story.ts`).
  *
  *   npm run test:simulation -- --seeds 200         that many stories, half of them in each of two processes
  *   npm run test:simulation -- --seed 17           that one, with every step
  *
- * The same seed is the same run, step by step. Exit 1: a promise was broken, or states that must be reached were not.
+ * The same seed gives the same run, step by step. Exit 1: a promise was broken, or the run missed a state that it must reach.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '20' },
     seed: { type: 'string' },
-    /** Deliberate bugs, as `test/faults/patch.ts` takes them. */
+    /** Deliberate bugs, in the format of `test/faults/patch.ts`. */
     patch: { type: 'string', default: '[]' },
   },
 })
@@ -45,7 +45,7 @@ function take(told: Told): void {
   process.stdout.write(`seed ${told.seed} ${told.broken}; npm run test:simulation -- --seed ${told.seed}\n`)
 }
 
-/** Every `processes`-th seed in a process of its own. */
+/** Runs every `processes`-th seed, in a process of its own. */
 function tell(cluster: object, own: readonly number[]): Promise<number | null> {
   const child = spawn(
     process.execPath,

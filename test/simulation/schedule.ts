@@ -1,6 +1,6 @@
 /**
- * One thing at a time: everything that a worker awaits of the database, the platform and the clock waits here until the
- * story chooses it, and nothing else happens before what it led to waits here again. So the same choices give the same run.
+ * One thing at a time: whatever a worker awaits from the database, the platform and the clock is parked here until the story
+ * chooses it. Nothing else happens before the consequences of that are parked here too. So the same choices give the same run.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Sources } from '../../src/app.ts'
@@ -8,7 +8,7 @@ import type { Random } from '../faults/random.ts'
 
 /**
  * `execute`: a statement or a transaction has not reached the database. `deliver`: it is done there, and the worker has not
- * heard. `request`, `answer`: the same of a call to the platform. `updates`: a batch on its way. `timer`: its time is up.
+ * received the result. `request`, `answer`: the same for a call to the platform. `updates`: a batch in transit. `timer`: due.
  */
 export type Kind = 'execute' | 'deliver' | 'request' | 'answer' | 'updates' | 'lost' | 'timer' | 'journal'
 
@@ -22,15 +22,15 @@ export interface Waiting {
 interface Timer {
   readonly owner: string
   readonly at: number
-  /** Somebody does nothing else until then. */
+  /** The worker does nothing else until then. */
   readonly sleeps: boolean
   readonly done: () => void
 }
 
 interface Context {
-  /** What happens in it is one step: its statements do not wait. */
+  /** Everything in it is one step: its statements are not parked. */
   together: boolean
-  /** Inside a transaction: the connection is its own. */
+  /** Inside a transaction, which has its own connection. */
   readonly inside?: true
 }
 
@@ -49,12 +49,12 @@ export class Schedule {
     this.#random = random
   }
 
-  /** What can come next, in the order in which it began to wait. */
+  /** What can be chosen next, in the order it was parked. */
   get waiting(): readonly Waiting[] {
     return this.#waiting
   }
 
-  /** When the next timer is up. */
+  /** When the next timer is due. */
   get nextTimerAt(): number | undefined {
     return this.#timers.reduce<number | undefined>((least, { at }) => Math.min(least ?? at, at), undefined)
   }
@@ -84,7 +84,7 @@ export class Schedule {
     return this.#timers.some((timer) => timer.owner === owner && timer.sleeps)
   }
 
-  /** Time goes on; the timers that are up by then can be chosen. */
+  /** Moves time on; the timers due by then can be chosen. */
   pass(ms: number): void {
     this.now += ms
     const up = this.#timers.filter(({ at }) => at <= this.now).sort((one, other) => one.at - other.at)
@@ -95,7 +95,7 @@ export class Schedule {
     }
   }
 
-  /** Resolves when the story has chosen it; never, if its owner is dead. */
+  /** Resolves when the story chooses it; never, if its owner is dead. */
   park(owner: string, kind: Kind, what: string): Promise<void> {
     if (this.#contexts.getStore()?.together) return Promise.resolve()
     return new Promise((go) => {
@@ -103,7 +103,7 @@ export class Schedule {
     })
   }
 
-  /** Work in the database: once chosen it is done, and once chosen again its result is heard of. */
+  /** Database work: choosing it once executes it, choosing it again delivers the result. */
   async call<T>(owner: string, what: string, work: () => Promise<T>): Promise<T> {
     if (this.#contexts.getStore()?.inside) return work()
     await this.park(owner, 'execute', what)
@@ -129,23 +129,23 @@ export class Schedule {
     }
   }
 
-  /** Lets one that waits go on, and everything that follows from it up to where it waits again. */
+  /** Releases one parked call, and waits until everything that follows from it is parked again. */
   async choose(one: Waiting): Promise<void> {
     this.#waiting = this.#waiting.filter((other) => other !== one)
     one.go()
     await this.quiet()
   }
 
-  /** Begins something in one step, or step by step. */
+  /** Starts work as one step, or step by step. */
   async begin(work: () => Promise<unknown>, together: boolean): Promise<void> {
     const context = { together }
     this.#contexts.run(context, () => void work())
     await this.quiet()
-    // Whatever was begun in it and goes on later waits like everything else.
+    // What it started and what continues later is parked like everything else.
     context.together = false
   }
 
-  /** A worker is gone: what it waited for never comes. */
+  /** A worker is gone: it gets none of its answers. */
   drop(owner: string): Waiting[] {
     this.#dead.add(owner)
     const dropped = this.#waiting.filter((one) => one.owner === owner)
@@ -154,7 +154,7 @@ export class Schedule {
     return dropped
   }
 
-  /** Until nothing moves by itself: no statement, no file, no turn of the event loop that was asked for. */
+  /** Resolves when nothing moves by itself: no statement, no file, no scheduled turn of the event loop. */
   async quiet(): Promise<void> {
     for (let still = 0; still < 2; ) {
       if (this.#running > 0) await this.#statements

@@ -1,4 +1,4 @@
-/** Tells stories in this process: `node test/simulation/seeds.ts CLUSTER SEED…`, a line of JSON for each. */
+/** Runs stories in this process: `node test/simulation/seeds.ts CLUSTER SEED…`, one line of JSON for each. */
 import { tellStory } from './story.ts'
 
 const [cluster = '', ...seeds] = process.argv.slice(2)

@@ -17,7 +17,7 @@ export interface WorkerPlace {
   readonly schedule: Schedule
   readonly world: World
   readonly witness: Witness & {
-    /** How an attempt ended is in the journal of a worker. */
+    /** A worker's journal contains the end of this attempt. */
     concluded(worker: SimWorker, token: string): void
   }
   readonly lost: LostAnswers
@@ -59,7 +59,7 @@ export class SimWorker {
     }
   }
 
-  /** Assembled in one step; undefined where the database was away. */
+  /** Assembles it in one step; undefined if the database was down. */
   static async start(place: WorkerPlace, name: string, disk: Disk): Promise<SimWorker | undefined> {
     const made = new SimWorker(place, name, disk)
     await place.schedule.begin(() => made.#assemble(), true)
@@ -97,12 +97,12 @@ export class SimWorker {
     }
   }
 
-  /** Those that can take a step now. */
+  /** The loops that can take a step now. */
   get loops(): readonly Loop[] {
     return (this.#worker?.loops ?? []).filter(({ name }) => !this.#busy.has(name))
   }
 
-  /** One step of a loop: as one step of the story, or each of its statements by itself. */
+  /** Runs one step of a loop: as one step of the story, or each of its statements as its own. */
   async step(loop: Loop, together: boolean): Promise<void> {
     this.#busy.add(loop.name)
     const work = async () => {
@@ -117,7 +117,7 @@ export class SimWorker {
     await this.#place.schedule.begin(work, together)
   }
 
-  /** Gone between two steps. What it had asked of the platform may have been written already: `written` says so. */
+  /** Ends it between two steps. Its requests may already have reached the platform: `written` decides. */
   async crash(written: (one: Waiting) => boolean): Promise<void> {
     const { schedule } = this.#place
     for (const one of schedule.waiting.filter(
@@ -131,7 +131,7 @@ export class SimWorker {
     await schedule.quiet()
   }
 
-  /** The disk is lost with it. */
+  /** Deletes its disk. */
   async loseDisk(): Promise<void> {
     await rm(this.disk.directory, { recursive: true, force: true })
   }

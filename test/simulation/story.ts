@@ -1,7 +1,7 @@
 /**
- * A story that a seed decides, one step at a time: workers pick, cross, submit and record; people, platform and operators
- * do what they do; clocks move; workers crash. After every step one statement looks at everything, and all promises are
- * held against the whole at every crash and at the end, when everybody must be final.
+ * A story that a seed decides, one step at a time: workers pick, cross, submit and record; people, the platform and operators
+ * act; clocks move; workers crash. After every step one statement checks everything. At every crash and at the end, when every
+ * recipient must be final, all promises are checked against the whole story.
  */
 import { loops as campaignLoops } from '../../src/capabilities/campaigns/running/loops.ts'
 import type { Loop } from '../../src/loop.ts'
@@ -19,11 +19,11 @@ export interface Told {
   readonly seed: number
   readonly steps: number
   readonly sent: number
-  /** Every step with what was there after it: byte for byte the same for the same seed. */
+  /** Every step and the state after it: byte for byte the same for the same seed. */
   readonly trace: readonly string[]
-  /** The first promise that was broken, and in which step. */
+  /** The first broken promise, and its step. */
   readonly broken: string | undefined
-  /** How often each state was reached. */
+  /** How often the story reached each state. */
   readonly reached: Readonly<Record<string, number>>
   readonly log: readonly string[]
 }
@@ -124,7 +124,7 @@ class Story {
     return this.#trouble(what)
   }
 
-  /** One worker is as likely as another; of what it waits for, the oldest every second time. */
+  /** Every worker is equally likely; of its parked calls, the oldest is chosen every second time. */
   #choose(waiting: readonly Waiting[]): Waiting {
     const owner = this.#random.pick([...new Set(waiting.map((one) => one.owner))])
     const own = waiting.filter((one) => one.owner === owner)
@@ -221,7 +221,7 @@ class Story {
     })
   }
 
-  /** Nothing holds any more and nothing goes wrong: everybody comes to an end. */
+  /** Removes every hold and fault: every recipient must become final. */
   async #end(): Promise<void> {
     await this.#watch.judge()
     this.#lost.clear()
@@ -232,7 +232,7 @@ class Story {
     await this.#watch.judge(true)
   }
 
-  /** Whatever waits goes on in its order, until it is so. Time moves only when nothing else does. */
+  /** Runs parked calls in order until the condition holds. Time moves only when nothing else does. */
   async #calmly(what: string, isSo: () => Promise<boolean>): Promise<void> {
     const { schedule } = this.#place
     let idle = 0
@@ -266,7 +266,7 @@ class Story {
   }
 }
 
-/** An attempt of this worker is under way. */
+/** Whether the worker is in the middle of an attempt. */
 function isMiddle({ owner, kind, what }: Waiting, worker: string): boolean {
   return owner === worker && (kind === 'journal' || what.startsWith('send'))
 }
@@ -281,5 +281,5 @@ const passes = [
   [61_000, 0.3],
 ] as const
 
-/** Those that matter when nothing else happens. */
+/** The loops that matter when nothing else happens. */
 const calmLoops = new Set(['heartbeat', 'accounts', 'sweep', 'observe', 'journals'])

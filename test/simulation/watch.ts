@@ -1,4 +1,4 @@
-/** Watches a story: one statement after every step, all promises when it is asked, and which states were reached. */
+/** Watches a story: one statement after every step, all promises on request, and which states were reached. */
 import { type Flying, look, wrongCrossings, wrongIn, wrongSubmission } from './checks.ts'
 import { judgeAll, listEndings, readReached } from './judge.ts'
 import type { Place } from './place.ts'
@@ -10,19 +10,19 @@ export class Broken extends Error {}
 export class Watch {
   readonly trace: string[] = []
   steps = 0
-  /** How many recipients there are by status, as of the last step. */
+  /** The number of recipients by status after the last step. */
   seen = ''
-  /** The step that is under way has its statements together: what is called in it is over when it is. */
+  /** The current step runs its statements together: a call made in it has ended when the step has. */
   together = false
   readonly #place: Place
   readonly #alive: () => readonly SimWorker[]
   readonly #reached: Record<string, number> = {}
   #flying = new Map<string, Flying>()
-  /** Sends that workers have begun in this step. */
+  /** Sends that workers started in this step. */
   #called: string[] = []
-  /** Who has heard how a send went. */
+  /** Which worker received the answer to a send. */
   readonly #answered = new Map<string, string>()
-  /** In whose journal the end of an attempt is. */
+  /** Which worker's journal has the end of an attempt. */
   readonly #concluded = new Map<string, SimWorker>()
 
   constructor(place: Place, alive: () => readonly SimWorker[]) {
@@ -33,7 +33,7 @@ export class Watch {
   readonly witness: WorkerPlace['witness'] = {
     called: (random_id) => {
       this.#called.push(random_id)
-      // The answer to an earlier attempt, which was refused, says nothing about this one.
+      // The answer to an earlier, refused attempt says nothing about this one.
       this.#answered.delete(random_id)
     },
     answered: (owner, random_id) => this.#hear(owner, random_id),
@@ -65,7 +65,7 @@ export class Watch {
     if (wrong[0] !== undefined) this.break(wrong[0])
   }
 
-  /** P2: once its worker has heard the answer and has nothing left to do, the ledger knows it. */
+  /** P2: once a worker has received the answer and has nothing left to do, the ledger must know it. */
   *#unrecorded(): Generator<string> {
     const { schedule } = this.#place
     for (const { random_id } of this.#flying.values()) {
@@ -76,7 +76,7 @@ export class Watch {
     }
   }
 
-  /** P2: what the journal of a dead worker tells is in the ledger once it was replayed. Who lives may still be at it. */
+  /** P2: after a dead worker's journal is replayed, the ledger must have its outcomes. A living worker may still be recording. */
   requireReplayed({ disk }: SimWorker): void {
     for (const { token } of this.#flying.values()) {
       const writer = this.#concluded.get(token)
@@ -85,14 +85,14 @@ export class Watch {
     }
   }
 
-  /** `over`: everybody is final, and the books of every campaign must agree. */
+  /** `over`: every recipient is final, and `verify` must pass for every campaign. */
   async judge(over = false): Promise<void> {
     const { wrong, reasons } = await judgeAll(this.#place, { in_flight: [...this.#flying.keys()], over })
     for (const reason of reasons) this.reach(`held by ${reason}`)
     if (wrong[0] !== undefined) this.break(wrong[0])
   }
 
-  /** In the middle of what a worker is about to crash. */
+  /** Counts what the worker is in the middle of when it crashes. */
   noteCrash({ name }: SimWorker): void {
     const own = this.#place.schedule.waiting.filter(({ owner }) => owner === name)
     const has = (kind: string, what: string) =>
@@ -121,7 +121,7 @@ export class Watch {
   }
 }
 
-/** States that leave no row behind, by what the workers say in their log. */
+/** States that leave no row, found in the workers' log. */
 function reachedIn(log: readonly string[]): Record<string, number> {
   const count = (text: string) => log.filter((line) => line.includes(text)).length
   return {

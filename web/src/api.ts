@@ -1,4 +1,4 @@
-/** How the dashboard asks the service. What goes out and what comes back is typed by the lists of routes (`api-types.ts`). */
+/** How the dashboard calls the service. The route lists type requests and responses (`api-types.ts`). */
 import type { Routes } from './api-types.ts'
 
 export type RouteName = keyof Routes
@@ -17,7 +17,7 @@ interface ErrorBody {
   readonly error: string
 }
 
-/** The service refused, or its answer never came or was not its own (`unreachable`). */
+/** The service refused, or no answer of its own arrived (`unreachable`). */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: number
@@ -35,14 +35,14 @@ export class Refused extends Error {
 const prefix = '/dashboard/api'
 const unreachable = { code: 'unreachable', error: 'Parley cannot be reached.' }
 const garbled = { code: 'unreachable', error: 'The answer is not one of Parley’s. Is something in between?' }
-/** The request may have reached the service all the same. */
+/** The request may still have reached the service. */
 const lost = {
   code: 'unreachable',
   error:
     'Parley’s answer was lost, so it is not known whether this was done. The page reads again what is there: look before you try again.',
 }
 
-/** Routes that change nothing, whatever their method is. */
+/** Routes that change nothing, whatever their method. */
 const reading = /^GET |\/(look|preview|search)$/
 
 export async function ask<R extends RouteName>(name: R, ...[input]: Arguments<R>): Promise<Answer<R>> {

@@ -1,6 +1,6 @@
 /**
- * Text of others, shown exactly. Characters that cannot be seen, or that turn the writing around, are shown as their
- * code: whoever approves a text must see all of it.
+ * Shows text from others exactly. Invisible characters, and those that reverse the writing direction, appear as their code:
+ * a person who approves a text must see all of it.
  */
 import { createElement, type ReactNode } from 'react'
 import { codeOf, splitHidden } from './hidden-characters.ts'
@@ -9,7 +9,7 @@ export function ExactText({ text }: { text: string }) {
   const parts = splitHidden(text).map(
     (part, at): ReactNode => (at % 2 === 1 ? createElement(CharacterCode, { of: part }) : part),
   )
-  // As arguments, not as a list: the parts never change places, so they need no keys.
+  // As arguments, not as a list: the parts never change order, so they need no keys.
   return createElement('bdi', { className: 'whitespace-pre-wrap [overflow-wrap:anywhere]' }, ...parts)
 }
 

@@ -1,10 +1,10 @@
 /**
- * Characters that cannot be seen, that turn the writing around, or of which nobody can say what they look like: whatever
- * Unicode calls ignorable, control, format, private or unassigned, the other line ends, and signs that are blank.
+ * Characters that are invisible, reverse the writing direction, or have no defined look: those that Unicode calls ignorable,
+ * control, format, private or unassigned, the other line ends, and blank symbols.
  */
 const hidden = String.raw`[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{16fe4}\u{13440}]`
 
-/** Seen by what they do: line breaks and tabs, and inside of an emoji its style, the sign of a keycap, and the joiner. */
+/** Visible by their effect: line breaks and tabs, and within an emoji its style, the keycap sign and the joiner. */
 const seen = [
   String.raw`[\n\t]`,
   String.raw`(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f]`,
@@ -14,12 +14,12 @@ const seen = [
 
 const between = new RegExp(`(?!${seen.join('|')})(${hidden})`, 'u')
 
-/** The text in parts: every second one is a single character that has to be shown as its code. */
+/** Splits the text: every second part is a single character to show as its code. */
 export function splitHidden(text: string): string[] {
   return text.split(between)
 }
 
-/** As Unicode writes it, such as U+202E. */
+/** In Unicode's notation, such as U+202E. */
 export function codeOf(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 }

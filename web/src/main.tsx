@@ -1,4 +1,4 @@
-/** The dashboard begins here. */
+/** The dashboard's entry point. */
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'

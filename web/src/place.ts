@@ -1,4 +1,4 @@
-/** Where somebody is: the workspace that the menu shows on pages that belong to none, and where a sign-in leads back to. */
+/** Where the user is: the workspace that the menu shows on pages that belong to none, and where a sign-in returns to. */
 
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
@@ -14,14 +14,14 @@ export function useSession(): Session {
   return useSuspenseQuery(sessionQuery).data
 }
 
-/** The one of the address, else the one that was looked at last, else the first. */
+/** The workspace in the address, else the last one the user opened, else the first. */
 export function useWorkspace(): Workspace | undefined {
   const { workspaces } = useSession()
   const { workspace_id = localStorage.getItem(name) } = useParams({ strict: false })
   return workspaces.find(({ id }) => id === workspace_id) ?? workspaces[0]
 }
 
-/** A path of the dashboard and nothing else: an address from outside must not lead people away from here. */
+/** Allows only a path of the dashboard: an address from outside must not lead the user away from here. */
 export function safeReturn(to: string | undefined): string {
   const home = '/dashboard/'
   if (!to?.startsWith(home) || to.includes('\\')) return home

@@ -1,4 +1,4 @@
-/** What the pages read, each under one key, so that a change made on one page is seen on all of them. */
+/** What the pages read, each under one query key, so that a change on one page shows on all of them. */
 import {
   MutationCache,
   QueryCache,
@@ -16,7 +16,7 @@ export type Member = Answer<'GET /w/{workspace_id}/members'>['members'][number]
 export type Approval = Answer<'GET /approvals/{request_id}'>['approval']
 export type Gate = Answer<'GET /gates'>['gates'][number]
 
-/** How often approvals are asked for: an agent waits at the other end. */
+/** How often to poll for approvals: an agent is waiting. */
 export const pollMs = 2_000
 
 /** Called when the session has ended, wherever that is noticed first. */
@@ -33,7 +33,7 @@ export const queryClient = new QueryClient({
   }),
   mutationCache: new MutationCache({
     onError: (error) => {
-      // Whether the change was made is not known, so everything on the page is read again. The error does not wait for that.
+      // We do not know whether the change was made, so reload everything on the page. The error does not wait for that.
       if (error instanceof Refused && (error.code === 'unreachable' || error.status >= 500)) {
         void queryClient.invalidateQueries()
       }
@@ -42,7 +42,7 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the service refused it will refuse again; what it could not answer may pass.
+      // The service would refuse the same request again. Retry only what it could not answer.
       retry: (count, error) =>
         count < 2 && error instanceof Refused && (error.status === 0 || error.status >= 500),
     },
@@ -96,7 +96,7 @@ export const approvalQuery = (request_id: string) =>
     refetchInterval: pollMs,
   })
 
-/** A change: when it has worked, what it touches is read again before its dialog closes. */
+/** A change. After it succeeds, what it affects is read again before its dialog closes. */
 export function useChange<R extends RouteName>(name: R, touches: readonly string[]) {
   const client = useQueryClient()
   return useMutation({

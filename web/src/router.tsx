@@ -1,4 +1,4 @@
-/** Every page and its address. Pages are loaded when they are opened, so that the first one comes quickly. */
+/** Every page and its address. Each page loads when it is opened, so that the first one appears quickly. */
 import {
   createRootRoute,
   createRoute,
@@ -32,7 +32,7 @@ const signIn = createRoute({
   component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SignInPage'),
 })
 
-/** Everything else is for people who have signed in. */
+/** All other pages require a sign-in. */
 const inside = createRoute({
   getParentRoute: () => root,
   id: 'inside',

@@ -1,4 +1,4 @@
-/** The frame of every page behind the sign-in: the menu at the side, or behind a button where there is no room for it. */
+/** The frame of every page behind the sign-in: a menu at the side or, on a narrow screen, behind a button. */
 import { Dialog } from '@base-ui/react/dialog'
 import { useQuery } from '@tanstack/react-query'
 import { Link, type LinkProps, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
@@ -36,7 +36,7 @@ export function Shell() {
   )
 }
 
-/** A page: its name, one line on what it is for, its main action, and below that what there is. */
+/** A page: its title, one line on its purpose, its main action, and its content. */
 export function Page({ title, about, action, narrow = false, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Parley`
@@ -59,7 +59,7 @@ interface PageProps {
   title: string
   about?: ReactNode
   action?: ReactNode
-  /** For forms, which are easier to read when they are not wide. */
+  /** For forms, which are easier to read when narrow. */
   narrow?: boolean
   children: ReactNode
 }
@@ -86,7 +86,7 @@ export function Section({
 }
 
 function TopBar() {
-  // Another address is another drawer, so it is closed again once it has led somewhere.
+  // The drawer is keyed by the address, so navigating closes it.
   const at = useRouterState({ select: ({ location }) => location.href })
   return (
     <header className="sticky top-0 z-20 flex h-14 items-center gap-2 border-b border-line bg-canvas px-3 lg:hidden">
@@ -214,7 +214,7 @@ function Entry({ to, params, icon: Icon, label, children }: EntryProps) {
   )
 }
 
-/** A plain selection: it needs nothing to be loaded, and works with every keyboard and screen reader. */
+/** A native select: it loads nothing, and works with every keyboard and screen reader. */
 function WorkspaceMenu() {
   const { workspaces } = useSession()
   const workspace = useWorkspace()
@@ -243,13 +243,13 @@ function WorkspaceMenu() {
 function AccountRow() {
   const { user } = useSession()
   const signOut = async () => {
-    // Where the session may not have ended, the dashboard looks, and asks to sign in only if it has.
+    // If signing out may have failed, the dashboard checks, and asks to sign in only if the session has ended.
     const to = await ask('POST /sign-out').then(
       () => '/dashboard/sign-in',
       () => '/dashboard/',
     )
     queryClient.clear()
-    // A whole new page: nothing that was read as this person stays in memory.
+    // Load a whole new page: nothing that was read as this user stays in memory.
     location.assign(to)
   }
   return (

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says. The choice is this browser's; `public/theme.js` applies it before the first paint. */
+/** Light, dark, or the system's theme. Each browser stores its choice; `public/theme.js` applies it before the first paint. */
 import { useSyncExternalStore } from 'react'
 
 export const themes = ['system', 'light', 'dark'] as const

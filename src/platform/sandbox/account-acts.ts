@@ -1,4 +1,4 @@
-/** What an account can ask of the platform. Each returns at once; its answer is sent once `World.durable` resolves. */
+/** What an account can ask of the platform. Each returns at once; the session sends the answer when `World.durable` resolves. */
 import { isWellFormed, lengthOf } from '../../lib/text.ts'
 import type {
   Chat,
@@ -97,13 +97,13 @@ export function send(
   return accepted({ message_id: String(message_id), at })
 }
 
-/** What this random id was accepted as. */
+/** The message as which this random id was accepted. */
 function findSent(world: World, account: Account, random_id: string): Sent | undefined {
   const message_id = account.sent_ids.get(random_id)
   if (message_id === undefined) return undefined
   const box = account.boxes.get(account.chat_of_message.get(message_id) ?? 0)
   const post = box?.posts[indexOfPost(box, message_id)]
-  // A message that was deleted since is not sent again either.
+  // Not even a message that was deleted since is sent again.
   return { message_id: String(message_id), at: post?.at ?? world.nowText() }
 }
 
@@ -111,7 +111,7 @@ function isInt64(text: string): boolean {
   return int64.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
 }
 
-/** Why nobody can write here, if so. A person needs no opened chat first: knowing them is enough. */
+/** Why the account cannot write here, or null. It need not open a chat with a person first: knowing them is enough. */
 function refusalOf(world: World, account: Account, chat_id: number): PlatformRefusal | null {
   if (chat_id < 0) return account.boxes.has(chat_id) ? null : 'chat_unavailable'
   const person = world.state.people.get(chat_id)
@@ -137,7 +137,7 @@ export function readHistory(account: Account, page: HistoryPage): Outcome<readon
   return accepted(posts.reverse().map(viewMessage))
 }
 
-/** Pages by time of last message, then by id; a chat that moves up meanwhile is told by an update. */
+/** Pages by time of the last message, then by id. An update reports a chat that moves up meanwhile. */
 export function listChats(
   world: World,
   account: Account,
@@ -156,7 +156,7 @@ export function listChats(
   })
 }
 
-/** A private chat that was only opened is in no list, as on Telegram. */
+/** A private chat that was opened but has no messages is not listed, as on Telegram. */
 function isListed({ chat_id, posts }: Box): boolean {
   return chat_id < 0 || posts.length > 0
 }

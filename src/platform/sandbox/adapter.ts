@@ -11,10 +11,10 @@ import type {
 } from '../port.ts'
 import { chunkBytesMax, type Link, type LinkEvents, type Opened, type Wire } from './calls.ts'
 
-/** A connection that is not made by then is given up: nothing has been asked of it yet. */
+/** How long to wait for a connection. Giving up is safe: nothing has been asked of it yet. */
 const connectMsMax = 10_000
 
-/** Channels have this number and lower ones, as on Telegram. */
+/** This number and lower ones are channels, as on Telegram. */
 const channelsFrom = '-1000000000000'
 
 export function sandboxPlatform(link: Link): Platform {
@@ -47,7 +47,7 @@ async function connect(link: Link, account: AccountRef, listener: Listener): Pro
       try {
         await listener.updates(batch)
       } catch {
-        // A batch that was not taken must not be skipped: the next session begins before it.
+        // A batch that was not stored must not be skipped: the next session begins before it.
         await lose('The updates could not be taken.')
         await wire?.close()
       }
@@ -92,7 +92,7 @@ function makeSession({ wire, self }: Opened, finish: () => void): Session {
   }
 }
 
-/** Each chunk is answered before the next is read, so a slow platform slows the source down. */
+/** Waits for the answer to each chunk before it reads the next, so a slow platform slows the source down. */
 async function upload(
   wire: Wire,
   { chunks, file_name, media_type, size }: Upload,

@@ -1,4 +1,4 @@
-/** What each log entry changes in the world: the same when it happens and when it is replayed. */
+/** How each log entry changes the world: the same live and on replay. */
 import type { Attachment } from '../port.ts'
 import { addDue, stream, streamDue, takeDue } from './dues.ts'
 import type {

@@ -1,4 +1,4 @@
-/** The calls a session makes to the sandbox, whichever link carries them. */
+/** The calls of a session to the sandbox, whichever link carries them. */
 import { z } from 'zod'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Chat, ChatPage, Message, Outcome, Person, Sent, UpdateBatch } from '../port.ts'
@@ -79,9 +79,9 @@ export const hello = z.strictObject({
 })
 export type Hello = z.infer<typeof hello>
 
-/** What reaches the client without being asked for. */
+/** What reaches the client unasked. */
 export interface LinkEvents {
-  /** Resolves when the batch is taken; the next one waits for it. */
+  /** Resolves when the client has taken the batch; the next one waits for it. */
   updates(batch: UpdateBatch): Promise<void>
   lost(reason: string): void
 }
@@ -98,7 +98,7 @@ export interface Opened {
 }
 
 export interface Link {
-  /** Gives up, and leaves nothing open, when the signal says so. */
+  /** Gives up, and leaves nothing open, when the signal aborts. */
   connect(greeting: Hello, events: LinkEvents, signal: AbortSignal): Promise<Outcome<Opened>>
 }
 
@@ -116,7 +116,7 @@ export class PendingCalls {
     })
   }
 
-  /** False when nobody waits for it. The one place where an answer meets the type of its call. */
+  /** False if no call waits for it. The only place where an answer is cast to the type of its call. */
   settle(id: number, outcome: Outcome<unknown>): boolean {
     const resolve = this.#waiting.get(id)
     this.#waiting.delete(id)

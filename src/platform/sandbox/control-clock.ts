@@ -1,4 +1,4 @@
-/** The two calls of the control address that move the manual clock: on the service, and on a sandbox of its own. */
+/** The two control calls that move the manual clock: on the service, and on a separate sandbox. */
 import { z } from 'zod'
 import { time } from '../../lib/shapes.ts'
 import { type ControlOperation, operation } from '../control-operation.ts'
@@ -23,7 +23,7 @@ export const advanceOperation: ControlOperation<AdvanceClock> = operation({
   handle: async (advance, { body }) => ({ now: (await advance(body.seconds)).toISOString() }),
 })
 
-/** How a service passes its time on to a sandbox in another process. */
+/** How a service passes its time to a sandbox in another process. */
 export const followOperation: ControlOperation<PlatformClock> = operation({
   name: 'follow_clock',
   method: 'POST',

@@ -1,6 +1,6 @@
 /**
- * The calls of the sandbox's control address, as data: whoever serves them or prints their reference reads this
- * list. Moving the clock is not among them; it belongs to whoever owns the clock.
+ * The calls of the sandbox's control address, as data: the server and the reference page both read this list. It does not
+ * include moving the clock, which belongs to the owner of the clock.
  */
 import { z } from 'zod'
 import { ApiError } from '../../lib/errors.ts'

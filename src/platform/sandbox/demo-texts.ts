@@ -1,4 +1,4 @@
-/** What the people of the demo are called and what they say. Everything is made up. */
+/** The names and sentences of the demo's people. Everything is made up. */
 
 export const firstNames: readonly string[] = [
   'Amina',
@@ -107,7 +107,7 @@ export const conversations: readonly (readonly Line[])[] = [
   ],
 ]
 
-/** What the examples of the reference read, search and answer. */
+/** The conversation that the reference's examples read, search and answer. */
 export const exampleConversation: readonly Line[] = [
   { text: 'Hello! I saw two lamps in your window yesterday, a green one and a blue one.' },
   { ours: true, text: 'Good eye, they came in on Monday. Which of them do you like better?' },

@@ -1,4 +1,4 @@
-/** The people of the demo: who they are, what they said in the past, and who goes on writing. */
+/** The people of the demo: who they are, what they said in the past, and who keeps writing. */
 import { examplePerson } from '../../lib/examples.ts'
 import type { DemoPeople } from '../module.ts'
 import { conversations, exampleConversation, firstNames, lastNames, news } from './demo-texts.ts'
@@ -17,7 +17,7 @@ const behaviours: readonly Behaviour[] = [
   'reads',
 ]
 
-/** The one person who answers STOP: the first contact of the demo's campaign, so that one opt-out is there to look at. */
+/** The only person who answers STOP: the first contact of the demo's campaign, so that the demo shows one opt-out. */
 const stopsAt = 28
 
 export function demoPeople(world: World): DemoPeople {
@@ -33,7 +33,7 @@ export function demoPeople(world: World): DemoPeople {
   }
 }
 
-/** Undefined where an earlier attempt has made them, which was killed before the demo was complete. */
+/** Undefined if an earlier start, killed before the demo was complete, already made them. */
 function addExample(world: World): number | undefined {
   const { person_id, ...named } = examplePerson
   if (world.state.people.has(person_id)) return undefined
@@ -50,7 +50,7 @@ function addPerson(world: World, at: number): number {
   const { person_id } = world.addPerson({
     name: `${first} ${last}`,
     ...(at % 5 !== 4 && { username: `${plain}_${world.state.last_person_id + 1}` }),
-    // Numbers that no network gives out.
+    // Numbers that no network assigns.
     ...(at % 3 === 0 && { phone: `+1555010${String(at).padStart(4, '0')}` }),
     behaviour: at === stopsAt ? 'stops' : behaviours[at % behaviours.length],
     delay_seconds: 4 + (at % 9) * 3,
@@ -58,7 +58,7 @@ function addPerson(world: World, at: number): number {
   return person_id
 }
 
-/** One conversation, told backwards from some time in the last two months. */
+/** One conversation, dated backwards from some time in the last two months. */
 function converse(world: World, account_id: string, person_id: number): void {
   const random = (n: number) => draw(world.seed + person_id, n)
   const lines = conversations[Math.floor(random(0) * conversations.length)] ?? []
@@ -79,7 +79,7 @@ function converse(world: World, account_id: string, person_id: number): void {
 
 const pauseMs = { least: 45_000, most: 240_000 }
 
-/** Somebody writes now and then, so that a demo that is left open stays alive. */
+/** Makes a person write now and then, so that an open demo stays alive. */
 function keepTalking(world: World): { stop(): void } {
   let timer: NodeJS.Timeout
   const next = () => {
@@ -94,7 +94,7 @@ function keepTalking(world: World): { stop(): void } {
     try {
       if (chat && text) writeMessage(world, { ...chat, text })
     } catch {
-      // Whatever keeps the sandbox from writing, such as a full disk, must not end the service: it is said another time.
+      // A sandbox that cannot write, for example on a full disk, must not end the service: the person writes another time.
     }
     next()
   }

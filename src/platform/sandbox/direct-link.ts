@@ -1,4 +1,4 @@
-/** The link inside one process: the two ends of a session call each other, as asynchronously as over a socket. */
+/** The link inside one process: the two ends of a session call each other, asynchronously as over a socket. */
 import type { Outcome, Person, UpdateBatch } from '../port.ts'
 import {
   type Hello,

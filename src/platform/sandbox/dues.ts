@@ -1,8 +1,8 @@
-/** What an account is told of, now or later, and what else is due at its time. */
+/** Delivers updates to an account, now or later, and keeps everything else that is due. */
 import type { Delivery } from './entries.ts'
 import { type Account, type Due, type Happening, requireAccount, type State } from './state.ts'
 
-/** Puts happenings into the account's stream: now, twice, or later, after ones that came behind them. */
+/** Adds happenings to the account's stream: now, twice, or later, behind ones that happened after them. */
 export function stream(
   state: State,
   account: Account,
@@ -30,7 +30,7 @@ export function takeDue(state: State, due_id: number | undefined): Due | undefin
   return index === -1 ? undefined : state.dues.splice(index, 1)[0]
 }
 
-/** What was held back goes into its account's stream now. */
+/** Adds held-back happenings to their account's stream. */
 export function streamDue(state: State, due_id: number): void {
   const due = takeDue(state, due_id)
   if (due?.act.kind === 'stream') requireAccount(state, due.account_id).stream.push(...due.act.happenings)

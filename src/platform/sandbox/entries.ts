@@ -1,15 +1,15 @@
-/** Everything that can happen in the world, as it is logged. `apply.ts` says what each entry changes. */
+/** Everything that can happen in the world, in the form of the log. `apply.ts` says what each entry changes. */
 import type { Attachment } from '../port.ts'
 import type { Fault } from './faults.ts'
 import type { WorldPerson } from './people.ts'
 
-/** How an update enters the account's stream when a fault has struck it. */
+/** How a fault makes an update enter the account's stream. */
 export interface Delivery {
   readonly late_until?: string
   readonly twice?: true
 }
 
-/** A file is consumed and counted; its bytes are not kept. */
+/** A file of which only the hash is kept, not the bytes. */
 export interface KeptFile extends Attachment {
   readonly sha256: string
 }
@@ -20,16 +20,16 @@ interface InChat {
   readonly at: string
 }
 
-interface Streamed extends InChat {
+interface StreamedEntry extends InChat {
   readonly delivery?: Delivery
 }
 
-/** What a due thing, once done, was: it is done no second time. */
+/** The due act that an entry carried out, so that it never runs twice. */
 interface FromDue {
   readonly due_id?: number
 }
 
-export interface SendEntry extends Streamed {
+export interface SendEntry extends StreamedEntry {
   readonly entry: 'send'
   readonly seq: number
   readonly message_id: number
@@ -43,14 +43,14 @@ export interface StartEntry extends InChat {
   readonly seq: number
 }
 
-export interface ReadStateEntry extends Streamed {
+export interface ReadStateEntry extends StreamedEntry {
   readonly entry: 'read_state'
   readonly seq: number
   readonly unread: boolean
 }
 
-/** A person writes to the account, or the past is filled in (`seeded`: nobody is told). */
-export interface WrittenEntry extends Streamed, FromDue {
+/** A person writes to the account, or history is filled in (`seeded`: no session gets an update). */
+export interface WrittenEntry extends StreamedEntry, FromDue {
   readonly entry: 'written'
   readonly message_id: number
   readonly person_id: number
@@ -60,24 +60,24 @@ export interface WrittenEntry extends Streamed, FromDue {
 export interface SeededEntry extends InChat {
   readonly entry: 'seeded'
   readonly message_id: number
-  /** Null: the account itself. */
+  /** Null: the account wrote it. */
   readonly person_id: number | null
   readonly text: string
   readonly read: boolean
 }
 
-export interface ReadByThemEntry extends Streamed, FromDue {
+export interface ReadByThemEntry extends StreamedEntry, FromDue {
   readonly entry: 'read_by_them'
   readonly up_to_message_id: number
 }
 
-export interface EditedEntry extends Streamed {
+export interface EditedEntry extends StreamedEntry {
   readonly entry: 'edited'
   readonly message_id: number
   readonly text: string
 }
 
-export interface DeletedEntry extends Streamed {
+export interface DeletedEntry extends StreamedEntry {
   readonly entry: 'deleted'
   readonly message_ids: readonly number[]
 }
@@ -90,7 +90,7 @@ export interface AccountEntry {
   readonly password?: string
 }
 
-/** A key that the data centre and a client agreed on. The last entry of a `key_id` holds. */
+/** A key that the data centre and a client agreed on. The last entry of a `key_id` wins. */
 export interface AuthKeyEntry {
   readonly entry: 'auth_key'
   readonly key_id: string
@@ -98,7 +98,7 @@ export interface AuthKeyEntry {
   readonly key: string
   /** The data centre that knows it. */
   readonly dc: number
-  /** Null: nobody is logged in with it. */
+  /** Null: no account is logged in with it. */
   readonly account_id: string | null
 }
 
@@ -151,7 +151,7 @@ export interface JournalEntry {
   readonly chat_id: string
   readonly text: string | null
   readonly random_id: string | null
-  /** Of a file that was sent: what arrived. */
+  /** The hash of the file as it arrived. */
   readonly file_sha256: string | null
   readonly at: string
 }

@@ -1,4 +1,4 @@
-/** Faults on demand: what the platform does wrong, to whom, how often. */
+/** Faults on demand: what the platform does wrong, to which account, how often. */
 import { ApiError } from '../../lib/errors.ts'
 
 export const faultTargets = [
@@ -50,13 +50,13 @@ export interface Fault {
   readonly error: string | null
 }
 
-/** What `seconds` means when nobody says: a flood wait worth waiting for, a delay worth noticing. */
+/** The default of `seconds`: a flood wait worth waiting for, a delay worth noticing. */
 const secondsDefault: Partial<Record<FaultKind, number>> = { flood_wait: 30, slow: 1, freeze: 30, late: 5 }
 
-/** Updates are not answers: they can be held, cut off, delayed or repeated, never refused. */
+/** Updates are not answers: a fault can hold, cut off, delay or repeat them, never refuse them. */
 const onUpdates: readonly FaultKind[] = ['late', 'twice', 'slow', 'freeze', 'drop_after']
 const onStream: readonly FaultKind[] = ['late', 'twice']
-/** A login is refused or not: it has no session whose connection could misbehave. */
+/** A fault can only refuse a login: it has no session whose connection could misbehave. */
 const onLogin: readonly FaultKind[] = ['refuse', 'flood_wait', 'unavailable']
 
 function canHappen({ on, fault }: NewFault): boolean {
@@ -89,11 +89,11 @@ export function makeFault(fault_id: number, given: NewFault): Fault {
 export interface FaultQuestion {
   readonly on: FaultTarget
   readonly account_id: string
-  /** On updates: whether the stream asks (late, twice) or the connection that carries it. */
+  /** On updates: whether the question is about the stream (late, twice) or the connection that carries it. */
   readonly stream?: boolean
 }
 
-/** The first fault that strikes here, in the order they were asked for. */
+/** The first fault that applies here, in the order they were added. */
 export function findFault(faults: readonly Fault[], question: FaultQuestion): Fault | undefined {
   return faults.find(
     (fault) =>

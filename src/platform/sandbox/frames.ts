@@ -7,7 +7,7 @@ import { callParams, hello, type Method } from './calls.ts'
 export const linkPath = '/sandbox/link'
 export const linkProtocol = 'parley-sandbox'
 
-/** A frame of the client is a call at most; one of the platform may be a page of long messages. */
+/** A client's frame holds at most one call; a frame of the platform may hold a page of long messages. */
 export const clientFrameBytesMax = 1024 * 1024
 export const platformFrameBytesMax = 64 * 1024 * 1024
 
@@ -51,7 +51,7 @@ export function writeFrame(socket: Duplex, frame: object): void {
 
 const newline = 0x0a
 
-/** Hands over every whole line as JSON; `refuse` hears of a line that is too long or is none. */
+/** Passes on every complete line as JSON; calls `refuse` for a line that is too long or is not JSON. */
 export function readFrames(
   socket: Duplex,
   head: Buffer,

@@ -1,6 +1,6 @@
 /**
- * The world's memory on disk: one JSON document a line, appended before anybody hears of it. A line is with the
- * operating system when `append` returns, so killing the process loses nothing; `sync` waits for the disk.
+ * The world's log on disk: one JSON document per line, appended before any session gets an answer. When `append` returns the
+ * operating system has the line, so killing the process loses nothing; `sync` waits for the disk.
  */
 import {
   closeSync,
@@ -31,7 +31,7 @@ export const memoryLog: Log = {
 const newline = 0x0a
 const fsyncFile = promisify(fsync)
 
-/** Opens the log of a directory and hands every line it holds to `replay`, in order. */
+/** Opens a directory's log and passes every line to `replay`, in order. */
 export function openLog(data_dir: string, replay: (entry: unknown) => void): Log {
   mkdirSync(data_dir, { recursive: true, mode: 0o700 })
   const path = join(data_dir, 'world.ndjson')
@@ -48,7 +48,7 @@ export function openLog(data_dir: string, replay: (entry: unknown) => void): Log
   }
 }
 
-/** Answers where the last whole line ends: what comes after it was torn off by a crash. */
+/** Returns where the last complete line ends: a crash tore off what follows. */
 function replayLines(path: string, replay: (entry: unknown) => void): number {
   const bytes = readFileSync(path)
   let start = 0
@@ -66,7 +66,7 @@ function replayLines(path: string, replay: (entry: unknown) => void): number {
   return start
 }
 
-/** Without it a new file's name may be missing after a power cut. */
+/** Without it, a power cut may lose the name of a new file. */
 function syncDirectory(path: string): void {
   for (const each of [path, dirname(path)]) {
     const directory = openSync(each, 'r')
@@ -81,7 +81,7 @@ class FileLog implements Log {
   #failure: Error | null = null
   #open = true
   #running: Promise<void> = Promise.resolve()
-  /** The fsync that begins when the running one is done; it covers everyone who has asked by then. */
+  /** The fsync that begins when the running one ends; it covers every caller that has asked by then. */
   #waiting: Promise<void> | null = null
 
   constructor(file: number, length: number) {
@@ -103,7 +103,7 @@ class FileLog implements Log {
     }
   }
 
-  /** Without the half line the log is as it was, and can be written again once the disk has room. */
+  /** Truncates the half-written line, so that the log can be written again once the disk has room. */
   #takeBack(cause: unknown): void {
     try {
       ftruncateSync(this.#file, this.#length)
@@ -132,7 +132,7 @@ class FileLog implements Log {
     try {
       await fsyncFile(this.#file)
     } catch (cause) {
-      // It is unknown what is on the disk now, so every later call fails too.
+      // What is on the disk is unknown now, so every later call fails too.
       throw this.#fail(cause)
     }
   }

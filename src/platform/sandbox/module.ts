@@ -1,4 +1,4 @@
-/** The sandbox as one of the platforms of a service: which variables it has, and how it is opened. */
+/** The sandbox as a platform of the service: its variables, and how it is opened. */
 import { z } from 'zod'
 import { address } from '../../lib/variables.ts'
 import type { PlatformModule } from '../module.ts'
@@ -8,7 +8,7 @@ const variables = { PARLEY_SANDBOX_URL: address('http:') }
 export const sandboxModule: PlatformModule = {
   name: 'sandbox',
   variables,
-  // Every verb reads the list of platforms, and few open one: what that takes is imported here.
+  // Imported on demand: every verb reads the list of platforms, and few open one.
   async open(options) {
     const { openSandbox } = await import('./open.ts')
     return openSandbox(options, z.object(variables).parse(options.env).PARLEY_SANDBOX_URL)

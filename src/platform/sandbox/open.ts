@@ -1,4 +1,4 @@
-/** Opens the sandbox for a service, and says what its control address answers. */
+/** Opens the sandbox for a service, with the calls of its control address. */
 import { Refusal } from '../../lib/errors.ts'
 import { bind, type ControlCall } from '../control-operation.ts'
 import type { AdvanceClock, Control, OpenPlatform, PlatformOptions } from '../module.ts'
@@ -7,7 +7,7 @@ import { advanceOperation, followOperation } from './control-clock.ts'
 import { demoPeople } from './demo.ts'
 import { connectSandbox, type LocalSandbox, openLocalSandbox, type Sandbox } from './sandbox.ts'
 
-/** In this process, or the one that PARLEY_SANDBOX_URL names. A lone `work` has none of its own. */
+/** Runs in this process, or is the one that PARLEY_SANDBOX_URL names. A lone `work` does not run one itself. */
 export async function openSandbox(
   { role, data_dir, manual_from, failed }: PlatformOptions,
   url: string | undefined,
@@ -34,7 +34,7 @@ function opened(
   }
 }
 
-/** A sandbox on a manual clock does not know what time it is until it is told. */
+/** A sandbox on a manual clock has no time until a service sets it. */
 async function reachSandbox(url: string, manual_from: Date | undefined): Promise<Sandbox> {
   const sandbox = connectSandbox(url)
   if (!manual_from) return sandbox
@@ -48,7 +48,7 @@ async function reachSandbox(url: string, manual_from: Date | undefined): Promise
   return sandbox
 }
 
-/** What a sandbox in a process of its own answers. */
+/** What a sandbox serves in a process of its own. */
 export function aloneControl(sandbox: LocalSandbox, { manual }: { manual: boolean }): Control {
   return controlOf([
     ...bind(controlOperations, sandbox.world),

@@ -1,4 +1,4 @@
-/** The people of the world: who they are and how they behave when somebody writes to them. */
+/** The people of the world: who they are and how they react to a message. */
 
 export const behaviours = ['silent', 'reads', 'replies', 'blocks', 'stops'] as const
 export type Behaviour = (typeof behaviours)[number]
@@ -10,7 +10,7 @@ export interface WorldPerson {
   readonly phone: string | null
   readonly kind: 'person' | 'bot' | 'deleted'
   readonly behaviour: Behaviour
-  /** What they answer; null means a sentence the seed chooses, or STOP. */
+  /** Their answer; null means a sentence that the seed chooses, or STOP. */
   readonly reply_text: string | null
   /** How long after a message they react. */
   readonly delay_seconds: number
@@ -28,7 +28,7 @@ export interface NewPerson {
 
 export const delaySecondsDefault = 3
 
-/** Silent unless told otherwise; a username that ends in "bot" is a bot's, as on the real platform. */
+/** Silent by default. A username that ends in "bot" is a bot's, as on the real platform. */
 export function makePerson(person_id: number, given: NewPerson): WorldPerson {
   const isBot = given.username?.toLowerCase().endsWith('bot') ?? false
   return {
@@ -43,7 +43,7 @@ export function makePerson(person_id: number, given: NewPerson): WorldPerson {
   }
 }
 
-/** A phone number as it is compared: `+44 20` and `4420` are the same one. */
+/** A phone number in comparable form: `+44 20` and `4420` are the same one. */
 export function digitsOf(phone: string): string {
   return phone.replace(/\D/g, '')
 }
@@ -76,14 +76,14 @@ const sentences = [
   'Happy to have a look. Send me the link, please.',
 ] as const
 
-/** What a person answers to the message that made the `due_id`-th due thing: the same for the same seed. */
+/** What a person answers to the message that made the `due_id`-th due act: the same seed gives the same answer. */
 export function answerOf(person: WorldPerson, seed: number, due_id: number): string {
   if (person.reply_text !== null) return person.reply_text
   if (person.behaviour === 'stops') return 'STOP'
   return sentences[Math.floor(draw(seed, due_id) * sentences.length)] ?? sentences[0]
 }
 
-/** The n-th number of a seed, in [0, 1): mulberry32, asked by index so that there is no state to keep. */
+/** The n-th number of a seed, in [0, 1): mulberry32 by index, so that there is no state to keep. */
 export function draw(seed: number, n: number): number {
   let a = (seed + Math.imul(n + 1, 0x6d2b79f5)) | 0
   a = Math.imul(a ^ (a >>> 15), a | 1)

@@ -1,4 +1,4 @@
-/** What people do to an account when the control address tells them to. */
+/** What people do to an account when a call of the control address makes them. */
 import { ApiError } from '../../lib/errors.ts'
 import { type Account, type Box, indexOfPost, type Post } from './state.ts'
 import type { World } from './world.ts'
@@ -9,10 +9,10 @@ interface ByPerson {
 }
 
 interface Writing extends ByPerson {
-  /** The group it is written in; a private message without it. */
+  /** The group; without it the message is private. */
   readonly chat_id?: number | undefined
   readonly text: string
-  /** The time the message carries; now without it. */
+  /** The time of the message; now by default. */
   readonly at?: string | undefined
 }
 
@@ -40,7 +40,7 @@ function requireMember(world: World, of: { account_id: string; chat_id: number; 
   }
 }
 
-/** The person reads what the account wrote, up to a message or all of it. Answers how far they have read. */
+/** The person reads what the account wrote, up to a message or all of it. Returns how far they have read. */
 export function readMessages(
   world: World,
   { account_id, person_id, up_to_message_id }: ByPerson & { up_to_message_id?: number | undefined },

@@ -1,4 +1,4 @@
-/** The sandbox as a service uses it: in its own process, or reached over a socket in another one. */
+/** The sandbox as a service uses it: in its own process, or over a socket in another one. */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
@@ -23,7 +23,7 @@ interface LocalOptions {
   readonly data_dir: string | null
   readonly seed?: number
   readonly dedupe?: boolean
-  /** Where a manual clock stands; undefined means real time. */
+  /** The time of a manual clock; undefined means real time. */
   readonly manual_from?: Date | undefined
   readonly failed: (error: unknown) => void
 }
@@ -52,7 +52,7 @@ export async function openLocalSandbox(options: LocalOptions): Promise<LocalSand
   }
 }
 
-/** Two worlds writing one log would tear it. The lock is a name that the kernel frees with its process. */
+/** Two worlds writing one log would corrupt it. The lock is a name that the kernel frees when its process ends. */
 function lockDirectory(data_dir: string): Promise<(() => void) | undefined> {
   if (process.platform !== 'linux') return Promise.resolve(undefined)
   const name = `\0parley-sandbox-${createHash('sha256').update(data_dir).digest('hex').slice(0, 32)}`

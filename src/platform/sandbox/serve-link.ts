@@ -1,4 +1,4 @@
-/** The platform's end of the socket link: an HTTP upgrade, then one session a socket. */
+/** The platform's end of the socket link: an HTTP upgrade, then one session per socket. */
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { UpgradeHandler } from '../module.ts'
@@ -8,11 +8,11 @@ import { clientFrame, clientFrameBytesMax, linkPath, linkProtocol, readFrames, w
 import { type Peer, ServedSession } from './served-session.ts'
 import type { World } from './world.ts'
 
-/** A socket that has not said whose session it is by then is closed. */
+/** How long a socket may take to say which account's session it is. */
 const helloMsMax = 10_000
-/** How long a client may take to read why its session is over. */
+/** How long a client may take to read why its session ended. */
 const farewellMsMax = 1000
-/** Calls of one session that wait for an answer at the same time. */
+/** How many calls of one session may wait for an answer at once. */
 const callsMax = 1000
 
 export function serveLink(world: World): UpgradeHandler {

@@ -1,7 +1,6 @@
 /**
- * The platform's side of one session: answers calls, pumps updates, and misbehaves where a fault asks for it.
- * What a fault does to a connection (slow, frozen, silent) happens in real time; what it does to the world
- * (late updates) goes by the world's clock.
+ * The platform's side of one session: answers calls, delivers updates, and misbehaves if a fault says so. A fault affects a
+ * connection (slow, frozen, silent) in real time, and the world (late updates) by the world's clock.
  */
 import type { FloodScope, Outcome, Person, PlatformRefusal, UpdateBatch } from '../port.ts'
 import {
@@ -22,20 +21,20 @@ import { Uploads } from './uploads.ts'
 import { viewPerson, viewUpdate } from './view.ts'
 import type { World } from './world.ts'
 
-/** Hears which fault strikes a call, for a protocol that does more with it than the outcome says. */
+/** Called with the fault that strikes a call, for a protocol that does more with it than the outcome says. */
 export type Struck = (fault: Fault) => void
 
 /** The client's end, as the session sees it. */
 export interface Peer {
   /** Resolves when the client has taken the batch, or is gone. */
   updates(batch: UpdateBatch): Promise<void>
-  /** The session is over. Without a reason the connection just breaks. */
+  /** Ends the session. Without a reason the connection just breaks. */
   cut(reason: string | null): void
 }
 
 const batchMax = 100
 
-/** What "no, for good" means on each call. */
+/** The permanent refusal for each call. */
 const refusalOn: Record<Exclude<FaultTarget, 'updates'>, PlatformRefusal> = {
   connect: 'needs_login',
   login: 'needs_login',
@@ -70,12 +69,12 @@ const targetOf: Partial<Record<Method, Exclude<FaultTarget, 'updates'>>> = {
 
 const unavailable = { kind: 'unknown', reason: 'The platform is unavailable.' } as const
 
-/** A promise of its own each time: awaiting a shared one would keep every waiter in memory. */
+/** A new promise each time: awaiting a shared one would keep every waiter in memory. */
 function silence(): Promise<never> {
   return new Promise(() => {})
 }
 
-/** Null, or a position that this world has not reached (its data was deleted), means from now on. */
+/** Null, or a position that this world has not reached because its data was deleted, means from now on. */
 function positionOf(account: Account, position: string | null): number {
   const given = position === null ? Number.NaN : Number(position)
   const end = account.stream.length
@@ -116,7 +115,7 @@ export class ServedSession {
     this.#peer = peer
   }
 
-  /** Opens the session. Like every answer of the platform, this one may never come. */
+  /** Opens the session. Like every answer of the platform, this one may never arrive. */
   async connect(greeting: Hello, struck?: Struck): Promise<Outcome<Person>> {
     const fault = this.#world.takeFault({ on: 'connect', account_id: greeting.account_id })
     if (fault) struck?.(fault)
@@ -156,7 +155,7 @@ export class ServedSession {
     if (fault.fault === 'freeze') this.#freeze(fault.seconds)
     await this.#listening()
     if (fault.fault === 'drop_after') {
-      // The connection is cut at once, so that not even an update can tell this session that it was done.
+      // Cut the connection at once, so that not even an update can tell this session that the call was done.
       session.handlers[method](params)
       this.end(null)
       return silence()
@@ -171,20 +170,20 @@ export class ServedSession {
       outcome = handler(params)
       await this.#world.durable()
     } catch {
-      // The log failed, so it is unknown what is on the disk.
+      // The log failed, so what is on the disk is unknown.
       return unavailable
     }
     await this.#listening()
     return outcome
   }
 
-  /** Goes on when the connection is no longer frozen, and never when it is over. */
+  /** Resolves when the connection is not frozen, and never once it is closed. */
   async #listening(): Promise<void> {
     await this.#thawed
     if (!this.#open) await silence()
   }
 
-  /** Open, but silent in both directions. What was asked meanwhile is done afterwards, if anybody is left. */
+  /** Keeps the connection open but silent in both directions. Calls made meanwhile run afterwards, if it is still open. */
   #freeze(seconds: number): void {
     this.#thawed = Promise.all([this.#thawed, sleep(seconds)]).then(() => {})
   }
@@ -201,7 +200,7 @@ export class ServedSession {
     const { account_id } = account
     let position = start
     const isAtEnd = () => this.#world.streamAfter(account_id, position, 1).length === 0
-    // Tells where it begins, so that a crash before the first update loses nothing, and whether there is more to come.
+    // Says where the stream begins, so that a crash before the first update loses nothing, and whether more follows.
     await this.#peer.updates({ updates: [], position: String(start), caught_up: isAtEnd() })
     while (this.#open) {
       const happenings = this.#world.streamAfter(account_id, position, batchMax)

@@ -1,4 +1,4 @@
-/** The client's end of the socket link: one socket an account. */
+/** The client's end of the socket link: one socket per account. */
 import { request } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -42,13 +42,13 @@ export function socketLink(address: string): Link {
   }
 }
 
-interface Dialled {
+interface DialledSocket {
   readonly socket: Duplex
   readonly head: Buffer
 }
 
-/** Until the protocol is switched nothing has been asked, so every failure here is "not written". */
-function dial(url: URL, signal: AbortSignal): Promise<Outcome<Dialled>> {
+/** Nothing has been asked before the protocol is switched, so every failure here is "not written". */
+function dial(url: URL, signal: AbortSignal): Promise<Outcome<DialledSocket>> {
   return new Promise((resolve) => {
     const headers = { Connection: 'Upgrade', Upgrade: linkProtocol }
     const asked = request(url, { headers, agent: false })
@@ -74,7 +74,7 @@ class SocketWire implements Wire {
   #open = true
   #connected = false
 
-  constructor({ socket, head }: Dialled, events: LinkEvents) {
+  constructor({ socket, head }: DialledSocket, events: LinkEvents) {
     this.#socket = socket
     this.#events = events
     if (socket instanceof Socket) socket.setNoDelay(true).setKeepAlive(true, 30_000)
@@ -114,7 +114,7 @@ class SocketWire implements Wire {
     if ('closed' in frame) {
       this.lose(frame.closed)
     } else if ('batch' in frame) {
-      // The kinds of updates are the platform's own; its conformance suite is what checks their content.
+      // The platform defines the kinds of updates; its conformance suite checks their content.
       const updates = frame.updates as unknown as readonly Update[]
       const { position, caught_up } = frame
       this.#events.updates({ updates, position, caught_up }).then(
@@ -122,13 +122,13 @@ class SocketWire implements Wire {
         () => this.lose('The updates could not be taken.'),
       )
     } else {
-      // The first answer is the one to the greeting.
+      // The first answer is the answer to the greeting.
       if (frame.outcome.kind === 'accepted') this.#connected = true
       this.#pending.settle(frame.id, frame.outcome)
     }
   }
 
-  /** The connection is gone: whatever waits for an answer will not get one. */
+  /** The connection is gone: no pending call will get an answer. */
   lose(reason: string): void {
     if (!this.#open) return
     this.#end(reason)

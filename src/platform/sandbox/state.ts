@@ -1,4 +1,4 @@
-/** What the world is made of. It changes in `apply.ts` only. */
+/** The state of the world. Only `apply.ts` changes it. */
 import type { Attachment } from '../port.ts'
 import type { AuthKeyEntry, FloodRule, GroupEntry, JournalEntry } from './entries.ts'
 import type { Fault } from './faults.ts'
@@ -21,13 +21,13 @@ export interface Box {
   /** In the order of their ids. */
   readonly posts: Post[]
   unread_count: number
-  /** The last message each side has read. */
+  /** The last message that each side has read. */
   read_by_us: number
   read_by_them: number
   last_at: string
 }
 
-/** What a stream carries. The chat's name and people are looked up when it is delivered. */
+/** What a stream carries. The chat's name and people are looked up on delivery. */
 export type Happening =
   | { readonly kind: 'message'; readonly chat_id: number; readonly post: Post; readonly unread_count: number }
   | { readonly kind: 'sent'; readonly chat_id: number; readonly post: Post }
@@ -44,18 +44,18 @@ export type Happening =
 export interface Account {
   readonly account_id: string
   readonly person_id: number
-  /** Null: a login asks for none. */
+  /** Null: a login needs no password. */
   readonly password: string | null
   readonly boxes: Map<number, Box>
   readonly chat_of_message: Map<number, number>
-  /** By random id, the message it was sent as first. */
+  /** The message first sent under each random id. */
   readonly sent_ids: Map<string, number>
   /** Position n is the n-th happening, counted from one. */
   readonly stream: Happening[]
   last_message_id: number
   last_at: string
   flood_rule: FloodRule | null
-  /** The last sends, as many as the flood rule counts. */
+  /** The times of the latest sends, as many as the flood rule counts. */
   sent_at: readonly string[]
 }
 
@@ -77,10 +77,10 @@ export class State {
   /** Lower-cased username to person (positive) or group (negative). */
   readonly usernames = new Map<string, number>()
   readonly phones = new Map<string, number>()
-  /** By key id, whatever the data centre has agreed on with its clients. */
+  /** The keys that the data centre has agreed on with its clients, by key id. */
   readonly auth_keys = new Map<string, AuthKeyEntry>()
   readonly journal: JournalEntry[] = []
-  /** In the order in which they fall due. */
+  /** In the order they fall due. */
   readonly dues: Due[] = []
   faults: readonly Fault[] = []
   last_person_id = 1000
@@ -104,7 +104,7 @@ export function openBox(account: Account, chat_id: number): Box {
   return box
 }
 
-/** Where in the box a message is, or would be. */
+/** The index of a message in the box, or where it would be. */
 export function indexOfPost(box: Box, message_id: number): number {
   let low = 0
   let high = box.posts.length

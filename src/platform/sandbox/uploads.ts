@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Attachment } from '../port.ts'
 import type { KeptFile } from './entries.ts'
 
-/** Uploads begun and not yet sent; the oldest gives way. */
+/** How many uploads may be unsent; beyond it the oldest is dropped. */
 const openMax = 64
 
 interface OpenUpload {
@@ -28,7 +28,7 @@ export class Uploads {
     return handle
   }
 
-  /** False when there is no such upload. */
+  /** False if there is no such upload. */
   add(handle: string, data: Uint8Array): boolean {
     const upload = this.#open.get(handle)
     if (!upload) return false
@@ -37,7 +37,7 @@ export class Uploads {
     return true
   }
 
-  /** The file, if as many bytes came as were announced. */
+  /** The file, if as many bytes arrived as were announced. */
   finish(handle: string): Attachment | undefined {
     const upload = this.#open.get(handle)
     this.#open.delete(handle)
@@ -47,7 +47,7 @@ export class Uploads {
     return upload.file
   }
 
-  /** A file that arrived whole by another way. */
+  /** Adds a file that arrived complete in another way. */
   keep(file: KeptFile): string {
     const handle = `upload_${++this.#last}`
     this.#ready.set(handle, file)
@@ -55,7 +55,7 @@ export class Uploads {
     return handle
   }
 
-  /** Good for one send. */
+  /** Valid for one send. */
   take(handle: string): KeptFile | undefined {
     const file = this.#ready.get(handle)
     this.#ready.delete(handle)

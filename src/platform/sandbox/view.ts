@@ -1,4 +1,4 @@
-/** How an account sees the world: the port's people, chats, messages and updates, made from the state. */
+/** How an account sees the world: the port's people, chats, messages and updates, built from the state. */
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Chat, Message, Person, Update } from '../port.ts'
 import type { Account, Box, Happening, Post, State } from './state.ts'
@@ -46,7 +46,7 @@ export function viewMessage(post: Post): Message {
   }
 }
 
-/** A message that arrived while nobody listened is as live as any other: it lies after the stored position. */
+/** A message that arrived while no session was open is as live as any other: it lies after the stored position. */
 export function viewUpdate(state: State, account: Account, happening: Happening): Update {
   const chat_id: ChatNumber = `${happening.chat_id}`
   switch (happening.kind) {

@@ -1,4 +1,4 @@
-/** The world's time. Nothing in the world asks the machine: whoever opens a world says what time it is. */
+/** The world's time. Nothing in the world reads the machine's clock: the caller that opens a world provides the time. */
 
 export interface Clock {
   now(): Date
@@ -6,7 +6,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => new Date() }
 
-/** A clock that moves only when it is told to, and never back. */
+/** A clock that moves only when it is set, and never back. */
 export interface ManualClock extends Clock {
   set(time: Date): void
 }
@@ -21,13 +21,13 @@ export function manualClock(start: Date): ManualClock {
   }
 }
 
-/** What has due times: the world. */
+/** Something with due times: the world. */
 interface Dues {
   nextDueAt(): Date | null
   runDue(now: Date): void
 }
 
-/** Moves a manual clock from one due time to the next, so that everything happens in its order and at its time. */
+/** Moves a manual clock from one due time to the next, so that everything happens in order and at its time. */
 export function advanceTo(world: Dues, clock: ManualClock, time: Date): void {
   for (let due = world.nextDueAt(); due !== null && due <= time; due = world.nextDueAt()) {
     clock.set(due)
@@ -39,16 +39,16 @@ export function advanceTo(world: Dues, clock: ManualClock, time: Date): void {
 /** `setTimeout` fires at once beyond this. */
 const timerMsMax = 2 ** 31 - 1
 
-interface Driven extends Dues {
+interface DrivenWorld extends Dues {
   readonly clock: Clock
   onDueChanged: (() => void) | null
 }
 
-/** How long it waits before it tries again what it could not write down. */
+/** How long to wait before writing again what could not be written. */
 const failedMs = 5_000
 
-/** Runs what falls due in real time, with one timer. What cannot be written down now is tried again. */
-export function drive(world: Driven, onFailure: (error: unknown) => void): { stop(): void } {
+/** Runs due acts in real time, with one timer. Retries what cannot be written. */
+export function drive(world: DrivenWorld, onFailure: (error: unknown) => void): { stop(): void } {
   let timer: NodeJS.Timeout | undefined
   const arm = () => {
     clearTimeout(timer)
@@ -63,7 +63,7 @@ export function drive(world: Driven, onFailure: (error: unknown) => void): { sto
       arm()
     } catch (error) {
       onFailure(error)
-      // A disk without room may have some later.
+      // A full disk may have room later.
       timer = setTimeout(run, failedMs)
     }
   }

@@ -1,6 +1,6 @@
 /**
- * One sandbox world: its people, accounts and chats, what is due in it, and its log. What accounts and people do
- * is in `account-acts.ts` and `person-acts.ts`; every change goes through `commit`.
+ * One sandbox world: its people, accounts and chats, its due acts, and its log. `account-acts.ts` and `person-acts.ts` hold what
+ * accounts and people do; every change goes through `commit`.
  */
 import { ApiError } from '../../lib/errors.ts'
 import { apply } from './apply.ts'
@@ -16,13 +16,13 @@ interface WorldOptions {
   readonly data_dir: string | null
   readonly seed?: number
   readonly clock?: Clock
-  /** Accepts a random id of an account once and answers repeats with the first message. */
+  /** Whether to accept each random id of an account once, and answer repeats with the first message. */
   readonly dedupe?: boolean
 }
 
 /** The one session an account has at a time, as the world sees it. */
 interface Occupant {
-  /** There may be something new in the account's stream. */
+  /** The account's stream may have something new. */
   wake(): void
   /** Another session has taken the account over. */
   evict(reason: string): void
@@ -43,7 +43,7 @@ interface NewGroup {
   readonly members?: readonly number[] | undefined
 }
 
-/** A message of the past, of either side. Nobody reacts to it and no session is told. */
+/** A message of the past, from either side. No person reacts to it and no session gets an update. */
 interface SeedMessage {
   readonly account_id: string
   readonly chat_id: number
@@ -51,7 +51,7 @@ interface SeedMessage {
   readonly person_id: number | null
   readonly text: string
   readonly at: Date
-  /** Whether the other side has read it; true unless told otherwise. */
+  /** Whether the other side has read it; true by default. */
   readonly read?: boolean
 }
 
@@ -61,7 +61,7 @@ export function openWorld(options: WorldOptions): World {
     options.data_dir === null
       ? memoryLog
       : openLog(options.data_dir, (entry) => {
-          // The log is written by `commit` alone, so a line that parses is an entry.
+          // Only `commit` writes the log, so a line that parses is an entry.
           apply(state, entry as Entry)
         })
   const { seed = 1, clock = systemClock, dedupe = false } = options
@@ -73,7 +73,7 @@ export class World {
   readonly seed: number
   readonly clock: Clock
   readonly dedupe: boolean
-  /** Accepts the QR code of a waiting login for the account; false when no login waits. Set by the data centre. */
+  /** Accepts the QR code of a waiting login for the account; false if no login is waiting. The data centre sets it. */
   acceptLogin: ((account: Account) => boolean) | null = null
   /** Called when the first due time may have changed. */
   onDueChanged: (() => void) | null = null
@@ -99,7 +99,7 @@ export class World {
     if ('account_id' in entry && entry.account_id !== null) this.#occupants.get(entry.account_id)?.wake()
   }
 
-  /** Resolves when everything in the journal is on the disk. Nobody hears of an accepted call before. */
+  /** Resolves when the whole journal is on the disk. No session gets an answer to an accepted call before that. */
   async durable(): Promise<void> {
     await this.#unsynced
   }
@@ -110,7 +110,7 @@ export class World {
     const done = () => {
       if (this.#unsynced === sync) this.#unsynced = null
     }
-    // A failure reaches those who wait in `durable`, and stays there for those who come later.
+    // A failure rejects the callers that wait in `durable`, and every later one.
     sync.then(done, () => {})
   }
 
@@ -125,7 +125,7 @@ export class World {
     return person
   }
 
-  /** The account in this world; made on the first call. */
+  /** The account in this world; the first call creates it. */
   addAccount({ account_id, name, username, phone, password }: NewAccount): Account {
     const known = this.state.accounts.get(account_id)
     if (known) return known
@@ -188,14 +188,14 @@ export class World {
     this.commit({ entry: 'faults_cleared' })
   }
 
-  /** The fault that strikes here, now one time fewer. */
+  /** The fault that strikes here, with one strike fewer left. */
   takeFault(question: FaultQuestion): Fault | undefined {
     const fault = findFault(this.state.faults, question)
     if (fault && fault.times > 0) this.commit({ entry: 'fault_used', fault_id: fault.fault_id })
     return fault
   }
 
-  /** How the update that is about to happen will enter the account's stream. */
+  /** How the next update will enter the account's stream. */
   takeDelivery(account_id: string): { delivery?: Delivery } {
     const fault = this.takeFault({ on: 'updates', account_id, stream: true })
     if (!fault) return {}
@@ -227,14 +227,14 @@ export class World {
     return due ? new Date(due.at) : null
   }
 
-  /** Does everything that is due by now, in order, each at its own time. */
+  /** Does everything due by now, in order, each at its own time. */
   runDue(now: Date): void {
     const until = now.toISOString()
     for (let due = this.state.dues[0]; due && due.at <= until; due = this.state.dues[0]) this.#run(due)
   }
 
   #run({ due_id, account_id, at, act }: Due): void {
-    // A timer may be late, but a reaction is never dated before the message it reacts to.
+    // A timer may be late, but a reaction never carries a time before the message it reacts to.
     const { last_at, last_message_id } = this.requireAccount(account_id)
     const when = last_at > at && last_at <= this.nowText() ? last_at : at
     if (act.kind === 'stream') {
@@ -253,12 +253,12 @@ export class World {
     this.commit({ entry: 'written', message_id, person_id: person.person_id, text, ...common })
   }
 
-  /** The happenings after a position, oldest first. A position this world has not reached gives none. */
+  /** The happenings after a position, oldest first; none if this world has not reached it. */
   streamAfter(account_id: string, position: number, limit: number): readonly Happening[] {
     return this.requireAccount(account_id).stream.slice(position, position + limit)
   }
 
-  /** Makes this the account's one session and ends the former one. The returned function gives it up again. */
+  /** Makes this the account's only session and ends the former one. Call the returned function to give it up. */
   occupy(account_id: string, occupant: Occupant): () => void {
     const former = this.#occupants.get(account_id)
     this.#occupants.set(account_id, occupant)
@@ -280,7 +280,7 @@ export class World {
     return person
   }
 
-  /** A group of this account, or a person whoever writes to them. */
+  /** Accepts a group of this account, or any person. */
   requireChat(account_id: string, chat_id: number): void {
     if (chat_id > 0) this.requirePerson(chat_id)
     else if (this.state.groups.get(chat_id)?.account_id !== account_id) {

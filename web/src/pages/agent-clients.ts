@@ -1,12 +1,12 @@
-/** How each MCP client is told about this instance: exactly what goes into its configuration. */
+/** How to configure each MCP client for this instance, with the exact text. */
 
-/** Stands where a key belongs. */
+/** The placeholder for a key. */
 export const keyPlace = 'svc_live_…'
 
 interface Client {
   readonly name: string
   readonly about: string
-  /** The file it goes into, or that it is a command. */
+  /** The file that the text goes into, or a note that it is a command. */
   readonly place: string
   configure(url: string, key: string): string
 }
@@ -14,13 +14,13 @@ interface Client {
 const json = (value: object) => JSON.stringify(value, null, 2)
 const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
 
-/** As clients write a variable in their files. */
+/** The notation for a variable in clients' files. */
 const variable = (name: string) => `$\{${name}}`
 
-/** Over a bridge that runs on the same machine, for clients that start a process instead of opening an address. */
+/** Uses a bridge on the same machine, for clients that start a process instead of opening an address. */
 const bridge = (url: string, key: string) => ({
   command: 'npx',
-  // Without a space in the argument: some clients on Windows cut it there, so the header's value is a variable.
+  // No space in the argument, because some clients on Windows cut it there: the header's value is a variable.
   args: ['-y', 'mcp-remote', url, '--header', `Authorization:${variable('PARLEY_AUTHORIZATION')}`],
   env: { PARLEY_AUTHORIZATION: `Bearer ${key}` },
 })

@@ -1,10 +1,10 @@
-/** A request in words: who asks for what, and what became of it. */
+/** A request in words: who asks for what, and its outcome. */
 import { ExactText } from '../exact-text.tsx'
 import type { Approval } from '../queries.ts'
 import { Badge } from '../ui/badge.tsx'
 import { askersOf } from './approval-asker.ts'
 
-/** The key's name, and behind it the client's. */
+/** The key's name, followed by the client's. */
 export function Asker({ approval }: { approval: Approval }) {
   const [key = '', client] = askersOf(approval)
   return (
@@ -31,18 +31,18 @@ export function targetOf({ chat }: Approval): string {
   return chat.name ?? chat.id
 }
 
-/** The body of the call, as it would be run. */
+/** The body of the call as it would run. */
 export function fieldsOf({ payload }: Approval): Readonly<Record<string, unknown>> {
   return typeof payload === 'object' && payload !== null ? { ...payload } : {}
 }
 
-/** The exact text, where the request is to send one. */
+/** The exact text, if the request sends one. */
 export function textOf(approval: Approval): string | undefined {
   const { text } = fieldsOf(approval)
   return typeof text === 'string' ? text : undefined
 }
 
-/** One line of what would happen. */
+/** One line about what would happen. */
 export function summaryOf(approval: Approval): string {
   const { field, from, to } = approval
   const text = textOf(approval)
@@ -57,7 +57,7 @@ export function valueWords(values: readonly string[] | null): string {
 
 type Tone = 'plain' | 'good' | 'warn' | 'danger'
 
-/** Honest words: the platform accepts, it never says whether somebody has read it. */
+/** Claims no more than we know: the platform accepts a message and never says whether a person has read it. */
 const outcomes: Readonly<Record<string, readonly [Tone, string]>> = {
   queued: ['plain', 'On its way'],
   submitting: ['plain', 'On its way'],

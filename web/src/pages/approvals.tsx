@@ -1,4 +1,4 @@
-/** What agents ask for: each request with its exact text and target, to be approved or denied by the key's own user. */
+/** Agents' requests, each with its exact text and target. The key's own user approves or denies them. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { ArrowLeft, Bot, ChevronRight, History, ShieldCheck } from 'lucide-react'

@@ -1,4 +1,4 @@
-/** What a browser calls itself, as people would call it. Unknown ones are named as they name themselves. */
+/** A browser's user agent in words. An unknown one appears under its own name. */
 
 const browsers: readonly (readonly [RegExp, string])[] = [
   [/Edg\//, 'Edge'],

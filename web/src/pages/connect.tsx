@@ -1,4 +1,4 @@
-/** From nothing to an agent that works: a key for it, then the exact configuration of the client that somebody uses. */
+/** Connects an agent: creates its key, then shows the exact configuration for the user's client. */
 import { useState } from 'react'
 import type { Answer } from '../api.ts'
 import { useSession, useWorkspace } from '../place.ts'
@@ -9,12 +9,12 @@ import { clients, keyPlace } from './agent-clients.ts'
 import { KeyForm } from './new-key.tsx'
 import { Missing } from './stopped.tsx'
 
-type Made = Answer<'POST /w/{workspace_id}/keys'>
+type CreatedKey = Answer<'POST /w/{workspace_id}/keys'>
 
 export function ConnectPage() {
   const workspace = useWorkspace()
   const { base_url } = useSession()
-  const [made, setMade] = useState<Made>()
+  const [made, setMade] = useState<CreatedKey>()
   if (!workspace) return <Missing />
   return (
     <Page

@@ -1,4 +1,4 @@
-/** The frame of the two pages before the sign-in. */
+/** The frame of the two pages before sign-in. */
 import { type ReactNode, useEffect } from 'react'
 
 export function Entrance({

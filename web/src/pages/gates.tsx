@@ -1,4 +1,4 @@
-/** For operators: what is switched on for everybody on this instance, and who may run campaigns. */
+/** For operators: what is switched on for the whole instance, and who may run campaigns. */
 import { useQuery } from '@tanstack/react-query'
 import { Building2, UserRound } from 'lucide-react'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-/** API keys of a workspace: what each may do, when it was last used, and how to end it. */
+/** A workspace's API keys: what each may do, when it was last used, and how to revoke it. */
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { KeyRound, Plus } from 'lucide-react'

@@ -1,4 +1,4 @@
-/** Adding somebody, changing a role, and a new link for whoever has lost theirs. */
+/** Adds a member, changes a role, and makes a new link for a member who has lost theirs. */
 import { useState } from 'react'
 import { type Member, useChange, type Workspace } from '../queries.ts'
 import { Button } from '../ui/button.tsx'

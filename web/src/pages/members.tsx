@@ -1,4 +1,4 @@
-/** Who belongs to a workspace, and as what. */
+/** The members of a workspace and their roles. */
 import { useQuery } from '@tanstack/react-query'
 import { Ellipsis, UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
@@ -27,7 +27,7 @@ export function MembersPage() {
   )
 }
 
-/** Who else belongs to the workspace is for admins to know. Everybody may leave. */
+/** Only admins see the other members. Every member may leave. */
 function OwnMembership({ workspace }: { workspace: Workspace }) {
   const { user } = useSession()
   const [leaving, setLeaving] = useState(false)
@@ -110,7 +110,7 @@ interface ActionsProps {
   onOpen: (open: Open) => void
 }
 
-/** Admins may do everything but touch an owner; roles are for owners. */
+/** Admins may do everything except change an owner. Only owners change roles. */
 function Actions({ of: member, workspace, onOpen }: ActionsProps) {
   const { user } = useSession()
   const owner = workspace.role === 'owner'

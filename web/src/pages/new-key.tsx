@@ -1,4 +1,4 @@
-/** A key is made in a dialog, and its secret shown in it once: a click outside does not close that. */
+/** Creates a key in a dialog that shows its secret once. A click outside does not close it. */
 import { useState } from 'react'
 import type { Answer } from '../api.ts'
 import { useChange, type Workspace } from '../queries.ts'
@@ -8,10 +8,10 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Choice, Field, Form, Select, TextInput } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 
-type Made = Answer<'POST /w/{workspace_id}/keys'>
-type Scope = Made['key']['scopes'][number]
+type CreatedKey = Answer<'POST /w/{workspace_id}/keys'>
+type Scope = CreatedKey['key']['scopes'][number]
 
-/** What a scope means for the people at the other end. */
+/** What a scope lets a key do, in words for people. */
 export const scopeWords: Readonly<Record<Scope, readonly [label: string, help: string]>> = {
   read: ['Read', 'Read chats, messages, contacts and analytics of all accounts.'],
   write: ['Organise', 'Move chats between stages, fill in columns, mark as read or unread.'],
@@ -34,7 +34,7 @@ interface NewKeyProps {
 }
 
 export function NewKey({ open, onClose, workspace }: NewKeyProps) {
-  const [made, setMade] = useState<Made>()
+  const [made, setMade] = useState<CreatedKey>()
   const close = () => {
     setMade(undefined)
     onClose()
@@ -56,7 +56,7 @@ export function NewKey({ open, onClose, workspace }: NewKeyProps) {
   )
 }
 
-function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
+function Shown({ made, onClose }: { made: CreatedKey; onClose: () => void }) {
   return (
     <div className="grid gap-5">
       <Secret value={made.secret} label={`The key ${made.key.name}`} />
@@ -72,7 +72,7 @@ function Shown({ made, onClose }: { made: Made; onClose: () => void }) {
 
 interface KeyFormProps {
   workspace: Workspace
-  onMade: (made: Made) => void
+  onMade: (made: CreatedKey) => void
   /** For an agent: only over MCP, where a person approves each write. */
   agent?: boolean
   align?: 'start' | 'end'
@@ -84,7 +84,7 @@ export function KeyForm({ workspace, onMade, agent = false, align = 'end' }: Key
   const [scopes, setScopes] = useState<readonly Scope[]>(agent ? ['read', 'write', 'send'] : ['read'])
   const [days, setDays] = useState(agent ? '90' : '')
   const [mcp_only, setMcpOnly] = useState(agent)
-  // No key may do more than who makes it. No tool of agents runs campaigns.
+  // A key may do no more than its creator. Agents have no tool for campaigns.
   const offered = workspace.scopes.filter((scope) => !agent || scope !== 'campaigns')
   const submit = () => {
     const expires_at = days && new Date(Date.now() + Number(days) * 86_400_000).toISOString()

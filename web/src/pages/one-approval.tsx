@@ -1,4 +1,4 @@
-/** One request, whole: nothing is shortened here, because this is what somebody says yes to. */
+/** One request in full: nothing is shortened, because this is what the user approves. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { ArrowRight, Fingerprint, SearchX } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
@@ -12,7 +12,7 @@ import { Empty, Loaded } from '../ui/states.tsx'
 import { Countdown, Time } from '../ui/time.tsx'
 import { Asker, fieldsOf, Outcome, textOf, valueWords, wishOf } from './approval-words.tsx'
 
-type Granted = { token: string; expires_at: string }
+type GrantedToken = { token: string; expires_at: string }
 
 export function OneApproval({ id }: { id: string }) {
   const query = useQuery(approvalQuery(id))
@@ -32,8 +32,8 @@ export function OneApproval({ id }: { id: string }) {
 
 function Request({ approval }: { approval: Approval }) {
   const { state, expires_at } = approval
-  // The token is in this component only: it is shown once, and gone with the page.
-  const [granted, setGranted] = useState<Granted>()
+  // Only this component has the token: it is shown once and gone with the page.
+  const [granted, setGranted] = useState<GrantedToken>()
   return (
     <article className="overflow-hidden rounded-2xl bg-surface shadow-card ring-1 ring-line">
       <header className="flex flex-wrap items-start justify-between gap-3 border-b border-line px-5 py-4 sm:px-6">
@@ -64,7 +64,7 @@ function Request({ approval }: { approval: Approval }) {
   )
 }
 
-/** What would happen: the text as it would be sent, or from what to what. */
+/** What would happen: the text as it would be sent, or the old and the new value. */
 function Change({ approval }: { approval: Approval }) {
   const { field, from, to } = approval
   const text = textOf(approval)
@@ -157,8 +157,8 @@ function Aside({ children }: { children: ReactNode }) {
   return <span className="ml-1 font-mono text-xs text-muted">{children}</span>
 }
 
-/** Deny is one click. Approve is never focused by itself: it is not what a stray Enter should do. */
-function Decide({ approval, onGranted }: { approval: Approval; onGranted: (granted: Granted) => void }) {
+/** Deny takes one click. Approve never gets the focus by itself, so that a stray Enter does not approve. */
+function Decide({ approval, onGranted }: { approval: Approval; onGranted: (granted: GrantedToken) => void }) {
   const client = useQueryClient()
   const params = { request_id: approval.id }
   const refresh = () => client.invalidateQueries({ queryKey: ['approvals'] })
@@ -200,7 +200,7 @@ function Decide({ approval, onGranted }: { approval: Approval; onGranted: (grant
   )
 }
 
-function Token({ granted, state }: { granted: Granted; state: Approval['state'] }) {
+function Token({ granted, state }: { granted: GrantedToken; state: Approval['state'] }) {
   if (state === 'used') return null
   return (
     <section aria-labelledby="token-title" className="grid gap-3 rounded-xl bg-accent-wash p-4">
@@ -219,7 +219,7 @@ function Token({ granted, state }: { granted: Granted; state: Approval['state'] 
   )
 }
 
-/** What became of it, in a sentence. */
+/** The outcome in one sentence. */
 function Ended({ approval, granted }: { approval: Approval; granted: boolean }) {
   const { state, outcome, operation_id, decided_at } = approval
   if (state === 'waiting' || (state === 'approved' && granted)) return null

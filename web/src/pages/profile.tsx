@@ -1,4 +1,4 @@
-/** What is one's own: name, time zone, theme, password, and where one is signed in. */
+/** The user's own settings: name, time zone, theme, password, and active sessions. */
 import { useQuery } from '@tanstack/react-query'
 import { MonitorSmartphone } from 'lucide-react'
 import { useState } from 'react'

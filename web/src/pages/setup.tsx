@@ -1,4 +1,4 @@
-/** Behind a set-up link: choose a password, or link the identity provider. The token is in the fragment, which no server sees. */
+/** A set-up link opens it, to choose a password or link the identity provider. No server sees the fragment with the token. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-/** Sign in with a password, or with the identity provider of this instance where it has one. */
+/** Sign in with a password or, if this instance has one, with the identity provider. */
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -17,7 +17,7 @@ export function SignInPage() {
   const [password, setPassword] = useState('')
   const signIn = useMutation({
     mutationFn: () => ask('POST /sign-in', { body: { email, password } }),
-    // A whole new page: what somebody else may have read here before is gone.
+    // Load a whole new page: it drops what another user may have read here before.
     onSuccess: () => location.assign(to),
   })
   return (
@@ -74,7 +74,7 @@ export function SignInPage() {
   )
 }
 
-/** Why the identity provider's answer did not let somebody in. */
+/** Why the identity provider's answer did not sign the user in. */
 function refusalWords(reason: string, label: string): string {
   switch (reason) {
     case 'unknown':

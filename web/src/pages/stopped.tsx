@@ -1,4 +1,4 @@
-/** Where a way ends: an address that leads nowhere, or a page that could not be shown. */
+/** Pages for dead ends: an unknown address, or a page that could not be shown. */
 import { Link, useRouter } from '@tanstack/react-router'
 import { Compass, Unplug } from 'lucide-react'
 import { Refused } from '../api.ts'

@@ -1,4 +1,4 @@
-/** The one button, and the same look for links that lead somewhere. */
+/** The one button, and links that look like it. */
 import { LoaderCircle } from 'lucide-react'
 import type { ComponentProps } from 'react'
 
@@ -25,7 +25,7 @@ export function buttonClass({ kind = 'secondary', size = 'normal' }: { kind?: Ki
 interface ButtonProps extends ComponentProps<'button'> {
   kind?: Kind
   size?: Size
-  /** Under way: it stays where it is, keeps the focus, and does nothing a second time. */
+  /** In progress: it stays in place, keeps the focus, and ignores further clicks. */
   busy?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** A value to take along: shown whole, copied with one click, selected where the browser does not allow copying. */
+/** A value to copy: shown whole, copied with one click, selected if the browser does not allow copying. */
 import { Check, Copy } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { Button } from './button.tsx'
@@ -39,7 +39,7 @@ interface CopyProps {
   onCopied?: (done: boolean) => void
 }
 
-/** A secret that is seen this once. */
+/** A secret that is shown only once. */
 export function Secret({ value, label }: { value: string; label: string }) {
   const field = useRef<HTMLInputElement>(null)
   return (
@@ -57,7 +57,7 @@ export function Secret({ value, label }: { value: string; label: string }) {
   )
 }
 
-/** Code with its own Copy. Long lines wrap, so there is nothing to scroll sideways. */
+/** Code with its own Copy button. Long lines wrap, so nothing scrolls sideways. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <figure className="overflow-hidden rounded-lg bg-sunken ring-1 ring-inset ring-line">

@@ -1,4 +1,4 @@
-/** The one dialog. One that shows something only once is `sealed`: a click outside or Escape does not close it. */
+/** The one dialog. A dialog that shows something only once is `sealed`: neither a click outside nor Escape closes it. */
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
 import type { ReactNode } from 'react'
@@ -51,7 +51,7 @@ interface ConfirmProps {
   onClose: () => void
   title: string
   description: ReactNode
-  /** What has to be typed, where the step cannot be taken back. */
+  /** What the user has to type, if the action cannot be undone. */
   phrase?: string
   action: string
   busy: boolean
@@ -59,7 +59,7 @@ interface ConfirmProps {
   onConfirm: () => void
 }
 
-/** Asks before what cannot be undone. */
+/** Asks before an action that cannot be undone. */
 export function Confirm({ phrase, ...props }: ConfirmProps) {
   const { open, onClose, title, description } = props
   return (

@@ -1,4 +1,4 @@
-/** The one form: labels above, help below, what the service refused at the end, one button that sends it. */
+/** The one form: labels above, help below, the service's refusal at the end, one submit button. */
 import { type ComponentProps, createContext, type ReactNode, useContext, useId } from 'react'
 import { Button } from './button.tsx'
 import { Failure } from './notice.tsx'
@@ -7,13 +7,13 @@ interface FormProps {
   onSubmit: () => void
   busy: boolean
   error: unknown
-  /** What the button says. */
+  /** The button's label. */
   action: string
   kind?: 'primary' | 'danger'
   disabled?: boolean
-  /** Stands beside the button. */
+  /** Shown beside the button. */
   aside?: ReactNode
-  /** In a dialog the buttons stand right, on a page below the fields, before the sign-in over the whole width. */
+  /** Where the buttons are: right in a dialog, below the fields on a page, full width before the sign-in. */
   align?: 'start' | 'end' | 'wide'
   children: ReactNode
 }
@@ -88,11 +88,11 @@ interface ChoiceProps extends Omit<ComponentProps<'input'>, 'type'> {
   type?: 'checkbox' | 'radio'
   label: string
   help?: ReactNode
-  /** For what should not be given lightly. */
+  /** `warn` for what should not be granted lightly. */
   tone?: 'plain' | 'warn'
 }
 
-/** A box to tick, with one line of what it means. */
+/** A checkbox with one line on what it means. */
 export function Choice({ label, help, tone = 'plain', type = 'checkbox', ...rest }: ChoiceProps) {
   const id = useId()
   return (
@@ -126,7 +126,7 @@ interface SwitchProps {
   onChange: (checked: boolean) => void
 }
 
-/** On or off, at once: nothing is sent with a form. */
+/** On or off, effective immediately: it is not part of a submitted form. */
 export function Switch({ label, checked, disabled = false, onChange }: SwitchProps) {
   return (
     <input

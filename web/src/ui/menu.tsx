@@ -1,4 +1,4 @@
-/** The one menu: actions on a row, the workspaces, one's own account. */
+/** The one menu: a row's actions, the workspaces, the user's account. */
 import { Menu as Base } from '@base-ui/react/menu'
 import type { ReactElement, ReactNode } from 'react'
 
@@ -26,7 +26,7 @@ export function Menu({ trigger, align = 'end', side = 'bottom', children }: Menu
 
 interface ItemProps {
   onSelect?: () => void
-  /** A link, where it leads somewhere. */
+  /** A link, if the item leads somewhere. */
   render?: ReactElement
   tone?: 'plain' | 'danger'
   children: ReactNode

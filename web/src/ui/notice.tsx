@@ -1,4 +1,4 @@
-/** A line that has to be seen: what went wrong, what to be careful about, what has worked. */
+/** A line the user must see: an error, a warning, a success. */
 import { CircleCheck, Info, OctagonAlert, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Refused } from '../api.ts'
@@ -25,7 +25,7 @@ export function Notice({ tone, children }: { tone: Tone; children: ReactNode }) 
   )
 }
 
-/** What the service said, in its own words, with the number that finds it in the log where it was a bug. */
+/** The service's own sentence and, for a bug, the number that finds it in the log. */
 export function Failure({ error }: { error: unknown }) {
   if (!error) return null
   const known = error instanceof Refused

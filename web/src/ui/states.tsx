@@ -1,4 +1,4 @@
-/** What a page shows while there is nothing to show: it loads, it failed, or there is nothing yet. */
+/** What a page shows without data: it is loading, it failed, or there is nothing yet. */
 import type { UseQueryResult } from '@tanstack/react-query'
 import { RotateCw } from 'lucide-react'
 import type { ComponentType, ReactNode } from 'react'
@@ -25,7 +25,7 @@ export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
   )
 }
 
-/** How strong the bars are, from the first to the last. */
+/** The opacity of the bars, from the first to the last. */
 const strengths = [1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1]
 
 export function Loading({ rows = 4 }: { rows?: number }) {
@@ -47,7 +47,7 @@ interface LoadedProps<Data> {
   children: (data: Data) => ReactNode
 }
 
-/** Shows the data once it is there. What could not be read again stays visible under the sentence that says so. */
+/** Shows the data once it is there. If reading it again fails, keeps it visible below the error. */
 export function Loaded<Data>({ query, rows, children }: LoadedProps<Data>) {
   const { data, error, isFetching, refetch } = query
   if (data === undefined && !error) return <Loading {...(rows !== undefined && { rows })} />

@@ -5,9 +5,9 @@ import { Empty, type EmptyProps } from './states.tsx'
 export interface Column<Row> {
   heading: string
   cell: (row: Row) => ReactNode
-  /** The value that names the row: it leads the block on a narrow screen. */
+  /** The value that identifies the row: it heads the block on a narrow screen. */
   lead?: boolean
-  /** Buttons: the heading is for screen readers only. */
+  /** A column of buttons: its heading is for screen readers only. */
   actions?: boolean
 }
 
@@ -17,11 +17,11 @@ interface TableProps<Row> {
   rows: readonly Row[]
   rowKey: (row: Row) => string
   empty: EmptyProps
-  /** What has ended is shown in a softer voice. */
+  /** Dims rows that have ended. */
   faded?: (row: Row) => boolean
 }
 
-// The roles are written out because `display: block` would take them away.
+// The roles are explicit because `display: block` would remove them.
 export function Table<Row>({ label, columns, rows, rowKey, empty, faded }: TableProps<Row>) {
   if (rows.length === 0) return <Empty {...empty} />
   return (

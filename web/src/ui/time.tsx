@@ -1,4 +1,4 @@
-/** Times as people say them, with the exact one behind: in the time zone of the profile. */
+/** Times as people say them, with the exact time on hover, in the profile's time zone. */
 import { createContext, useContext, useSyncExternalStore } from 'react'
 
 /** Null: the browser's own. */
@@ -21,7 +21,7 @@ export function relative(at: Date, now: Date): string {
   return seconds > 0 ? 'in less than a minute' : 'just now'
 }
 
-/** One clock for all that tell the time: a long list would otherwise have a timer for each of its rows. */
+/** One clock for all times on a page: otherwise every row of a long list would have its own timer. */
 class Ticker {
   readonly #everyMs: number
   readonly #listeners = new Set<() => void>()
@@ -44,7 +44,7 @@ class Ticker {
   }
 
   now = () => {
-    // While nobody listened it stood still.
+    // It stood still while it had no listener.
     if (this.#timer === undefined && Date.now() - this.#now.getTime() > this.#everyMs) this.#now = new Date()
     return this.#now
   }
@@ -78,7 +78,7 @@ export function Time({ at, exact = false }: { at: string; exact?: boolean }) {
   )
 }
 
-/** Minutes and seconds that are left. It is read out by minutes only, or a screen reader would never be quiet. */
+/** The minutes and seconds left. Screen readers announce only minutes, or they would never be quiet. */
 export function Countdown({ until, label }: { until: string; label: string }) {
   const now = useNow(fast)
   const left = Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1_000))
