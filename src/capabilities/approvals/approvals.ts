@@ -1,4 +1,4 @@
-/** Writes of agents: asked for, approved by the key's own user, and run once with the token that they got. */
+/** Agents' writes: an agent asks, the key's own user approves, and the token they get runs the write once. */
 
 import { type Incoming, inspect, perform } from '../../access/perform.ts'
 import { rehearse } from '../../access/rehearse.ts'
@@ -11,7 +11,7 @@ import type { Reply, Route } from '../../route.ts'
 import { type Request, requestApproval } from './requests.ts'
 import { type Binding, consume, explain, findByToken, isNotConsumed, operationKey, tellUsed } from './use.ts'
 
-/** What an agent may only do with an approval: by route, the tool's name and the gate it needs besides the route's own. */
+/** What an agent may do only with an approval: by route, its tool's name and the gate it needs besides the route's. */
 export const approvable: Readonly<Record<string, { readonly tool: string; readonly gate: Gate }>> = {
   send_message: { tool: 'service_send_message', gate: 'mcp_send' },
   move_chat: { tool: 'service_move_pipeline_stage', gate: 'mcp_pipeline' },
@@ -22,13 +22,13 @@ interface Wanted {
   /** The route's body, without the token. */
   readonly input: unknown
   readonly approval_token: string | undefined
-  /** What the client calls itself. */
+  /** The name the MCP client gives itself. */
   readonly client_name: string | undefined
-  /** Where this instance is reached from outside, without a slash at the end. */
+  /** The instance's public address, without a trailing slash. */
   readonly base_url: string
 }
 
-/** Without a token nothing is done, and the answer says where a person can approve it. With one it is done once. */
+/** Without a token, runs nothing and replies where a person can approve the call. With one, runs it once. */
 export async function performApproved(
   app: App,
   route: Route,
@@ -80,7 +80,7 @@ interface Body {
   readonly chat_id: ChatId
 }
 
-/** Everything that has to be as it was when the person approved. An account that was not named is the approved one. */
+/** Everything that must match what the person approved. If the call names no account, it means the approved one. */
 async function bind(app: App, route: Route, body: Body, token: string): Promise<Binding> {
   const known = await findByToken(app.db, token)
   if (!known) throw new ApiError('approval_mismatch')
@@ -96,7 +96,7 @@ async function bind(app: App, route: Route, body: Body, token: string): Promise<
   }
 }
 
-/** An unknown outcome is asked for with the token: whoever asks for a new approval may do it twice. */
+/** Tells the agent to ask with the same token after an unknown outcome: with a new approval the write could happen twice. */
 const askWithToken =
   'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.'
 
@@ -105,7 +105,7 @@ function retold(error: unknown): unknown {
   return new ApiError('outcome_ambiguous', { detail: askWithToken, cause: error })
 }
 
-/** The same where the attempt was made and its answer was lost: that is an answer of its own. */
+/** The same for a lost answer, which arrives as a reply and not as an error. */
 function retoldReply(reply: Reply): Reply {
   const { code } = reply.status < 400 ? {} : (reply.body as { readonly code?: string })
   return code === 'outcome_ambiguous' ? { ...reply, body: { error: askWithToken, code } } : reply

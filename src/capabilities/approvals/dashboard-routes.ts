@@ -1,4 +1,4 @@
-/** The approvals page: what agents have asked a user for, and what the user says to it. */
+/** The approvals page: what agents have asked a user for, and how the user decides. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { UserCaller } from '../../contract.ts'
@@ -96,7 +96,7 @@ interface Wanted {
   readonly cursor?: string | undefined
 }
 
-/** A cursor is good for one user's list and nobody else's. */
+/** A cursor works only for the list of the user it was made for. */
 function readApprovalPaging(app: App, { user_id }: UserCaller, { state, cursor: given }: Wanted): Paging {
   return readPaging(
     app.secrets,

@@ -1,4 +1,4 @@
-/** What a person decides: the token for exactly what they saw, or no. */
+/** A person's decision: a token for exactly the payload they saw, or a denial. */
 import type { App } from '../../app.ts'
 import type { UserCaller } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -20,7 +20,7 @@ interface Decided {
 
 const decided = sql`a.workspace_id, a.operation, a.account_id, a.chat_id::text, encode(a.fingerprint, 'hex') as payload_sha256`
 
-/** The token is given out here and never again; only its hash is stored. */
+/** Returns the token this one time; only its hash is stored. */
 export async function approve(
   app: App,
   { user_id, via: { identity } }: UserCaller,
@@ -50,7 +50,7 @@ export async function approve(
   })
 }
 
-/** Denying twice changes nothing. */
+/** Denying again changes nothing. */
 export async function deny(app: App, { user_id }: UserCaller, id: string): Promise<void> {
   if (!isUuid(id)) throw unknownRequest()
   await app.db.transaction(async (tx) => {
@@ -73,7 +73,7 @@ function unknownRequest(): ApiError {
   return new ApiError('not_found', { detail: 'There is no such request of yours.' })
 }
 
-/** Why nothing was decided. Somebody else's request is told like one that is not there. */
+/** Why nothing was decided. Another user's request is reported like one that does not exist. */
 async function refusal(db: Db, user_id: string, id: string): Promise<ApiError> {
   const row = await db.maybe<{ state: string; over: boolean }>(sql`
     select a.state, a.expires_at <= domain_now() as over from approvals a where a.id = ${id} and ${isOwn(user_id)}`)

@@ -1,4 +1,4 @@
-/** Asking for an approval. Who asks the same again is told the same. */
+/** Asking for an approval. Repeating a request returns the first one. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
@@ -9,16 +9,16 @@ import { toWellFormed } from '../../lib/text.ts'
 import type { Reply } from '../../route.ts'
 import { record } from '../audit/audit.ts'
 
-/** How long a request waits for a person, and how long a denial is the answer to the same request. */
+/** How long a request waits for a person, and for how long a denial answers the same request. */
 const waitingMinutes = 30
-/** Of one key. A person who finds more than this has stopped reading them. */
+/** How many requests of one key may wait. A person who finds more than this has stopped reading them. */
 const waitingMax = 20
 
 export interface Request {
   readonly operation: string
   readonly account_id: string
   readonly chat_id: ChatNumber
-  /** What will be run, as it will be run. */
+  /** The payload exactly as it will run. */
   readonly payload: Readonly<Record<string, unknown>>
   readonly fingerprint: Buffer
 }
@@ -37,7 +37,7 @@ export async function requestApproval(
 ): Promise<Reply> {
   const key_id = keyIdOf(caller)
   const { id, payload, expires_at } = await app.db.transaction(async (tx) => {
-    // Requests of one key are made one after the other, so that two of the same are one, and the count is exact.
+    // The lock makes requests of one key sequential, so that two identical ones become one and the count is exact.
     await tx.one(sql`select id from keys where id = ${key_id} for no key update`)
     return (
       (await findEarlier(tx, key_id, request)) ??
@@ -64,7 +64,7 @@ export function keyIdOf({ via }: Caller): string {
   return via.id
 }
 
-/** A name that the client chose: it is only shown, and must not break the page it is shown on. */
+/** A name that the client chose. It is only displayed, and must not break the page that displays it. */
 function cleanName(name: string | undefined): string | null {
   const printable = toWellFormed(name ?? '').replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
   return [...printable.trim()].slice(0, 200).join('').trim() || null
@@ -75,7 +75,7 @@ interface Earlier extends Pending {
   readonly minutes: number
 }
 
-/** The same request, as long as it waits, its token is good, or its denial is fresh. */
+/** The same request while it waits, while its token is valid, or while its denial is recent. */
 async function findEarlier(tx: Tx, key_id: string, request: Request): Promise<Pending | undefined> {
   const last = await tx.maybe<Earlier>(sql`
     select a.id, a.payload, a.state, coalesce(a.token_expires_at, a.expires_at) as expires_at,
