@@ -1,4 +1,4 @@
-/** Pausing, resuming and cancelling: changes of state, each under the campaign's row lock. Nothing is sent or recalled. */
+/** Pausing, resuming and cancelling change the status under the campaign's row lock. They send and recall nothing. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { CampaignStatus } from './planning/plan.ts'
@@ -21,17 +21,17 @@ interface Row {
   readonly status: CampaignStatus
   readonly sequence: boolean
   readonly cancelled_at: Date | null
-  /** The status that resuming leads to. */
+  /** The status after resuming. */
   readonly resumed: CampaignStatus
 }
 
-/** Whose campaigns may be changed: a caller's own; an operator's are all. */
+/** Which campaigns may be changed: a caller's own; for an operator, all of them. */
 export interface Reach {
   readonly workspace_id?: string
   readonly user_id?: string
 }
 
-/** Throws where the change would be refused. */
+/** Throws if the change would be refused. */
 export async function requireControl(
   db: Db,
   reach: Reach,
@@ -53,7 +53,7 @@ async function requireRow(db: Db, { workspace_id, user_id }: Reach, id: string, 
   return row
 }
 
-/** The lock waits for every boundary that has seen the campaign active, and none that begins later sees it so. */
+/** The lock waits for every boundary that saw the campaign active. Boundaries that start later see the new status. */
 export async function controlCampaign(
   tx: Tx,
   reach: Reach,
@@ -93,7 +93,7 @@ function nextStatus({ status, sequence, resumed }: Row, control: Control): Campa
   return 'paused'
 }
 
-/** Everybody who still waits, in the order in which everybody locks them. What has crossed the boundary may still arrive. */
+/** Cancels waiting recipients, locked in the common order. A message that has crossed the boundary may still arrive. */
 async function stopRecipients(tx: Tx, campaign_id: string): Promise<void> {
   await tx.run(sql`
     with waiting as materialized (

@@ -1,4 +1,4 @@
-/** Whom a campaign can write to, and whom not and why: looked up in our own database only. */
+/** Whom a campaign can write to, and why not the others: looked up in our own database only. */
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -7,12 +7,12 @@ import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppre
 import { type CampaignRequest, listed, type Wanted } from './campaign-request.ts'
 import { findFault } from './planning/personalize.ts'
 
-/** Somebody who can be written to, as far as is known here. */
+/** A recipient who can be written to, as far as the database knows. */
 export interface Found extends Wanted {
   readonly username: string | null
 }
 
-/** Why somebody cannot be written to, in the order in which creation tells of it. */
+/** Why a recipient cannot be written to, in the order in which creation reports it. */
 const reasons = {
   foreign: ['account_unavailable', 'Not eligible accounts of this workspace'],
   not_ready: ['account_not_ready', 'Accounts that are not READY'],
@@ -35,7 +35,7 @@ export interface Recipients {
   readonly excluded: readonly Excluded[]
 }
 
-/** For a list of those who are left out. */
+/** For a list of excluded recipients. */
 export function sentenceOf({ reason }: Excluded): string {
   return `${reasons[reason][1]}.`
 }
@@ -44,7 +44,7 @@ export function codeOf({ reason }: Excluded): ErrorCode {
   return reasons[reason][0]
 }
 
-/** Creation refuses them all together: the first reason there is, with the first ten it concerns. */
+/** Creation refuses all of them at once: throws the first reason that applies, with the first ten recipients. */
 export function requireAll({ found, excluded }: Recipients): readonly Found[] {
   for (const [reason, [code, what]] of Object.entries(reasons)) {
     const concerned = excluded.filter((one) => one.reason === reason).map(({ wanted }) => wanted)
@@ -66,7 +66,7 @@ interface AccountRow {
   readonly platform_user_id: string | null
 }
 
-/** Accounts and chats first, then the suppression list, then the texts. */
+/** Checks accounts and chats first, then the suppression list, then the texts. */
 export async function findRecipients(
   db: Db,
   workspace_id: string,
@@ -99,7 +99,7 @@ async function readAccounts(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Whose contacts are shared out must be there for all of them. */
+/** Every account of the pool must exist and be READY. */
 function requirePool(accounts: ReadonlyMap<string, AccountRow>, pool: readonly string[]): void {
   const none = pool.filter((id) => !accounts.has(id))
   const idle = pool.filter((id) => accounts.get(id)?.ready === false)
@@ -117,12 +117,12 @@ interface ChatRow {
   readonly kind: string
   readonly name: string
   readonly username: string | null
-  /** What the other side is, where the platform said so. */
+  /** What the other side is, if the platform said so. */
   readonly other: string | null
   readonly phone: string | null
 }
 
-/** Every chat that is asked for, in every account that may write to it. */
+/** Every requested chat, in every account that may write to it. */
 async function readChats(
   db: Db,
   workspace_id: string,
@@ -170,7 +170,7 @@ function look(
   return { ...wanted, account_id: chat.account_id, name, username: chat.username, phone: chat.phone }
 }
 
-/** By everything that is known of a person: the chat's number, the username, the phone number, the identifier itself. */
+/** Checks everything known about a person: the chat's number, the username, the phone number, the identifier itself. */
 async function findBarred(
   db: Db,
   workspace_id: string,
@@ -196,18 +196,18 @@ async function findBarred(
   return new Set(entries.filter(({ known }) => known.some((text) => barred.has(text))).map(({ one }) => one))
 }
 
-/** The name that a contact was given with, as the list has it. */
+/** The identifier of a contact in the suppression list's form. */
 function listedName(contact: string): string {
   const digits = contact.startsWith('phone:') ? listedDigits(contact.slice('phone:'.length)) : undefined
   return digits === undefined ? contact : `phone:${digits}`
 }
 
-/** As contacts are named here, and as the list tells which of them it has. */
+/** The form that contacts have here and that `listSuppressed` returns. */
 function namesOf(identity: Identity): string[] {
   return entriesOf(identity).map(({ kind, value }) => `${kind}:${value}`)
 }
 
-/** Whom accounts on the same platforms know under these names. They may be on the list under another name of theirs. */
+/** The people that accounts on the same platforms know under these names: the list may have another of their names. */
 async function findPeople(
   db: Db,
   workspace_id: string,
@@ -240,7 +240,7 @@ async function findPeople(
   return Map.groupBy(rows, ({ contact }) => contact)
 }
 
-/** A contact that has not been looked up may still turn out to have a name. */
+/** A contact that was never looked up may still turn out to have a name. */
 function findTextFault(one: Found, { templates, kind }: CampaignRequest): Reason | undefined {
   if (kind === 'contacts' && one.name === null && one.chat_id === null) return undefined
   for (const template of templates) {

@@ -1,4 +1,4 @@
-/** Whether the platform has what the ledger says of a campaign, and nothing of it besides. The sessions of its accounts are asked. */
+/** Asks the sessions of a campaign's accounts whether the platform has exactly the messages that the ledger says. */
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -19,7 +19,7 @@ interface Accepted {
 
 type Told = AnsweredChat & { readonly answer: readonly ShownMessage[] }
 
-/** What was accepted is read before the platform is asked and what is known afterwards, so that messages under way do no harm. */
+/** Reads accepted messages before asking the platform, and known ones after, so that messages in flight are no mismatch. */
 export async function verifyOnPlatform(
   app: App,
   campaign_id: string,
@@ -44,7 +44,7 @@ export async function verifyOnPlatform(
   ]
 }
 
-/** An account that was not asked is never taken for one in order. */
+/** An account that could not be asked fails this check. */
 function checkAsked(answered: readonly AnsweredChat[]): Check {
   const silent = answered.flatMap(({ account_id, answer }) =>
     typeof answer === 'string' ? [{ account_id, answer }] : [],
@@ -64,7 +64,7 @@ function listAccepted(db: Db, campaign_id: string): Promise<Accepted[]> {
     where r.campaign_id = ${campaign_id} and o.state = 'completed'`)
 }
 
-/** From a day before the first that could be the campaign's: the platform's clock is not ours. */
+/** Starts a day before the campaign's first possible message, because the platform's clock is not ours. */
 function listChats(db: Db, campaign_id: string): Promise<AskedChat[]> {
   return db.rows<AskedChat>(sql`
     with first as (
@@ -82,7 +82,7 @@ function listChats(db: Db, campaign_id: string): Promise<AskedChat[]> {
 const placeOf = ({ account_id, chat_id }: Pick<AskedChat, 'account_id' | 'chat_id'>) =>
   `${account_id}:${chat_id}`
 
-/** Acceptances without their message, or with two. What was deleted since, as the platform has told, is not missed. */
+/** Accepted operations without their message, or with two. Messages reported as deleted since do not count as missing. */
 async function findMissing(
   db: Db,
   { accepted, told }: { accepted: readonly Accepted[]; told: readonly Told[] },
@@ -105,7 +105,7 @@ async function findMissing(
   return wrong.map(({ id }) => id).filter((id) => !gone.has(id))
 }
 
-/** Messages under a random id that only this campaign makes, of which the ledger says that they were not sent, or nothing. */
+/** Messages whose random id only this campaign derives, but which the ledger does not know or says were not sent. */
 async function findStrangers(app: App, campaign_id: string, told: readonly Told[]): Promise<string[]> {
   const recipients = await app.db.rows<{ recipient_id: string; workspace_id: string; kind: string }>(sql`
     select r.id as recipient_id, r.workspace_id, k.kind
