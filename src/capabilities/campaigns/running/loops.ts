@@ -1,4 +1,4 @@
-/** What happens to campaigns by the clock alone: they start, they are late, unknown outcomes become final, they end. */
+/** What the clock alone does to campaigns: starts them, pauses late ones, makes unknown outcomes final, completes them. */
 
 import type { App, Topic } from '../../../app.ts'
 import { type Db, sql } from '../../../db/sql.ts'
@@ -10,7 +10,7 @@ import { hasBegun } from './counts.ts'
 import { decide, listHeads } from './pick.ts'
 import { countReplies, type Reply, replyColumns } from './replies.ts'
 
-/** Messages of campaigns may be due. */
+/** Campaign messages may be due. */
 export const messagesDue: Topic = { topic: 'campaigns' }
 
 const restMs = 1_000
@@ -67,8 +67,8 @@ async function startSchedules(app: App): Promise<number> {
 }
 
 /**
- * Nobody has found out by the time of the next message, so nobody is followed up. Later proof is still welcome. Whoever has
- * answered an earlier message meanwhile has replied, and that is told.
+ * The outcome is still unknown when the next message is due, so it becomes final and no follow-up is sent. Later proof still
+ * counts. A recipient that has answered an earlier message meanwhile becomes `replied`, with its event.
  */
 async function endUnknown(app: App): Promise<number> {
   const ended = await app.db.transaction(async (tx) => {
@@ -90,7 +90,7 @@ async function endUnknown(app: App): Promise<number> {
   return ended
 }
 
-/** Contacts that an account was to write to first, and cannot any more: another account of the pool may. */
+/** Frees contacts that an account was to write to first but no longer can: another account of the pool may take them. */
 function freeContacts(db: Db): Promise<number> {
   return db.run(sql`
     with lost as materialized (
@@ -108,7 +108,7 @@ function freeContacts(db: Db): Promise<number> {
     update campaign_recipients r set account_id = null, chat_id = null from lost where r.id = lost.id`)
 }
 
-/** Campaigns of which something has gone out are sending; those of which nobody is left are completed. */
+/** Campaigns that have sent a message become `sending`; those with no open recipient become `completed`. */
 function moveOn(db: Db): Promise<number> {
   return db.run(sql`
     with totals as materialized (
@@ -127,8 +127,8 @@ function moveOn(db: Db): Promise<number> {
 }
 
 /**
- * Accounts with nobody due in a campaign are not asked about it again until somebody is. Their rows are locked before it is
- * read who will be due next, and whoever makes somebody due takes the same lock: nobody becomes due unseen.
+ * Skips an account in a campaign until one of its recipients is due. It locks the account's row before it reads who is due
+ * next, and every transaction that makes a recipient due takes the same lock, so none is missed.
  */
 function putOffAccounts({ db }: App): Promise<number> {
   return db.transaction(async (tx) => {
@@ -150,7 +150,7 @@ function putOffAccounts({ db }: App): Promise<number> {
   })
 }
 
-/** The heads of all accounts that somebody drives. */
+/** The heads of all accounts that a worker drives. */
 async function listAllHeads(app: App, db: Db, { due }: { due: boolean }) {
   const accounts = await db.rows<{ account_id: string }>(sql`
     select h.account_id from account_hosts h join accounts a on a.id = h.account_id
@@ -161,7 +161,7 @@ async function listAllHeads(app: App, db: Db, { due }: { due: boolean }) {
   return listHeads(app, db, { account_ids: accounts.map(({ account_id }) => account_id), avoid: [], due })
 }
 
-/** The earliest moment at which anything here happens by itself. */
+/** The earliest time at which the clock changes anything here. */
 async function findNextDue(app: App): Promise<Date | null> {
   const [{ at }, heads] = await Promise.all([
     app.db.one<{ at: Date | null }>(sql`
@@ -176,9 +176,9 @@ async function findNextDue(app: App): Promise<Date | null> {
   return all.length === 0 ? null : new Date(Math.min(...all.map((time) => time.getTime())))
 }
 
-/** What is due and not done: by the clock, for an account to send, or in flight. Whoever asks waits for it. */
+/** Counts what is due and not done: by the clock, for an account to send, or in flight. The caller waits for 0. */
 async function countDue(app: App): Promise<number> {
-  // In one snapshot: what crosses between two reads would be seen by neither, and the clock would leave it behind.
+  // One snapshot: two reads would both miss a message that crosses between them, and the clock would leave it behind.
   const [{ count }, heads] = await app.db.snapshot((db) =>
     Promise.all([
       db.one<{ count: number }>(sql`
@@ -186,7 +186,7 @@ async function countDue(app: App): Promise<number> {
         (select count(*) from campaigns where status = 'scheduled' and scheduled_at <= domain_now())
         + (select count(*) from campaign_recipients where status = 'submitting' and next_action_at <= domain_now())
         + (select count(*) from operations where state = 'submitting' and campaign_id is not null)
-        -- Shown by the platform, and about to be settled: what comes next depends on it.
+        -- The platform has shown these, and they are about to be settled: the next step depends on that.
         + (select count(*) from operations
           where state = 'ambiguous' and campaign_id is not null and proof_message_id is not null)
         + (select count(*) from campaigns k where k.status in ('queued', 'sending') and not exists (
