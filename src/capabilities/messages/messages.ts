@@ -1,4 +1,4 @@
-/** Messages as they are stored: each one row, however often and in whatever order it is seen. */
+/** Messages as they are stored: one row each, however often and in whatever order they arrive. */
 import type { AccountKey } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -7,7 +7,7 @@ import type { Attachment, Message, Platform } from '../../platform/port.ts'
 export interface Seen {
   readonly chat_id: ChatNumber
   readonly message: Message
-  /** A live message of the other side: it is announced once. */
+  /** A live message from the other side, which is announced once. */
   readonly announce: boolean
 }
 
@@ -37,8 +37,8 @@ interface Stored extends Place {
 }
 
 /**
- * Returns those that were not stored before, or whose event has not been emitted before. Each (chat, message) at most once
- * in `seen`.
+ * Returns the messages that were not stored before, or whose event has not been emitted before. Each (chat, message) at most
+ * once in `seen`.
  */
 export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
@@ -55,8 +55,8 @@ export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly 
 }
 
 /**
- * Newer edits win, and of two at the same time the one that comes last; returns those that changed something.
- * An edit of a message we never saw brings it along.
+ * The newer edit wins, and of two with the same time the one that arrives last. Returns the edits that changed something. An
+ * edit of a message that was never stored inserts it.
  */
 export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
@@ -74,15 +74,15 @@ export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly See
   return among(seen, stored)
 }
 
-/** One order for all: history comes newest first and updates oldest first, and two transactions must not deadlock. */
+/** One lock order for all: history arrives newest first and updates oldest first, and two transactions must not deadlock. */
 const inOrder = sql`order by chat_id, id`
 
 /** PostgreSQL leaves xmax at 0 in a row that was inserted and not updated. */
 const isNew = sql`(m.xmax = 0)`
 
 /**
- * Runs with COMMIT, so that the rows of counts are locked as briefly as possible. The total comes first: transactions
- * of the same account wait for each other there, in one order, and so cannot deadlock.
+ * Runs with COMMIT, so that the rows of counts are locked as briefly as possible. The total comes first: there, transactions
+ * of the same account wait for each other in one order, and so cannot deadlock.
  */
 function countFresh(
   tx: Tx,
@@ -134,10 +134,10 @@ function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
   return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
 
-/** Which chats of a platform count their messages themselves; all others of an account share one count. */
+/** Which chats of a platform number their own messages; all other chats of an account share one numbering. */
 export type Counting = Pick<Platform, 'ownCountUpTo'>
 
-/** Which of these messages were deleted before: updates about them come too late. */
+/** Which of these messages were deleted already: updates about them arrive too late. */
 export async function findDeleted(
   tx: Tx,
   account: AccountKey,
@@ -157,12 +157,12 @@ export async function findDeleted(
 
 export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
 
-/** A deletion that names no chat is about the chats that share one count. */
+/** A deletion without a chat refers to the chats that share one numbering. */
 type Deletion =
   | { readonly chat_id: ChatNumber; readonly message_ids: readonly string[] }
   | ({ readonly chat_id: null; readonly message_ids: readonly string[] } & Counting)
 
-/** The row stays, its content goes. Returns what was deleted now, by chat. */
+/** Keeps the row and clears its content. Returns the messages deleted now, by chat. */
 export async function deleteMessages(
   tx: Tx,
   account: AccountKey,
@@ -192,7 +192,7 @@ export async function deleteMessages(
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
 }
 
-/** The platform told under which random id a message was accepted: on the message it is proof for ever. */
+/** Stores the random id under which the platform says it accepted a message: permanent proof on the message itself. */
 export async function noteRandomIds(
   tx: Tx,
   { account_id }: AccountKey,
