@@ -1,4 +1,4 @@
-/** The suppression list as a CSV file: what its rows mean, and what is wrong with those that cannot be read. Pure. */
+/** Parses the suppression list from a CSV file and says what is wrong with rows that it cannot read. Pure. */
 import { type CsvRow, parseCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
@@ -14,10 +14,10 @@ export interface Found {
   readonly entry: Entry
 }
 
-/** A file in whatever pieces it comes. */
+/** The file's text in pieces of any size. */
 export type Text = AsyncIterable<string> | Iterable<string>
 
-/** The first row names the columns: `kind` and `value`, or one for each kind of identity. Others are left alone. */
+/** The first row names the columns: `kind` and `value`, or one for each kind of identity. Others are ignored. */
 export async function* readTable(text: Text): AsyncGenerator<Found | Skipped, void> {
   const rows = parseCsv(text)
   const head = await rows.next()
@@ -38,7 +38,7 @@ function* readPair(names: readonly string[], { line, cells }: CsvRow): Generator
   else yield { line, reason: `${quote(kind)} is not a kind: one of ${kinds.join(', ')}.` }
 }
 
-/** Each identity of the row is an entry of its own. */
+/** Each identity of the row becomes its own entry. */
 function* readColumns(names: readonly string[], { line, cells }: CsvRow): Generator<Found | Skipped> {
   let empty = true
   for (const [at, name] of names.entries()) {

@@ -1,4 +1,4 @@
-/** What was delivered to an endpoint and what was not, and asking for it again. */
+/** An endpoint's deliveries, sent or not, and requests to send them again. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -11,7 +11,7 @@ import { requireWebhook, type WebhookKey } from './webhooks.ts'
 
 type State = (typeof deliveryStates)[number]
 
-/** How many deliveries of one endpoint `resend-failed` takes up again at a time. */
+/** How many deliveries of one endpoint `resend-failed` queues at a time. */
 export const resendMax = 10_000
 
 export interface Delivery {
@@ -48,7 +48,7 @@ interface Wanted {
   readonly paging: Paging
 }
 
-/** A cursor is good for one endpoint and one state. */
+/** A cursor is valid only for its endpoint and state. */
 export function readDeliveryPaging(
   { secrets }: App,
   { workspace_id }: Pick<Caller, 'workspace_id'>,
@@ -80,7 +80,7 @@ export async function listDeliveries(
   }
 }
 
-/** A range of the index for each state, so that a page costs the same however many there are. */
+/** Reads one index range per state, so that a page costs the same however many deliveries there are. */
 function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after } }: Wanted): Sql {
   const [at, sequence, id] = after ?? ['infinity', 0, newest]
   const states: readonly State[] = state ? [state] : ['pending', 'delivered', 'failed']
@@ -150,13 +150,13 @@ interface WithBody {
   readonly data: string | null
 }
 
-/** What is sent: the event's text, or the body that a test carries. Empty once the event was forgotten. */
+/** The body to send: the event's text, or a test's own body. Empty once the event has expired. */
 export function bodyOf({ event_id: id, body, occurred_at, data, ...rest }: WithBody): string {
   if (body !== null) return body
   return data === null || occurred_at === null ? '' : textOfEvent({ ...rest, id, occurred_at, data })
 }
 
-/** Due at once, a new series of attempts. For an inactive endpoint: once it is active. */
+/** Starts a new series of attempts, due at once. For an inactive endpoint: once it is active. */
 export async function resendDelivery(tx: Tx, key: DeliveryKey): Promise<Delivery> {
   await requireWebhook(tx, key)
   const { workspace_id, webhook_id, delivery_id } = key
@@ -172,7 +172,7 @@ export async function resendDelivery(tx: Tx, key: DeliveryKey): Promise<Delivery
 
 const queuedAnew = sql`state = 'pending', due_at = domain_now(), series_attempts = 0, delivered_at = null`
 
-/** Refuses a time that no delivery can be of. */
+/** Throws on a time from which no delivery can be. */
 export async function requireSince({ settings }: App, since: Date): Promise<void> {
   const now = (await settings.current()).now()
   if (since > now) throw new ApiError('invalid_request', { detail: 'since must not lie in the future.' })
@@ -183,7 +183,7 @@ export async function requireSince({ settings }: App, since: Date): Promise<void
 
 const retentionMs = 30 * 24 * 3_600_000
 
-/** What was given up of all events since then. Tests are not: each is asked for by somebody who looks at it. */
+/** Queues failed deliveries of events since then. Not tests: the person who asked for a test is watching it. */
 export async function resendFailed(tx: Tx, key: WebhookKey, since: Date): Promise<number> {
   const { id: webhook_id } = await requireWebhook(tx, key)
   return tx.run(sql`
@@ -194,7 +194,7 @@ export async function resendFailed(tx: Tx, key: WebhookKey, since: Date): Promis
       order by created_at, id limit ${resendMax})`)
 }
 
-/** One attempt of an event that only this endpoint is told, also while it is inactive. */
+/** Queues one attempt of an event that only this endpoint gets, even while it is inactive. */
 export async function queueTest(tx: Tx, key: WebhookKey): Promise<Delivery> {
   const { id: webhook_id } = await requireWebhook(tx, key)
   const { workspace_id } = key
