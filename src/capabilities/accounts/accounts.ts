@@ -163,7 +163,7 @@ export async function setAccountEnabled(
   return account
 }
 
-/** Limits how many people who never wrote campaigns may message from the account in a day, on top of their own quota. */
+/** The account's daily limit of first messages to people who never wrote, on top of each campaign's quota. */
 export async function setColdPerDay(
   app: App,
   actor: Actor,

@@ -100,13 +100,13 @@ interface Outcome {
 }
 
 /** Which requests to list: those that wait for a decision, or all others. */
-export type Listed = 'waiting' | 'history'
+export type ApprovalList = 'waiting' | 'history'
 
 /** Newest first. */
 export async function listApprovals(
   { db }: App,
   user_id: string,
-  { listed, limit, paging }: { listed: Listed; limit: number; paging: Paging },
+  { listed, limit, paging }: { listed: ApprovalList; limit: number; paging: Paging },
 ): Promise<{ approvals: Approval[]; next_cursor: string | null; has_more: boolean }> {
   const [at, id] = paging.after ?? []
   const older = paging.after ? sql`and (a.created_at, a.id) < (${at}::timestamptz, ${id}::uuid)` : sql``

@@ -9,7 +9,15 @@ import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import type { Reply, Route } from '../../route.ts'
 import { type Request, requestApproval } from './requests.ts'
-import { type Binding, consume, explain, findByToken, isNotConsumed, operationKey, tellUsed } from './use.ts'
+import {
+  type Binding,
+  consume,
+  describeUsed,
+  explain,
+  findByToken,
+  isNotConsumed,
+  operationKey,
+} from './use.ts'
 
 /** What an agent may do only with an approval: by route, its tool's name and the gate it needs besides the route's. */
 export const approvable: Readonly<Record<string, { readonly tool: string; readonly gate: Gate }>> = {
@@ -18,7 +26,7 @@ export const approvable: Readonly<Record<string, { readonly tool: string; readon
   set_column: { tool: 'service_set_column', gate: 'mcp_columns' },
 }
 
-interface Wanted {
+interface ApprovableCall {
   /** The route's body, without the token. */
   readonly input: unknown
   readonly approval_token: string | undefined
@@ -33,7 +41,7 @@ export async function performApproved(
   app: App,
   route: Route,
   caller: Caller,
-  wanted: Wanted,
+  wanted: ApprovableCall,
 ): Promise<Reply> {
   const { gate } = requireApprovable(route)
   const incoming = (body: unknown): Incoming => ({
@@ -54,7 +62,7 @@ export async function performApproved(
   }
   const { body } = await inspect(app, route, caller, incoming(input))
   const binding = await bind(app, route, body, approval_token)
-  const used = await tellUsed(app.db, caller, binding)
+  const used = await describeUsed(app.db, caller, binding)
   if (used) return used
   const approval = {
     key: operationKey(binding.id),
@@ -62,10 +70,10 @@ export async function performApproved(
     again: 'the approval is used up, so call without a token to ask for a new one',
   }
   try {
-    return retoldReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
+    return adviseReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
   } catch (error) {
     if (isNotConsumed(error)) return explain(app.db, caller, binding, error)
-    throw retold(error)
+    throw adviseError(error)
   }
 }
 
@@ -100,13 +108,13 @@ async function bind(app: App, route: Route, body: Body, token: string): Promise<
 const askWithToken =
   'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.'
 
-function retold(error: unknown): unknown {
+function adviseError(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.code !== 'outcome_ambiguous') return error
   return new ApiError('outcome_ambiguous', { detail: askWithToken, cause: error })
 }
 
 /** The same for a lost answer, which arrives as a reply and not as an error. */
-function retoldReply(reply: Reply): Reply {
+function adviseReply(reply: Reply): Reply {
   const { code } = reply.status < 400 ? {} : (reply.body as { readonly code?: string })
   return code === 'outcome_ambiguous' ? { ...reply, body: { error: askWithToken, code } } : reply
 }

@@ -91,13 +91,17 @@ function shown({ operation, ...rest }: Approval) {
   return { ...rest, operation, tool: approvable[operation]?.tool ?? operation }
 }
 
-interface Wanted {
+interface ApprovalQuery {
   readonly state: 'waiting' | 'history'
   readonly cursor?: string | undefined
 }
 
 /** A cursor works only for the list of the user it was made for. */
-function readApprovalPaging(app: App, { user_id }: UserCaller, { state, cursor: given }: Wanted): Paging {
+function readApprovalPaging(
+  app: App,
+  { user_id }: UserCaller,
+  { state, cursor: given }: ApprovalQuery,
+): Paging {
   return readPaging(
     app.secrets,
     { workspace_id: null, operation: 'list_approvals', filters: { user_id, state } },

@@ -10,7 +10,7 @@ import { fieldNow, isOwn } from './approval-pages.ts'
 
 const tokenSeconds = 120
 
-interface Decided {
+interface DecisionRow {
   readonly workspace_id: string
   readonly operation: string
   readonly account_id: string
@@ -30,7 +30,7 @@ export async function approve(
   const token = `apr_${randomText(40)}`
   const { issuer, subject, idp_user_uuid } = identity
   return app.db.transaction(async (tx) => {
-    const row = await tx.maybe<Decided & { expires_at: Date }>(sql`
+    const row = await tx.maybe<DecisionRow & { expires_at: Date }>(sql`
       update approvals a set state = 'approved', decided_at = domain_now(), field_before = ${fieldNow},
         issuer = i.issuer, subject = i.subject, idp_user_uuid = i.idp_user_uuid, token_hash = ${sha256(token)},
         token_expires_at = domain_now() + make_interval(secs => ${tokenSeconds}),
@@ -54,7 +54,7 @@ export async function approve(
 export async function deny(app: App, { user_id }: UserCaller, id: string): Promise<void> {
   if (!isUuid(id)) throw unknownRequest()
   await app.db.transaction(async (tx) => {
-    const row = await tx.maybe<Decided>(sql`
+    const row = await tx.maybe<DecisionRow>(sql`
       update approvals a set state = 'denied', decided_at = domain_now(), field_before = ${fieldNow}
       where a.id = ${id} and ${isOwn(user_id)} and a.state = 'waiting' and a.expires_at > domain_now()
       returning ${decided}`)

@@ -23,7 +23,7 @@ export interface Request {
   readonly fingerprint: Buffer
 }
 
-interface Pending {
+interface PendingRequest {
   readonly id: string
   readonly payload: unknown
   readonly expires_at: Date
@@ -70,14 +70,14 @@ function cleanName(name: string | undefined): string | null {
   return [...printable.trim()].slice(0, 200).join('').trim() || null
 }
 
-interface Earlier extends Pending {
+interface EarlierRequest extends PendingRequest {
   readonly state: 'waiting' | 'approved' | 'denied' | 'used'
   readonly minutes: number
 }
 
 /** The same request while it waits, while its token is valid, or while its denial is recent. */
-async function findEarlier(tx: Tx, key_id: string, request: Request): Promise<Pending | undefined> {
-  const last = await tx.maybe<Earlier>(sql`
+async function findEarlier(tx: Tx, key_id: string, request: Request): Promise<PendingRequest | undefined> {
+  const last = await tx.maybe<EarlierRequest>(sql`
     select a.id, a.payload, a.state, coalesce(a.token_expires_at, a.expires_at) as expires_at,
       ceil(extract(epoch from a.decided_at + make_interval(mins => ${waitingMinutes}) - domain_now()) / 60)::int as minutes
     from approvals a join accounts c on c.id = a.account_id
@@ -100,7 +100,7 @@ interface NewRequest extends Request {
   readonly client_name: string | null
 }
 
-async function makeRequest(app: App, tx: Tx, caller: Caller, request: NewRequest): Promise<Pending> {
+async function makeRequest(app: App, tx: Tx, caller: Caller, request: NewRequest): Promise<PendingRequest> {
   const { key_id, operation, account_id, chat_id, payload, fingerprint, client_name } = request
   const { workspace_id, user_id } = caller
   const { waiting, next } = await tx.one<{ waiting: number; next: number | null }>(sql`
@@ -112,7 +112,7 @@ async function makeRequest(app: App, tx: Tx, caller: Caller, request: NewRequest
       retry_after: next ?? 1,
     })
   }
-  const made = await tx.one<Pending>(sql`
+  const made = await tx.one<PendingRequest>(sql`
     insert into approvals (id, workspace_id, user_id, key_id, client_name, operation, account_id, platform_user_id,
       chat_id, payload, fingerprint, expires_at)
     select ${newId()}::uuid, ${workspace_id}::uuid, ${user_id}::uuid, ${key_id}::uuid, ${client_name}, ${operation}, id,

@@ -100,7 +100,7 @@ interface UsedRow {
 }
 
 /** How a used approval ended, for the key that used it and only with the payload it was used for. */
-export async function tellUsed(db: Db, caller: Caller, binding: Binding): Promise<Reply | undefined> {
+export async function describeUsed(db: Db, caller: Caller, binding: Binding): Promise<Reply | undefined> {
   const row = await db.maybe<UsedRow>(sql`
     select coalesce(o.public_id, o.id) as operation_id, o.state, o.reply_body as answer
     from approvals a ${joinOperation}
@@ -131,7 +131,7 @@ function usedSentence(state: State | null): string {
   }
 }
 
-interface Facts {
+interface TokenFacts {
   readonly same: boolean
   readonly over: boolean
 }
@@ -141,9 +141,9 @@ const inProgress =
 
 /** Why a token was not consumed. A key that does not own the token learns nothing. */
 export async function explain(db: Db, caller: Caller, binding: Binding, error: unknown): Promise<Reply> {
-  const used = await tellUsed(db, caller, binding)
+  const used = await describeUsed(db, caller, binding)
   if (used) return used
-  const facts = await db.maybe<Facts>(sql`
+  const facts = await db.maybe<TokenFacts>(sql`
     select a.operation = ${binding.operation} and a.fingerprint = ${binding.fingerprint} as same,
       a.token_expires_at <= domain_now() or a.generation <> (select generation from instance) as over
     from approvals a

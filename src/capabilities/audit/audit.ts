@@ -20,7 +20,7 @@ interface Change {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
-interface Row {
+interface AuditRow {
   readonly seq: string
   readonly at: Date
   readonly workspace_id: string | null
@@ -66,7 +66,7 @@ async function lockHead(tx: Tx): Promise<Head> {
   return value
 }
 
-function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffer {
+function hashOf(secrets: Secrets, row: Omit<AuditRow, 'hash'>, before: string): Buffer {
   const { seq, at, workspace_id, actor, action, target, detail } = row
   return secrets.sign(
     'audit',
@@ -75,7 +75,7 @@ function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffe
   )
 }
 
-interface Listed extends Omit<Row, 'hash' | 'detail'> {
+interface AuditEntry extends Omit<AuditRow, 'hash' | 'detail'> {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
@@ -83,9 +83,9 @@ interface Listed extends Omit<Row, 'hash' | 'detail'> {
 export function listAudit(
   db: Db,
   { workspace_id, limit }: { workspace_id?: string | undefined; limit: number },
-): Promise<Listed[]> {
+): Promise<AuditEntry[]> {
   const own = workspace_id === undefined ? sql`true` : sql`workspace_id = ${workspace_id}`
-  return db.rows<Listed>(sql`
+  return db.rows<AuditEntry>(sql`
     select seq, at, actor, action, target, workspace_id, detail::jsonb as detail from audit
     where ${own} order by seq desc limit ${limit}`)
 }
@@ -138,8 +138,8 @@ function broken(before: Head, seq: string, problem: string): Verdict {
   return { ok: false, rows: Number(before.seq), seq, problem }
 }
 
-function listAfter(db: Db, seq: string, limit = 1000): Promise<Row[]> {
-  return db.rows<Row>(sql`
+function listAfter(db: Db, seq: string, limit = 1000): Promise<AuditRow[]> {
+  return db.rows<AuditRow>(sql`
     select seq, at, workspace_id, actor, action, target, detail, hash
     from audit where seq > ${seq} order by seq limit ${limit}`)
 }

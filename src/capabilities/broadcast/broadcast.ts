@@ -7,7 +7,7 @@ import { isUuid } from '../../lib/ids.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
 import {
-  type Found,
+  type FoundRecipient,
   findFault,
   insertBroadcast,
   needsName,
@@ -100,7 +100,7 @@ async function readAudience(
   tx: Tx,
   workspace_id: string,
   { account_id, chats, named }: { account_id: string; chats: Sql; named: boolean },
-): Promise<{ found: Found[]; audience_total: number }> {
+): Promise<{ found: FoundRecipient[]; audience_total: number }> {
   const rows = await tx.rows<AudienceRow>(sql`
     select c.chat_id::text, c.name, c.username, (count(*) over ())::int as total
     from (select c.* ${chats} and c.kind = 'private') c

@@ -6,12 +6,12 @@ import { ApiError } from '../../lib/errors.ts'
 import { presentRecipients, totalsOf } from './campaign-pages.ts'
 import { insertRecipients } from './create.ts'
 import { type CampaignRow, campaignRow, readStanding } from './facts.ts'
-import type { Found } from './recipients.ts'
+import type { FoundRecipient } from './recipients.ts'
 
 interface NewBroadcast {
   readonly message_text: string
   readonly audience_total: number
-  readonly found: readonly Found[]
+  readonly found: readonly FoundRecipient[]
   readonly key: string | undefined
 }
 

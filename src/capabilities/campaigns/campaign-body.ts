@@ -154,7 +154,7 @@ export const campaignBody = z
 
 export type CampaignBody = z.infer<typeof campaignBody>
 
-interface Formed {
+interface ParsedBody {
   readonly recipients?: unknown
   readonly contacts?: unknown
   readonly account_id?: unknown
@@ -164,7 +164,7 @@ interface Formed {
 }
 
 /** The first contradiction between fields that are each valid. */
-function faultOf(body: Formed): { message: string; path: (string | number)[] } | undefined {
+function faultOf(body: ParsedBody): { message: string; path: (string | number)[] } | undefined {
   const { recipients, contacts, account_id, account_pool, branching_enabled, steps } = body
   if ((recipients === undefined) === (contacts === undefined)) {
     return { message: 'must have either recipients or contacts', path: [] }

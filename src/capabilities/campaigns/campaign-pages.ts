@@ -9,7 +9,7 @@ import { pageText, type Row } from '../../lib/page.ts'
 import { type CampaignRow, campaignRow, readStanding, type Standing, toPlanned } from './facts.ts'
 import { type PlannedCampaign, type PlannedRecipient, plan } from './planning/plan.ts'
 import { pickFromPool } from './pool.ts'
-import { type Happened, type OperationRow, readReporting, timelineOf } from './reporting.ts'
+import { type OperationRow, type RecipientHistory, readReporting, timelineOf } from './reporting.ts'
 
 /** Only campaigns that were created here; no broadcasts. */
 const internal = sql`k.kind in ('scoped', 'contacts')`
@@ -76,7 +76,7 @@ export async function requireCampaign(db: Db, workspace_id: string, id: string):
   return row
 }
 
-interface RecipientRow extends PlannedRecipient, Happened {
+interface RecipientRow extends PlannedRecipient, RecipientHistory {
   readonly status: PlannedRecipient['status']
   readonly position: number
   readonly account_id: string | null

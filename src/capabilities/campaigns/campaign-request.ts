@@ -10,7 +10,7 @@ import { formOf, parseTemplate, requireKnown, type Template } from './planning/p
 import { branches, type Step, trackOf } from './planning/plan.ts'
 
 /** A recipient that the request names, in normal form. */
-export interface Wanted {
+export interface RequestedRecipient {
   readonly contact: string
   readonly account_id: string | null
   readonly chat_id: ChatNumber | null
@@ -24,7 +24,7 @@ export interface CampaignRequest {
   readonly name: string | null
   readonly message_text: string
   readonly templates: readonly Template[]
-  readonly wanted: readonly Wanted[]
+  readonly wanted: readonly RequestedRecipient[]
   /** Accounts that may take contacts; empty if every recipient names its own account. */
   readonly pool: readonly string[]
   readonly steps: readonly Step[]
@@ -44,7 +44,7 @@ export function readRequest(body: CampaignBody): CampaignRequest {
   )
   const max_followups = body.max_followups ?? (kind === 'contacts' ? longest : 2)
   const start = readStart(body.scheduled_at, body.schedule_timezone)
-  const wanted = new Map<string, Wanted>()
+  const wanted = new Map<string, RequestedRecipient>()
   for (const one of body.contacts ? readContacts(body.contacts) : readRecipients(body.recipients ?? [])) {
     if (!wanted.has(one.contact)) wanted.set(one.contact, one)
   }
@@ -89,7 +89,7 @@ function readStart(given: string | undefined, timezone: string): { at: Date; cha
   return offset ? { at: read.at, changed: false } : laterInstant(read.at, timezone)
 }
 
-function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): Wanted[] {
+function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): RequestedRecipient[] {
   return recipients.map(({ account_id, chat_id }) => {
     const number = chatNumber(chat_id)
     return { contact: `${account_id}:${number}`, account_id, chat_id: number, identifier: null, name: null }
@@ -103,9 +103,9 @@ export function contactOf({ kind, value }: Identifier): string {
   return `${contactKinds[kind]}:${kind === 'phone' ? value.slice(1) : value.toLowerCase()}`
 }
 
-function readContacts(contacts: NonNullable<CampaignBody['contacts']>): Wanted[] {
+function readContacts(contacts: NonNullable<CampaignBody['contacts']>): RequestedRecipient[] {
   const faults = { invalid: [] as string[], unsupported: [] as string[] }
-  const wanted = contacts.flatMap(({ identifier, chat_id, name }): Wanted[] => {
+  const wanted = contacts.flatMap(({ identifier, chat_id, name }): RequestedRecipient[] => {
     const parsed = parseIdentifier(identifier)
     if (typeof parsed === 'string') {
       faults[parsed].push(identifier)

@@ -12,4 +12,4 @@ export {
   verifyAnyCampaign,
 } from './operator.ts'
 export { findFault, needsName, parseTemplate, requireKnown, textMax } from './planning/personalize.ts'
-export type { Found } from './recipients.ts'
+export type { FoundRecipient } from './recipients.ts'

@@ -6,7 +6,7 @@ import { hasBegun } from './running/running.ts'
 
 export type Control = 'pause' | 'resume' | 'cancel'
 
-interface Controlled {
+interface ControlResult {
   readonly campaign: {
     readonly id: string
     readonly status: CampaignStatus
@@ -15,7 +15,7 @@ interface Controlled {
   readonly changed: boolean
 }
 
-interface Row {
+interface ControlRow {
   readonly id: string
   readonly workspace_id: string
   readonly status: CampaignStatus
@@ -40,8 +40,13 @@ export async function requireControl(
   nextStatus(await requireRow(db, reach, id), control)
 }
 
-async function requireRow(db: Db, { workspace_id, user_id }: Reach, id: string, lock = sql``): Promise<Row> {
-  const row = await db.maybe<Row>(sql`
+async function requireRow(
+  db: Db,
+  { workspace_id, user_id }: Reach,
+  id: string,
+  lock = sql``,
+): Promise<ControlRow> {
+  const row = await db.maybe<ControlRow>(sql`
     select id, workspace_id, status, sequence, cancelled_at, case when scheduled_at > domain_now() then 'scheduled'
       when started_at is not null or ${hasBegun} then 'sending' else 'queued' end as resumed
     from campaigns k
@@ -58,14 +63,14 @@ export async function controlCampaign(
   tx: Tx,
   reach: Reach,
   { id, control }: { id: string; control: Control },
-): Promise<Controlled & { readonly workspace_id: string }> {
+): Promise<ControlResult & { readonly workspace_id: string }> {
   const row = await requireRow(tx, reach, id, sql`for no key update`)
   const to = nextStatus(row, control)
   if (to === row.status) {
     const { status, cancelled_at } = row
     return { campaign: { id, status, cancelled_at }, changed: false, workspace_id: row.workspace_id }
   }
-  const campaign = await tx.one<Controlled['campaign']>(sql`
+  const campaign = await tx.one<ControlResult['campaign']>(sql`
     update campaigns set status = ${to}, pause_reason = case when ${to} = 'paused' then 'requested' end,
       cancelled_at = case when ${to} = 'cancelled' then domain_now() end,
       started_at = case when ${to} = 'sending' then coalesce(started_at, domain_now()) else started_at end
@@ -75,7 +80,7 @@ export async function controlCampaign(
   return { campaign, changed: true, workspace_id: row.workspace_id }
 }
 
-function nextStatus({ status, sequence, resumed }: Row, control: Control): CampaignStatus {
+function nextStatus({ status, sequence, resumed }: ControlRow, control: Control): CampaignStatus {
   if (control === 'cancel') {
     if (status === 'completed') throw new ApiError('campaign_completed')
     return 'cancelled'

@@ -9,7 +9,7 @@ import { quote } from '../../lib/text.ts'
 import { isTimezone } from '../workspaces/workspaces.ts'
 import { type CampaignBody, campaignBody } from './campaign-body.ts'
 import { type CampaignRequest, readRequest } from './campaign-request.ts'
-import { type Found, findRecipients, requireAll } from './recipients.ts'
+import { type FoundRecipient, findRecipients, requireAll } from './recipients.ts'
 
 /** Checks that do not depend on the moment. They run before an idempotent repeat returns its first answer. */
 export async function checkRequest(
@@ -53,7 +53,7 @@ export async function requireCreatable(
   requireAll(await findRecipients(db, workspace_id, request))
 }
 
-interface Made {
+interface CreatedCampaign {
   readonly id: string
   readonly warnings: readonly string[]
 }
@@ -63,7 +63,7 @@ export async function createCampaign(
   tx: Tx,
   caller: Pick<Caller, 'workspace_id' | 'user_id'>,
   { request, key }: { request: CampaignRequest; key: string | undefined },
-): Promise<Made> {
+): Promise<CreatedCampaign> {
   const { now } = await tx.one<{ now: Date }>(sql`select domain_now() as now`)
   requireStart(now, request)
   const found = requireAll(await findRecipients(tx, caller.workspace_id, request))
@@ -76,7 +76,7 @@ async function storeCampaign(
   app: App,
   tx: Tx,
   caller: Pick<Caller, 'workspace_id' | 'user_id'>,
-  given: { request: CampaignRequest; found: readonly Found[]; now: Date; key: string | undefined },
+  given: { request: CampaignRequest; found: readonly FoundRecipient[]; now: Date; key: string | undefined },
 ): Promise<string> {
   const { request, found, now, key } = given
   const id = app.sources.newId()
@@ -103,7 +103,11 @@ export async function seedCampaign(
 }
 
 /** Warns about a person who is still waiting for another campaign's message: they would get both. */
-export async function findOverlap(db: Db, workspace_id: string, found: readonly Found[]): Promise<string[]> {
+export async function findOverlap(
+  db: Db,
+  workspace_id: string,
+  found: readonly FoundRecipient[],
+): Promise<string[]> {
   const { overlaps } = await db.one<{ overlaps: boolean }>(overlapOf(workspace_id, found))
   return overlaps ? ['already_in_campaign'] : []
 }
@@ -111,7 +115,7 @@ export async function findOverlap(db: Db, workspace_id: string, found: readonly 
 /** Looks each recipient up by its key: a plan cached while few waited would scan all of them for each one. */
 export function overlapOf(
   workspace_id: string,
-  found: readonly Pick<Found, 'contact' | 'account_id' | 'chat_id'>[],
+  found: readonly Pick<FoundRecipient, 'contact' | 'account_id' | 'chat_id'>[],
 ): Sql {
   const chats = found.filter(({ chat_id }) => chat_id !== null)
   return sql`
@@ -175,7 +179,7 @@ export async function insertRecipients(
   }: {
     workspace_id: string
     campaign_id: string
-    found: readonly Found[]
+    found: readonly FoundRecipient[]
     starts: Date
     /** The creation's key, or the campaign. For a broadcast it starts with another word, because callers may reuse a key. */
     named_by: readonly string[]

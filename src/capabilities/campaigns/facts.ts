@@ -55,10 +55,13 @@ export const textlessRow = rowWith(
   shortSteps, // guard: follow_ups of other campaigns
 )
 
-type Held = Pick<CampaignRow, 'kind' | 'branching_enabled' | 'user_id' | 'user_disabled' | 'workspace_id'>
+type DispatchFields = Pick<
+  CampaignRow,
+  'kind' | 'branching_enabled' | 'user_id' | 'user_disabled' | 'workspace_id'
+>
 
 /** Whether every switch that dispatch depends on is open. */
-export function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: Held): boolean {
+export function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: DispatchFields): boolean {
   const { kind, branching_enabled, user_id, user_disabled, workspace_id } = campaign
   if (!dispatch || user_disabled) return false
   if (kind === 'broadcast') return gates.has('broadcast')

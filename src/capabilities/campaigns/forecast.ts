@@ -103,9 +103,9 @@ export class Forecast {
       const account = this.#awake.takeFirst()
       if (!account?.wake) return
       this.#turnTo(account.wake)
-      const told = this.#act(account, account.wake)
+      const message = this.#act(account, account.wake)
       if (account.wake) this.#awake.add(account)
-      yield told
+      yield message
     }
   }
 

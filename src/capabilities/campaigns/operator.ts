@@ -20,7 +20,7 @@ import { readReporting } from './reporting.ts'
 import { type Verification, verifyCampaign } from './verify.ts'
 import { verifyOnPlatform } from './verify-platform.ts'
 
-interface Listed {
+interface ListedCampaign {
   readonly id: string
   readonly workspace_id: string
   readonly name: string | null
@@ -34,9 +34,9 @@ interface Listed {
 }
 
 /** Newest first, of one workspace or of all. */
-export async function listAllCampaigns(db: Db, workspace_id: string | undefined): Promise<Listed[]> {
+export async function listAllCampaigns(db: Db, workspace_id: string | undefined): Promise<ListedCampaign[]> {
   if (workspace_id !== undefined) await requireWorkspace(db, workspace_id)
-  return db.rows<Listed>(sql`
+  return db.rows<ListedCampaign>(sql`
     select k.id, k.workspace_id, k.name, k.kind, k.status, k.created_at, coalesce(t.everybody, 0)::int as recipients,
       coalesce(t.open, 0)::int as open, coalesce(t.replied, 0)::int as replied, coalesce(t.failed, 0)::int as failed
     from campaigns k

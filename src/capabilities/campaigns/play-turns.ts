@@ -56,13 +56,16 @@ export function playInTurn(
   })
 }
 
-interface Wanted {
+interface PlayRequest {
   readonly after: number
   readonly limit: number
   readonly left: AbortSignal | undefined
 }
 
-async function play({ head, rows, now }: PlayFacts, { after, limit, left }: Wanted): Promise<PlayAnswer> {
+async function play(
+  { head, rows, now }: PlayFacts,
+  { after, limit, left }: PlayRequest,
+): Promise<PlayAnswer> {
   left?.throwIfAborted()
   const stop = new Int32Array(new SharedArrayBuffer(4))
   const halt = () => Atomics.store(stop, 0, 1)

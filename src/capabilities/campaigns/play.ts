@@ -146,19 +146,19 @@ function playThrough(job: PlayJob): Play | undefined {
   const load = new Load()
   let [steps, count, whole] = [0, 0, true]
   let end: Date | null = null
-  for (const told of forecast.steps()) {
+  for (const message of forecast.steps()) {
     if (++steps % stepsBetweenLooks === 0) {
       if (Atomics.load(job.stop, 0) !== 0) return undefined // guard: a play stops when the caller leaves
       const { user, system } = process.threadCpuUsage(began)
       if ((user + system) / 1_000 > job.cpu_ms) whole = false // guard: a play has a budget of processor time
     }
     if (!whole) break
-    if (!told) continue
-    const own = told.campaign_id === campaign.id
-    load.add(told, own)
+    if (!message) continue
+    const own = message.campaign_id === campaign.id
+    load.add(message, own)
     if (own) {
-      messages.get(told.recipient_id)?.push(told)
-      end = told.at
+      messages.get(message.recipient_id)?.push(message)
+      end = message.at
     }
     if (++count === messagesMax) whole = false
   }
@@ -216,14 +216,14 @@ function dateOf(at: Date | number | string | null): Date | null {
   return at === null ? null : new Date(at)
 }
 
-interface Named {
+interface RecipientAddress {
   readonly account_id: string | null
   readonly chat_id: string | null
   readonly identifier: string | null
 }
 
 /** A recipient as the answer names it. */
-export function nameOf({ account_id, chat_id, identifier }: Named) {
+export function nameOf({ account_id, chat_id, identifier }: RecipientAddress) {
   return { account_id, chat_id: chat_id === null ? null : `platform:chat:${chat_id}`, identifier }
 }
 

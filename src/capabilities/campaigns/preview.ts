@@ -166,14 +166,18 @@ function ms(time: Sql): Sql {
   return sql`floor(extract(epoch from ${time}) * 1000)`
 }
 
-interface Known {
+interface PreviewFacts {
   readonly subject: Subject
   readonly standing: Standing
   readonly workspace_id: string
 }
 
 /** Includes the other campaigns and broadcasts that write from the same accounts. */
-async function factsOf(app: App, db: Db, { subject, standing, workspace_id }: Known): Promise<PlayFacts> {
+async function factsOf(
+  app: App,
+  db: Db,
+  { subject, standing, workspace_id }: PreviewFacts,
+): Promise<PlayFacts> {
   const { campaign, accounts, rows } = subject
   const settings = await app.settings.current()
   const found = await db.rows<CampaignRow & { pool: string[]; accounts: string[] }>(sql`

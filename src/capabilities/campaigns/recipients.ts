@@ -4,11 +4,11 @@ import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { listedDigits } from '../../platform/identifier.ts'
 import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppressions.ts'
-import { type CampaignRequest, listed, type Wanted } from './campaign-request.ts'
+import { type CampaignRequest, listed, type RequestedRecipient } from './campaign-request.ts'
 import { findFault } from './planning/personalize.ts'
 
 /** A recipient who can be written to, as far as the database knows. */
-export interface Found extends Wanted {
+export interface FoundRecipient extends RequestedRecipient {
   readonly username: string | null
 }
 
@@ -25,27 +25,27 @@ const reasons = {
 
 type Reason = keyof typeof reasons
 
-export interface Excluded {
-  readonly wanted: Wanted
+export interface ExcludedRecipient {
+  readonly wanted: RequestedRecipient
   readonly reason: Reason
 }
 
 export interface Recipients {
-  readonly found: readonly Found[]
-  readonly excluded: readonly Excluded[]
+  readonly found: readonly FoundRecipient[]
+  readonly excluded: readonly ExcludedRecipient[]
 }
 
 /** For a list of excluded recipients. */
-export function sentenceOf({ reason }: Excluded): string {
+export function sentenceOf({ reason }: ExcludedRecipient): string {
   return `${reasons[reason][1]}.`
 }
 
-export function codeOf({ reason }: Excluded): ErrorCode {
+export function codeOf({ reason }: ExcludedRecipient): ErrorCode {
   return reasons[reason][0]
 }
 
 /** Creation refuses all of them at once: throws the first reason that applies, with the first ten recipients. */
-export function requireAll({ found, excluded }: Recipients): readonly Found[] {
+export function requireAll({ found, excluded }: Recipients): readonly FoundRecipient[] {
   for (const [reason, [code, what]] of Object.entries(reasons)) {
     const concerned = excluded.filter((one) => one.reason === reason).map(({ wanted }) => wanted)
     if (concerned.length === 0) continue
@@ -55,7 +55,7 @@ export function requireAll({ found, excluded }: Recipients): readonly Found[] {
   return found
 }
 
-function nameOf({ account_id, chat_id, identifier }: Wanted, code: ErrorCode): string {
+function nameOf({ account_id, chat_id, identifier }: RequestedRecipient, code: ErrorCode): string {
   if (account_id !== null && code.startsWith('account_')) return account_id
   return identifier ?? `platform:chat:${chat_id}`
 }
@@ -146,14 +146,14 @@ async function readChats(
   return new Map(rows.map((row) => [`${row.account_id}:${row.chat_id}`, row]))
 }
 
-type Looked = Excluded | (Found & { readonly phone: string | null })
+type CheckedRecipient = ExcludedRecipient | (FoundRecipient & { readonly phone: string | null })
 
 function look(
-  wanted: Wanted,
+  wanted: RequestedRecipient,
   accounts: ReadonlyMap<string, AccountRow>,
   chats: ReadonlyMap<string, ChatRow>,
   pool: readonly string[],
-): Looked {
+): CheckedRecipient {
   const { account_id, chat_id } = wanted
   if (account_id !== null && !accounts.has(account_id)) return { wanted, reason: 'foreign' }
   if (account_id !== null && !accounts.get(account_id)?.ready) return { wanted, reason: 'not_ready' }
@@ -174,9 +174,9 @@ function look(
 async function findBarred(
   db: Db,
   workspace_id: string,
-  found: readonly (Found & { readonly phone: string | null })[],
+  found: readonly (FoundRecipient & { readonly phone: string | null })[],
   pool: readonly string[],
-): Promise<ReadonlySet<Found>> {
+): Promise<ReadonlySet<FoundRecipient>> {
   const unmet = found.filter(({ chat_id }) => chat_id === null).map(({ contact }) => contact)
   const people = await findPeople(db, workspace_id, { contacts: unmet, pool })
   const entries = found.map((one) => {
@@ -241,7 +241,7 @@ async function findPeople(
 }
 
 /** A contact that was never looked up may still turn out to have a name. */
-function findTextFault(one: Found, { templates, kind }: CampaignRequest): Reason | undefined {
+function findTextFault(one: FoundRecipient, { templates, kind }: CampaignRequest): Reason | undefined {
   if (kind === 'contacts' && one.name === null && one.chat_id === null) return undefined
   for (const template of templates) {
     const fault = findFault(template, one)

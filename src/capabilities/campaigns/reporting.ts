@@ -69,7 +69,7 @@ export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
 }
 
 /** What has happened to a recipient. */
-export interface Happened {
+export interface RecipientHistory {
   readonly status: string
   readonly reason: string | null
   readonly reads: readonly (Date | null)[]
@@ -91,7 +91,7 @@ export interface TimelineEntry {
 
 /** Without texts. Includes reads only while read receipts are switched on. */
 export function timelineOf(
-  recipient: Happened,
+  recipient: RecipientHistory,
   operations: readonly OperationRow[],
   showReads: boolean,
 ): TimelineEntry[] {

@@ -172,7 +172,7 @@ export async function placeChat(
 }
 
 /** A chat that has left a stage, and its position in the index by stage. */
-export interface Left {
+export interface MovedChat {
   readonly chat_id: ChatId
   readonly at: string
 }
@@ -184,13 +184,13 @@ export interface Left {
 export function emptyStage(
   tx: Tx,
   account_id: string,
-  { from, to, after, limit }: { from: string; to: string; after: Left | undefined; limit: number },
-): Promise<Left[]> {
+  { from, to, after, limit }: { from: string; to: string; after: MovedChat | undefined; limit: number },
+): Promise<MovedChat[]> {
   // Dead index entries of moved chats stay until a vacuum; without `after` each call would scan them again.
   const beyond = after
     ? sql`and (last_message_at, chat_id) < (${after.at}::timestamptz, ${chatNumber(after.chat_id)}::bigint)`
     : sql``
-  return tx.rows<Left>(sql`
+  return tx.rows<MovedChat>(sql`
     with chosen as (
       select chat_id, last_message_at from chats
       where account_id = ${account_id} and stage_key = ${from} ${beyond}

@@ -14,7 +14,7 @@ interface Option {
   readonly color?: string | null | undefined
 }
 
-interface Row {
+interface OptionRow {
   readonly value: string
   readonly color: string | null
   readonly deleted: boolean
@@ -121,7 +121,7 @@ export async function updateOption(app: App, actor: Actor, change: OptionChange)
 async function replace(
   tx: Tx,
   { workspace_id, column_id }: ColumnRef,
-  { old, name }: { old: Row; name: string },
+  { old, name }: { old: OptionRow; name: string },
 ): Promise<void> {
   await tx.run(sql`
     insert into column_options (workspace_id, column_id, value, color, position)
@@ -197,14 +197,14 @@ export async function deleteOption(
 }
 
 /** Setting a value locks the column's row too, so no value gets an option that is being renamed or deleted. */
-async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Promise<Row[]> {
+async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Promise<OptionRow[]> {
   const column = isUuid(column_id)
     ? await tx.maybe<{ type: ColumnType }>(sql`
         select type from columns where workspace_id = ${workspace_id} and id = ${column_id} for update`)
     : undefined
   if (!column) throw notFound('column', column_id, 'column_not_found')
   if (!selects.includes(column.type)) throw new ApiError('conflict', { detail: onlySelects })
-  return tx.rows<Row>(sql`
+  return tx.rows<OptionRow>(sql`
     select value, color, deleted_at is not null as deleted from column_options where column_id = ${column_id}`)
 }
 

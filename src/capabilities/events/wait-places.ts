@@ -26,7 +26,7 @@ export async function waitInPlace(
   }
 }
 
-interface Taken {
+interface TakenPlaces {
   readonly of_caller: number
   readonly of_workspace: number
   /** Until the first of them expires. */
@@ -44,7 +44,7 @@ async function takePlace(
     await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('event_waits:' || ${workspace_id}, 0))`) // guard: waits are counted in turn
     await tx.run(sql`
       delete from event_waits where workspace_id = ${workspace_id} and expires_at <= clock_timestamp()`)
-    const taken = await tx.one<Taken>(sql`
+    const taken = await tx.one<TakenPlaces>(sql`
       select count(*) filter (where caller = ${caller})::int as of_caller, count(*)::int as of_workspace,
         coalesce(ceil(extract(epoch from min(expires_at) - clock_timestamp()))::int, 1) as seconds
       from event_waits where workspace_id = ${workspace_id}`)
@@ -56,7 +56,7 @@ async function takePlace(
   })
 }
 
-function tooMany(whose: string, most: number, { seconds }: Taken): ApiError {
+function tooMany(whose: string, most: number, { seconds }: TakenPlaces): ApiError {
   return new ApiError('rate_limited', {
     detail: `${most} requests of ${whose} wait for events already. Wait for one of them, or ask without wait.`,
     // Most end long before they expire.

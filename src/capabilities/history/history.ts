@@ -23,7 +23,7 @@ export {
   type ShownMessage,
 } from './questions.ts'
 
-export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
+export type FetchResult = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
 
 /** Asks the account's session for one more page and waits for it. `unavailable`: no live session, or no answer. */
 export async function fetchOlder(
@@ -31,7 +31,7 @@ export async function fetchOlder(
   account_id: string,
   chat_id: ChatNumber,
   waitMs: number,
-): Promise<Fetched> {
+): Promise<FetchResult> {
   const flood = await findFloodWait(app.db, account_id)
   if (flood !== undefined) return { flood_seconds: flood }
   const asked = await app.db.maybe<{ oldest_id: string | null }>(sql`

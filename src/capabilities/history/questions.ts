@@ -38,7 +38,7 @@ export interface AnsweredChat extends AskedChat {
   readonly answer: readonly ShownMessage[] | string
 }
 
-interface Asking extends AskedChat {
+interface OpenQuestion extends AskedChat {
   readonly id: string
 }
 
@@ -65,7 +65,11 @@ async function findObstacle(db: Db, account_id: string): Promise<string | undefi
   return seconds === undefined ? undefined : `the platform asks it to wait ${seconds} s`
 }
 
-async function askAccount(app: App, chats: readonly Asking[], silentMsMax: number): Promise<AnsweredChat[]> {
+async function askAccount(
+  app: App,
+  chats: readonly OpenQuestion[],
+  silentMsMax: number,
+): Promise<AnsweredChat[]> {
   const ids = chats.map(({ id }) => id)
   await insertQuestions(app.db, chats)
   app.wake.signal(historyWanted)
@@ -86,7 +90,7 @@ async function askAccount(app: App, chats: readonly Asking[], silentMsMax: numbe
   }
 }
 
-async function insertQuestions(db: Db, chats: readonly Asking[]): Promise<void> {
+async function insertQuestions(db: Db, chats: readonly OpenQuestion[]): Promise<void> {
   await db.run(sql`
     delete from history_questions where asked_at < clock_timestamp() - make_interval(hours => ${forgottenHours})`)
   await db.run(sql`
@@ -98,7 +102,7 @@ async function insertQuestions(db: Db, chats: readonly Asking[]): Promise<void> 
     join accounts a on a.id = g.account_id`)
 }
 
-async function readAnswers(db: Db, chats: readonly Asking[]): Promise<AnsweredChat[]> {
+async function readAnswers(db: Db, chats: readonly OpenQuestion[]): Promise<AnsweredChat[]> {
   const rows = await db.rows<{ id: string; shown: ShownMessage[] | null }>(sql`
     select id, shown from history_questions
     where id = any(${chats.map(({ id }) => id)}::uuid[]) and answered_at is not null`)

@@ -6,7 +6,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { joinText, type Row } from '../../lib/page.ts'
 import { type ChatId, type ChatNumber, chatNumber, parseBound, readTime } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
-import { type Fetched, fetchOlder } from '../history/history.ts'
+import { type FetchResult, fetchOlder } from '../history/history.ts'
 
 interface MessageQuery {
   readonly before?: string | undefined
@@ -20,7 +20,7 @@ interface Point {
 }
 
 /** The message as JSON, its time and id, and what the store knew about the chat's past at the same moment. */
-type Stored = readonly [item: string | null, at: string, id: string, complete: boolean, begun: boolean]
+type StoredTuple = readonly [item: string | null, at: string, id: string, complete: boolean, begun: boolean]
 
 const end: Point = { at: 'infinity', id: '0' }
 const idDigits = 19
@@ -48,14 +48,14 @@ export async function listMessages(
   return pageText(page, { source, limit: query.limit, asked: query.before ?? null })
 }
 
-interface Place {
+interface PagePlace {
   readonly account_id: string
   readonly chat_id: ChatNumber
   readonly before: Point
   readonly limit: number
 }
 
-interface Read {
+interface PageRead {
   /** Newest first, with one more than the page holds if there is one. */
   readonly rows: readonly Row[]
   /** The store has the chat from its beginning. */
@@ -65,9 +65,9 @@ interface Read {
 }
 
 /** One statement reads rows and sync state, because history that is stored meanwhile changes both. */
-async function readPage(app: App, place: Place, live = false): Promise<Read> {
+async function readPage(app: App, place: PagePlace, live = false): Promise<PageRead> {
   const { account_id, chat_id, before, limit } = place
-  const stored = await app.db.lists<Stored>(
+  const stored = await app.db.lists<StoredTuple>(
     messagePage(account_id, chat_id, { before, limit: limit + 1, live }),
   )
   const rows = stored.flatMap(([item, at, id]): Row[] => (item === null ? [] : [[item, at, id]]))
@@ -76,7 +76,11 @@ async function readPage(app: App, place: Place, live = false): Promise<Read> {
 }
 
 /** Fetches older messages from the platform until the page is full, the chat begins, or the platform returns no more. */
-async function reachBack(app: App, place: Place, known: Read): Promise<{ source: string; page: Read }> {
+async function reachBack(
+  app: App,
+  place: PagePlace,
+  known: PageRead,
+): Promise<{ source: string; page: PageRead }> {
   const { account_id, chat_id, limit } = place
   const deadline = performance.now() + fetchMsMax
   let source = 'store'
@@ -97,13 +101,13 @@ async function reachBack(app: App, place: Place, known: Read): Promise<{ source:
   return { source, page }
 }
 
-function refusalOf(fetched: Exclude<Fetched, 'fetched' | 'complete'>): ApiError {
+function refusalOf(fetched: Exclude<FetchResult, 'fetched' | 'complete'>): ApiError {
   if (fetched === 'unavailable') return new ApiError('session_unavailable')
   return new ApiError('flood_wait', { status: 503, retry_after: fetched.flood_seconds })
 }
 
 function pageText(
-  read: Read,
+  read: PageRead,
   { source, limit, asked }: { source: string; limit: number; asked: string | null },
 ): string {
   const { rows, next } = cutPage(read, limit, asked)
@@ -119,7 +123,7 @@ function pageText(
  * it. Only a millisecond with more messages than a page holds is split; then the digits below it hold the position.
  */
 function cutPage(
-  { rows, complete }: Read,
+  { rows, complete }: PageRead,
   limit: number,
   asked: string | null,
 ): { rows: readonly Row[]; next: string | null } {

@@ -26,12 +26,12 @@ export function toWire(message: Message): WireMessage {
   return { id, text, is_sender, timestamp, edited_at, attachments }
 }
 
-interface Place {
+interface MessagePlace {
   readonly chat_id: ChatNumber
   readonly id: string
 }
 
-interface Stored extends Place {
+interface StoredPlace extends MessagePlace {
   /** The row was inserted, not updated. */
   readonly fresh: boolean
 }
@@ -42,7 +42,7 @@ interface Stored extends Place {
  */
 export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const stored = await tx.rows<Stored>(sql`
+  const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns}, announced)
     select ${valuesOf(account)}, announce from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
@@ -60,7 +60,7 @@ export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly 
  */
 export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const stored = await tx.rows<Stored>(sql`
+  const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns})
     select ${valuesOf(account)} from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
@@ -87,7 +87,7 @@ const isNew = sql`(m.xmax = 0)`
 function countFresh(
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
-  { seen, stored }: { seen: readonly Seen[]; stored: readonly Stored[] },
+  { seen, stored }: { seen: readonly Seen[]; stored: readonly StoredPlace[] },
 ): void {
   const fresh = stored.filter((each) => each.fresh)
   if (fresh.length === 0) return
@@ -129,7 +129,7 @@ function unnestSeen(seen: readonly Seen[]) {
       as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce)`
 }
 
-function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
+function among(seen: readonly Seen[], stored: readonly MessagePlace[]): Seen[] {
   const places = new Set(stored.map(({ chat_id, id }) => `${chat_id}:${id}`))
   return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
@@ -144,7 +144,7 @@ export async function findDeleted(
   { ids, ownCountUpTo }: Counting & { ids: readonly string[] },
 ): Promise<Deleted> {
   if (ids.length === 0) return () => false
-  const rows = await tx.rows<Place>(sql`
+  const rows = await tx.rows<MessagePlace>(sql`
     select d.chat_id, d.id from unnest(${ids}::bigint[]) as given (id)
     join lateral (
       select chat_id, id from deleted_messages

@@ -44,7 +44,7 @@ export class OidcRefusal extends ApiError {
   }
 }
 
-export interface Begun {
+export interface StartedSignIn {
   /** Where to redirect the browser. */
   readonly location: string
   /** The cookie that the browser brings back, and how many seconds it lasts. */
@@ -56,7 +56,7 @@ export interface Begun {
 export async function beginSignIn(
   app: App,
   { return_to, setup_token = null }: { return_to?: string | undefined; setup_token?: string | null },
-): Promise<Begun> {
+): Promise<StartedSignIn> {
   const config = requireOidc(app)
   const going = readReturnTo(return_to)
   if (setup_token !== null) await requireSetupLink(app.db, setup_token)
@@ -70,7 +70,7 @@ export async function beginSignIn(
   return { location, cookie, seconds: flowSeconds }
 }
 
-interface SignedIn {
+interface FinishedSignIn {
   readonly session_token: string
   /** Undefined for a user without a password: only password sign-ins use it. */
   readonly device_token: string | undefined
@@ -82,7 +82,7 @@ export async function finishSignIn(
   app: App,
   visitor: Visitor,
   { query, cookie }: { query: string; cookie: string | undefined },
-): Promise<SignedIn> {
+): Promise<FinishedSignIn> {
   const config = requireOidc(app)
   const flow = await openFlow(app, cookie)
   if (!flow) throw new OidcRefusal(config, 'failed')

@@ -27,12 +27,12 @@ interface Provider {
   readonly client: Configuration
 }
 
-interface Found {
+interface CachedProvider {
   readonly provider: Promise<Provider>
   readonly until: number
 }
 
-const found = new WeakMap<OidcConfig, Found>()
+const found = new WeakMap<OidcConfig, CachedProvider>()
 
 /** Throws if the provider does not answer; the next sign-in tries again. */
 function findProvider(config: OidcConfig): Promise<Provider> {

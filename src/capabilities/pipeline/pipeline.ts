@@ -11,7 +11,7 @@ import { type Actor, record } from '../audit/audit.ts'
 import {
   emptyStage,
   invalidStage,
-  type Left,
+  type MovedChat,
   type Placement,
   placeChat,
   requireChat,
@@ -234,11 +234,11 @@ async function listAccounts(db: Db, workspace_id: string): Promise<string[]> {
 async function emptyAccount(
   { workspace_id, key, actor }: { workspace_id: string; key: string; actor: Actor },
   account_id: string,
-  run: (work: (tx: Tx) => Promise<Left[]>) => Promise<Left[]>,
+  run: (work: (tx: Tx) => Promise<MovedChat[]>) => Promise<MovedChat[]>,
 ): Promise<number> {
   const to = defaultStage.key
   let moved = 0
-  let after: Left | undefined
+  let after: MovedChat | undefined
   do {
     const left = await run(async (tx) => {
       const some = await emptyStage(tx, account_id, { from: key, to, after, limit: emptiedMax })

@@ -11,12 +11,12 @@ import {
   type Condition,
   findMatches,
   inOrder,
+  type MatchLimits,
   type MessageKey,
-  type Wanted,
   type Words,
 } from './index/search-index.ts'
 import { readNames, readWords } from './query-words.ts'
-import { findNamed, type Message, type Place, readMessages, readTimeRange } from './stored-messages.ts'
+import { findNamed, type Message, readMessages, readTimeRange, type SearchPlace } from './stored-messages.ts'
 
 interface SearchRequest {
   readonly query?: string | undefined
@@ -89,7 +89,7 @@ export async function searchMessages(
   const { words, names, after, next } = checked
   const { limit } = request
   const searched = await accountsOf(app, accounts, request)
-  const place: Place = {
+  const place: SearchPlace = {
     account_ids: searched.map(({ id }) => id),
     chat_id: request.chat_id === undefined ? undefined : chatNumber(request.chat_id),
   }
@@ -144,8 +144,8 @@ interface Page {
 
 async function findPage(
   db: Db,
-  place: Place,
-  { condition, wanted }: { condition: Condition; wanted: Wanted },
+  place: SearchPlace,
+  { condition, wanted }: { condition: Condition; wanted: MatchLimits },
 ): Promise<Page> {
   if (place.account_ids.length === 0) return { page: [], total: 0, complete: true }
   const { words, people, from, until } = condition
@@ -180,7 +180,7 @@ interface People {
   readonly cut: boolean
 }
 
-async function findPeople(app: App, { account_ids }: Place, query: string): Promise<People> {
+async function findPeople(app: App, { account_ids }: SearchPlace, query: string): Promise<People> {
   const found = Map.groupBy(
     await findNamed(app.db, account_ids, { query, each: peopleMax + 1 }),
     ({ account_id }) => account_id,

@@ -3,7 +3,7 @@ import { type Db, sql } from '../../db/sql.ts'
 import type { MessageKey } from './index/search-index.ts'
 
 /** Where to search: whole accounts, or one chat of one account. */
-export interface Place {
+export interface SearchPlace {
   readonly account_ids: readonly string[]
   /** The chat's number. */
   readonly chat_id: string | undefined
@@ -45,7 +45,7 @@ interface TimeRange {
 /** The newest messages in this range, and how many there are, at most `count`. */
 export async function readTimeRange(
   db: Db,
-  { account_ids, chat_id }: Place,
+  { account_ids, chat_id }: SearchPlace,
   { from, until, count, limit }: TimeRange,
 ): Promise<{ page: Message[]; total: number }> {
   const here = sql`m.account_id = a.id and m.deleted_at is null ${chat_id === undefined ? sql`` : sql`and m.chat_id = ${chat_id}`}

@@ -85,14 +85,18 @@ interface Change {
   readonly password: string
 }
 
-interface Prepared {
+interface PreparedChange {
   /** The stored hash; null if there was no password before. */
   readonly before: string | null
   readonly password_hash: string
 }
 
 /** Returns the new hash once the current password, if there is one, was given correctly. */
-export async function prepareChange(app: App, { user_id }: UserCaller, change: Change): Promise<Prepared> {
+export async function prepareChange(
+  app: App,
+  { user_id }: UserCaller,
+  change: Change,
+): Promise<PreparedChange> {
   const { password_hash } = await app.db.one<{ password_hash: string | null }>(
     sql`select password_hash from users where id = ${user_id}`,
   )
@@ -107,14 +111,14 @@ export async function prepareChange(app: App, { user_id }: UserCaller, change: C
 }
 
 /**
- * Signs out every other session, in case someone else knew the old password. If this session was ended that way while
- * passwords were compared, it must not undo that.
+ * Signs out every other session, because another person may have known the old password. If this session was ended that
+ * way while passwords were compared, it must not undo that.
  */
 export async function changePassword(
   app: App,
   tx: Tx,
   { user_id, via }: UserCaller,
-  { before, password_hash }: Prepared,
+  { before, password_hash }: PreparedChange,
 ): Promise<Pick<SignedIn, 'device_token'>> {
   const still = await tx.maybe(sql`
     select 1 from users where id = ${user_id} and password_hash is not distinct from ${before}

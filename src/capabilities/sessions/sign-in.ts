@@ -17,13 +17,13 @@ const fromSource = { limit: 100, seconds: 900 }
 /** A browser that is known to be this user's has its own limit. */
 const fromDevice = { limit: 10, seconds: 900 }
 
-interface Given {
+interface Credentials {
   readonly email: string
   readonly password: string
 }
 
 /** A user who gave the right password. */
-export interface Proven {
+export interface ProvenUser {
   readonly user_id: string
   readonly subject: string
   readonly password_hash: string
@@ -33,9 +33,9 @@ export interface Proven {
  * Counts every attempt. An address that no user has costs and answers the same, so that strangers learn nothing about who
  * has an account.
  */
-export async function requirePassword(app: App, { via }: Visitor, given: Given): Promise<Proven> {
+export async function requirePassword(app: App, { via }: Visitor, given: Credentials): Promise<ProvenUser> {
   // Lower-cased as the database does it: otherwise each spelling of an address would have attempts of its own.
-  const { address, user } = await app.db.one<{ address: string; user: Proven | null }>(sql`
+  const { address, user } = await app.db.one<{ address: string; user: ProvenUser | null }>(sql`
     select lower(${given.email}) as address, (
       select json_build_object('user_id', u.id, 'password_hash', u.password_hash, 'subject', i.subject)
       from users u join identities i on i.user_id = u.id and i.issuer = ${localIssuer}
@@ -82,7 +82,7 @@ export interface SignedIn {
 }
 
 /** The password or the user may have changed during the comparison: the lock makes that change wait, or this sees it. */
-export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: Proven): Promise<SignedIn> {
+export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: ProvenUser): Promise<SignedIn> {
   const { user_id, subject, password_hash } = proven
   const still = await tx.maybe(sql`
     select 1 from users

@@ -9,7 +9,7 @@ import { listedDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
-import { type Found, readTable, type Skipped, type Text } from './import-table.ts'
+import { type FoundEntry, readTable, type SkippedRow, type Text } from './import-table.ts'
 import { isOptOut } from './opt-out.ts'
 
 export { isOptOut } from './opt-out.ts'
@@ -87,12 +87,12 @@ interface Suppression extends Entry {
 }
 
 /** One of the kinds, named by its property. */
-type Given = { readonly [K in Kind]?: string | undefined }
+type GivenEntry = { readonly [K in Kind]?: string | undefined }
 
 export async function addSuppression(
   app: App,
   actor: Actor,
-  { workspace_id, ...given }: Given & { workspace_id: string },
+  { workspace_id, ...given }: GivenEntry & { workspace_id: string },
 ): Promise<Entry & { added: boolean }> {
   const entry = requireEntry(given)
   const added = await app.db.transaction(async (tx) => {
@@ -107,7 +107,7 @@ export async function addSuppression(
 export async function removeSuppression(
   app: App,
   actor: Actor,
-  { workspace_id, ...given }: Given & { workspace_id: string },
+  { workspace_id, ...given }: GivenEntry & { workspace_id: string },
 ): Promise<Entry & { removed: boolean }> {
   const entry = requireEntry(given)
   const removed = await app.db.transaction(async (tx) => {
@@ -120,7 +120,7 @@ export async function removeSuppression(
   return { ...entry, removed }
 }
 
-function requireEntry(given: Given): Entry {
+function requireEntry(given: GivenEntry): Entry {
   const named = kinds.filter((kind) => given[kind] !== undefined)
   const [kind, another] = named
   if (kind === undefined || another !== undefined) {
@@ -212,7 +212,7 @@ export async function* exportSuppressions(db: Db, workspace_id: string): AsyncGe
 export interface ImportReport {
   readonly added: number
   /** Every row that added nothing, and why. */
-  readonly skipped: readonly Skipped[]
+  readonly skipped: readonly SkippedRow[]
 }
 
 const importedAtOnce = 1_000
@@ -228,9 +228,9 @@ export async function importSuppressions(
   return app.db.transaction(async (tx) => {
     // The list may grow a thousandfold meanwhile: a plan cached while it was small would scan it for each batch.
     await tx.run(sql`set local plan_cache_mode = force_custom_plan`)
-    const skipped: Skipped[] = []
+    const skipped: SkippedRow[] = []
     let added = 0
-    let batch: Found[] = []
+    let batch: FoundEntry[] = []
     const store = async () => {
       added += await insert(
         tx,
@@ -263,7 +263,11 @@ export async function importSuppressions(
 }
 
 /** Which rows of a batch that was just stored were on the list before, or earlier in the file. */
-async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]): Promise<Skipped[]> {
+async function findSkipped(
+  tx: Tx,
+  workspace_id: string,
+  batch: readonly FoundEntry[],
+): Promise<SkippedRow[]> {
   if (batch.length === 0) return []
   const entries = batch.map(({ entry }) => entry)
   // A row that this transaction wrote holds its line number. Each is looked up by its key, because the planner's
@@ -279,7 +283,7 @@ async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]
   const lines = new Map(rows.map(({ kind, value, line }) => [`${kind} ${value}`, line]))
   // If a line names one identity twice, the first one was stored.
   const stored = new Set<string>()
-  const skipped: Skipped[] = []
+  const skipped: SkippedRow[] = []
   for (const { line, entry } of batch) {
     const name = `${entry.kind} ${entry.value}`
     const before = lines.get(name) ?? null
@@ -292,7 +296,7 @@ async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]
 const onTheList = 'It is on the list already.'
 
 /** A message from the other side of a private chat. */
-interface Heard {
+interface IncomingMessage {
   readonly chat_id: ChatNumber
   readonly message: Message
   /** A live message. One from history may be older than anything that Parley did. */
@@ -307,7 +311,7 @@ export function noteOptOuts(
   app: App,
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
-  heard: readonly Heard[],
+  heard: readonly IncomingMessage[],
 ): void {
   const asked = heard.filter(({ message }) => isOptOut(app.config.opt_out_words, message.text))
   if (asked.length === 0) return

@@ -5,7 +5,7 @@ import { sql, type Tx } from '../../db/sql.ts'
 import { record } from '../audit/audit.ts'
 
 /** An identity that the provider has proved. */
-export interface Proven extends Identity {
+export interface ProvenIdentity extends Identity {
   /** Verified by the provider, and only set if that is enough to link it. */
   readonly email: string | undefined
   /** The user of the set-up link that led to the provider. */
@@ -13,16 +13,20 @@ export interface Proven extends Identity {
 }
 
 /** A user, and the identity that proved them. */
-export interface Linked {
+export interface LinkedUser {
   readonly user_id: string
   readonly identity: Identity
 }
 
 /** Why no user was linked. The caller then rolls its transaction back, so that a set-up link stays valid. */
-export type Unlinked = 'unknown' | 'taken' | 'disabled'
+export type LinkRefusal = 'unknown' | 'taken' | 'disabled'
 
 /** The user of an identity. An unknown identity is first linked by a set-up link or a verified e-mail address. */
-export async function linkIdentity(app: App, tx: Tx, proven: Proven): Promise<Linked | Unlinked> {
+export async function linkIdentity(
+  app: App,
+  tx: Tx,
+  proven: ProvenIdentity,
+): Promise<LinkedUser | LinkRefusal> {
   const { issuer, subject } = proven
   const known = await tx.maybe<{ user_id: string; idp_user_uuid: string }>(
     sql`select user_id, idp_user_uuid from identities where issuer = ${issuer} and subject = ${subject}`,
@@ -56,7 +60,7 @@ async function hasIdentity(tx: Tx, user_id: string, issuer: string): Promise<boo
 }
 
 /** False if a concurrent transaction linked the same identity to another user. */
-async function insertIdentity(app: App, tx: Tx, user_id: string, proven: Proven): Promise<boolean> {
+async function insertIdentity(app: App, tx: Tx, user_id: string, proven: ProvenIdentity): Promise<boolean> {
   const { issuer, subject, idp_user_uuid, invited } = proven
   const inserted = await tx.run(sql`
     insert into identities (issuer, subject, user_id, idp_user_uuid)

@@ -55,7 +55,7 @@ export class Deliverer {
   readonly #count: (ending: Ending) => void
   readonly #owner: string
   readonly #endpoints = new Map<string, Endpoint>()
-  readonly #recorder: Gatherer<Ended, true>
+  readonly #recorder: Gatherer<EndedCall, true>
   readonly #attempts = new Set<Promise<void>>()
   readonly #cut = new AbortController()
   #renewedAt = 0
@@ -91,7 +91,7 @@ export class Deliverer {
     const wake = () => this.#news.resolve()
     stopping.addEventListener('abort', wake)
     if (!stopping.aborted) await Promise.race([this.#news.promise, this.#app.sources.sleep(lookMs)])
-    stopping.removeEventListener('abort', wake) // it lives as long as the process
+    stopping.removeEventListener('abort', wake) // the signal lives as long as the process
     if (stopping.aborted) await this.#stop()
     return true
   }
@@ -214,7 +214,7 @@ export class Deliverer {
   }
 
   /** Waits while the database is unavailable, because an attempt that is not recorded is sent again. */
-  async #recordUntilStored(ended: Ended): Promise<void> {
+  async #recordUntilStored(ended: EndedCall): Promise<void> {
     for (let tries = 0; !this.#cut.signal.aborted; tries++) {
       try {
         await this.#recorder.add(ended)
@@ -226,7 +226,7 @@ export class Deliverer {
     }
   }
 
-  async #record(ended: readonly Ended[]): Promise<readonly true[]> {
+  async #record(ended: readonly EndedCall[]): Promise<readonly true[]> {
     const now = this.#app.sources.now()
     const attempts = ended.map((each) => attemptedOf(each, now))
     for (const { id, ...rest } of await recordAttempts(this.#app, this.#owner, attempts)) {
@@ -254,7 +254,7 @@ export class Deliverer {
 }
 
 /** An attempt that has ended. */
-interface Ended {
+interface EndedCall {
   readonly state: EndpointState
   readonly delivery: DueDelivery
   readonly outcome: CallOutcome
@@ -264,7 +264,7 @@ interface Ended {
   readonly startedAt: number
 }
 
-function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: Ended, now: number): Attempted {
+function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: EndedCall, now: number): Attempted {
   const { id: delivery_id, attempts, series_attempts } = delivery
   const { retry_after, ...rest } = outcome
   const attempt = attempts + 1

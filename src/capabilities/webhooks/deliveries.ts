@@ -27,7 +27,7 @@ export interface Delivery {
   readonly last: { at: Date; status: number | null; ms: number; error: string | null } | null
 }
 
-interface Row extends Omit<Delivery, 'last'> {
+interface DeliveryRow extends Omit<Delivery, 'last'> {
   readonly last_at: Date | null
   readonly last_status: number | null
   readonly last_ms: number | null
@@ -37,12 +37,12 @@ interface Row extends Omit<Delivery, 'last'> {
 const columns = sql`d.id, d.event_id, d.type, d.sequence::float8 as sequence, d.state, d.attempts,
   d.due_at as next_attempt_at, d.created_at, d.delivered_at, d.last_at, d.last_status, d.last_ms, d.last_error`
 
-function deliveryOf({ last_at, last_status, last_ms, last_error, ...rest }: Row): Delivery {
+function deliveryOf({ last_at, last_status, last_ms, last_error, ...rest }: DeliveryRow): Delivery {
   const last = last_at && { at: last_at, status: last_status, ms: last_ms ?? 0, error: last_error }
   return { ...rest, last }
 }
 
-interface Wanted {
+interface DeliveryQuery {
   readonly state?: State | undefined
   readonly limit: number
   readonly paging: Paging
@@ -65,10 +65,12 @@ export function readDeliveryPaging(
 export async function listDeliveries(
   db: Db,
   key: WebhookKey,
-  { state, limit, paging }: Wanted,
+  { state, limit, paging }: DeliveryQuery,
 ): Promise<{ deliveries: Delivery[]; next_cursor: string | null; has_more: boolean }> {
   await requireWebhook(db, key)
-  const rows = await db.rows<Row & { place: string }>(newestFirst(key, { state, limit: limit + 1, paging }))
+  const rows = await db.rows<DeliveryRow & { place: string }>(
+    newestFirst(key, { state, limit: limit + 1, paging }),
+  )
   const has_more = rows.length > limit
   const page = rows.slice(0, limit).map(({ place, ...row }) => ({ place, delivery: deliveryOf(row) }))
   const last = page.at(-1)
@@ -81,7 +83,7 @@ export async function listDeliveries(
 }
 
 /** Reads one index range per state, so that a page costs the same however many deliveries there are. */
-function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after } }: Wanted): Sql {
+function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after } }: DeliveryQuery): Sql {
   const [at, sequence, id] = after ?? ['infinity', 0, newest]
   const states: readonly State[] = state ? [state] : ['pending', 'delivered', 'failed']
   return sql`
@@ -96,7 +98,7 @@ function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after
 
 const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-interface Try {
+interface AttemptRow {
   readonly n: number
   readonly at: Date
   readonly status: number | null
@@ -109,7 +111,7 @@ interface DeliveryKey extends WebhookKey {
   readonly delivery_id: string
 }
 
-interface Detailed extends Row {
+interface DetailedRow extends DeliveryRow {
   readonly workspace_id: string
   readonly body: string | null
   readonly occurred_at: Date | null
@@ -119,12 +121,12 @@ interface Detailed extends Row {
 export async function readDelivery(
   db: Db,
   key: DeliveryKey,
-): Promise<Delivery & { body: string; tries: Try[] }> {
+): Promise<Delivery & { body: string; tries: AttemptRow[] }> {
   await requireWebhook(db, key)
   const { workspace_id, webhook_id, delivery_id } = key
   const found =
     isUuid(delivery_id) &&
-    (await db.maybe<Detailed>(sql`
+    (await db.maybe<DetailedRow>(sql`
       select ${columns}, d.workspace_id, d.body, e.occurred_at, e.data::text as data
       from webhook_deliveries d
       left join events e on e.workspace_id = d.workspace_id and e.sequence = d.sequence
@@ -132,7 +134,7 @@ export async function readDelivery(
   if (!found) throw missing()
   const { workspace_id: _, body, occurred_at, data, ...row } = found
   const delivery = deliveryOf(row)
-  const tries = await db.rows<Try>(sql`
+  const tries = await db.rows<AttemptRow>(sql`
     select n, at, status, ms, error, response from webhook_attempts where delivery_id = ${delivery.id} order by n`)
   const { state, attempts, last } = delivery
   const success = state === 'delivered' && last ? [{ n: attempts, ...last, response: null }] : []
@@ -162,7 +164,7 @@ export async function resendDelivery(tx: Tx, key: DeliveryKey): Promise<Delivery
   const { workspace_id, webhook_id, delivery_id } = key
   const row =
     isUuid(delivery_id) &&
-    (await tx.maybe<Row>(sql`
+    (await tx.maybe<DeliveryRow>(sql`
       update webhook_deliveries d set ${queuedAnew}
       where d.id = ${delivery_id} and d.webhook_id = ${webhook_id} and d.workspace_id = ${workspace_id}
       returning ${columns}`))
@@ -209,7 +211,7 @@ export async function queueTest(tx: Tx, key: WebhookKey): Promise<Delivery> {
     created_at: now,
   }
   const body = textOfEvent({ ...event, data: JSON.stringify({ webhook_id }) })
-  const row = await tx.one<Row>(sql`
+  const row = await tx.one<DeliveryRow>(sql`
     insert into webhook_deliveries as d (id, workspace_id, webhook_id, event_id, type, body, due_at, created_at)
     values (${newId()}, ${workspace_id}, ${webhook_id}, ${event_id}, ${testType}, ${body}, domain_now(), ${now})
     returning ${columns}`)

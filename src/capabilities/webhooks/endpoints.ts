@@ -81,20 +81,20 @@ export interface DueDelivery {
   readonly data: string | null
 }
 
-interface Wanted {
+interface EndpointRoom {
   readonly webhook_id: string
   /** How many more deliveries there is room for. */
   readonly room: number
 }
 
-type Loaded = EndpointState & { [K in keyof DueDelivery]: DueDelivery[K] | null }
+type LoadedRow = EndpointState & { [K in keyof DueDelivery]: DueDelivery[K] | null }
 
 /** The current state of endpoints that this process still holds, each with due deliveries that are not in `busy`. */
 export async function loadDue(
   db: Db,
-  { owner, wanted, busy }: { owner: string; wanted: readonly Wanted[]; busy: readonly string[] },
+  { owner, wanted, busy }: { owner: string; wanted: readonly EndpointRoom[]; busy: readonly string[] },
 ): Promise<{ state: EndpointState; due: DueDelivery[] }[]> {
-  const rows = await db.rows<Loaded>(sql`
+  const rows = await db.rows<LoadedRow>(sql`
     select w.id as webhook_id, w.url, w.secret,
       case when w.previous_until > domain_now() then w.previous_secret end as previous_secret, w.active,
       w.consecutive_failures, d.id, d.workspace_id, d.event_id, d.type, d.sequence::float8 as sequence, d.attempts,
@@ -114,7 +114,9 @@ export async function loadDue(
   const grouped = Map.groupBy(rows, ({ webhook_id }) => webhook_id)
   return [...grouped.values()].flatMap((group) => {
     const [state] = group
-    return state ? [{ state, due: group.filter((row): row is Loaded & DueDelivery => row.id !== null) }] : []
+    return state
+      ? [{ state, due: group.filter((row): row is LoadedRow & DueDelivery => row.id !== null) }]
+      : []
   })
 }
 
@@ -140,7 +142,7 @@ export interface Attempted {
   readonly retry_seconds: number | null
 }
 
-interface Disabled {
+interface DisabledEndpoint {
   readonly id: string
   readonly workspace_id: string
   readonly consecutive_failures: number
@@ -151,7 +153,7 @@ export async function recordAttempts(
   app: App,
   owner: string,
   attempts: readonly Attempted[],
-): Promise<readonly Disabled[]> {
+): Promise<readonly DisabledEndpoint[]> {
   return app.db.transaction(async (tx) => {
     const disabled = await storeAttempts(tx, owner, attempts)
     for (const { id, workspace_id, consecutive_failures } of disabled) {
@@ -178,11 +180,15 @@ function tallyOf(attempts: readonly Attempted[]) {
 /** It was queued again during the attempt, which belongs to the previous series: the new series stays as requested. */
 const queuedAnew = sql`d.series_attempts < r.series_attempts` // guard: queued anew
 
-async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted[]): Promise<Disabled[]> {
+async function storeAttempts(
+  tx: Tx,
+  owner: string,
+  attempts: readonly Attempted[],
+): Promise<DisabledEndpoint[]> {
   const byAddress = Map.groupBy(attempts, ({ webhook_id, url }) => `${webhook_id} ${url}`)
   const tallies = [...byAddress.values()].map(tallyOf)
   const all = <K extends keyof Attempted>(name: K) => attempts.map((attempt) => attempt[name])
-  const changed = await tx.rows<Disabled & { disabled: boolean }>(sql`
+  const changed = await tx.rows<DisabledEndpoint & { disabled: boolean }>(sql`
     with tally as (
       select * from unnest(${tallies.map(({ webhook_id }) => webhook_id)}::uuid[],
         ${tallies.map(({ url }) => url)}::text[],

@@ -13,7 +13,7 @@ export const disablingFailures = 20
 /** The gap between attempts while the breaker is open: it doubles from the first to the last. */
 export const probeGapSeconds = { first: 5, most: 3_600 } as const
 
-interface Failed {
+interface FailedAttempt {
   readonly delivery_id: string
   /** All attempts so far, including this one. */
   readonly attempt: number
@@ -24,7 +24,12 @@ interface Failed {
 }
 
 /** Seconds until the next attempt, or null if there is none. */
-export function nextDelay({ delivery_id, attempt, series_attempt, retry_after }: Failed): number | null {
+export function nextDelay({
+  delivery_id,
+  attempt,
+  series_attempt,
+  retry_after,
+}: FailedAttempt): number | null {
   const delay = delays[series_attempt - 1]
   if (delay === undefined) return null
   const spread = sha256(`${delivery_id}:${attempt}`).readUInt32BE() / 2 ** 32

@@ -88,7 +88,7 @@ export interface PlannedAccount {
   readonly next_campaign_at: Date | null
   readonly cold_per_day: number | null
   readonly lookups_per_day: number
-  /** This and the next two count `quotaDay(now, timezone)`. */
+  /** On `quotaDay(now, timezone)`, like the two below. */
   readonly used: number
   readonly used_cold: number
   readonly lookups: number

@@ -28,14 +28,14 @@ import {
   type LockedRow,
   lockFound,
   lockRecipients,
+  type MessageCrossing,
   markEnded,
   markSubmitting,
-  type Wanted,
 } from './locked-recipients.ts'
 import { adoptOutcomes } from './outcomes.ts'
 
 /** A message that asks to cross. */
-export type WantedMessage = Omit<Wanted, 'id' | 'token'>
+export type WantedMessage = Omit<MessageCrossing, 'id' | 'token'>
 
 /** `ended`: nothing is sent, and the recipient's row says why. */
 export type MessageAnswer =
@@ -57,7 +57,7 @@ async function crossMessages(
   instance: Instance,
   crossings: readonly Crossing<WantedMessage>[],
 ): Promise<MessageAnswer[]> {
-  const all = crossings.map(({ id, token, wanted }): Wanted => ({ id, token, ...wanted }))
+  const all = crossings.map(({ id, token, wanted }): MessageCrossing => ({ id, token, ...wanted }))
   const held = [...new Map(crossings.map((one) => [one.held.account_id, one.held])).values()]
   return app.db.transaction(async (tx) => {
     const facts = await lockAll(app, tx, { instance, held, wanted: all })
@@ -73,7 +73,11 @@ async function crossMessages(
 async function lockAll(
   app: App,
   tx: Tx,
-  { instance, held, wanted }: { instance: Instance; held: readonly Held[]; wanted: readonly Wanted[] },
+  {
+    instance,
+    held,
+    wanted,
+  }: { instance: Instance; held: readonly Held[]; wanted: readonly MessageCrossing[] },
 ): Promise<LockedFacts> {
   const account_ids = held.map(({ account_id }) => account_id)
   const [, accounts, contended, rows, days] = await Promise.all([
@@ -100,14 +104,14 @@ interface LockedFacts {
 }
 
 type Decision = Crossable | { readonly do: 'busy' | 'behind' | 'no' }
-type Decisions = ReadonlyMap<Wanted, Decision>
+type Decisions = ReadonlyMap<MessageCrossing, Decision>
 
 /**
  * At most one message from each account, and one to each person of a campaign, whichever accounts would write to them.
  * Decides in recipient order: of two contacts that are one person, always the same one gets the message.
  */
-function decideAll(app: App, wanted: readonly Wanted[], facts: LockedFacts): Decisions {
-  const decisions = new Map<Wanted, Decision>()
+function decideAll(app: App, wanted: readonly MessageCrossing[], facts: LockedFacts): Decisions {
+  const decisions = new Map<MessageCrossing, Decision>()
   const sending = new Set<string>()
   const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
   for (const one of ordered) {
@@ -121,13 +125,17 @@ function decideAll(app: App, wanted: readonly Wanted[], facts: LockedFacts): Dec
 }
 
 /** What no other message of the batch may use. In a campaign of chats, one person in two accounts is two recipients. */
-function placesOf({ row }: Wanted, { chat_id }: NewAttempt): readonly string[] {
+function placesOf({ row }: MessageCrossing, { chat_id }: NewAttempt): readonly string[] {
   const { account_id, campaign_id, kind } = row
   const person = kind === 'contacts' ? chat_id : `${account_id} ${chat_id}` // guard: one person of a batch
   return [account_id, `${campaign_id} ${person}`]
 }
 
-function decideOne(app: App, wanted: Wanted, { statuses, rows, days, contended }: LockedFacts): Decision {
+function decideOne(
+  app: App,
+  wanted: MessageCrossing,
+  { statuses, rows, days, contended }: LockedFacts,
+): Decision {
   const { account_id, recipient_id } = wanted.row
   const status = statuses.get(account_id) ?? 'no'
   if (status !== 'held') return { do: status }
@@ -140,7 +148,7 @@ function decideOne(app: App, wanted: Wanted, { statuses, rows, days, contended }
   return decideCrossing(app, wanted, row, day)
 }
 
-interface Written {
+interface DecidedBatch {
   readonly decisions: Decisions
   readonly rows: ReadonlyMap<string, LockedRow>
 }
@@ -149,7 +157,7 @@ interface Written {
 async function writeAll(
   tx: Tx,
   instance: Instance,
-  { decisions, rows }: Written,
+  { decisions, rows }: DecidedBatch,
 ): Promise<ReadonlyMap<string, string>> {
   const attempts: NewAttempt[] = []
   const ended: Parameters<typeof markEnded>[1][number][] = []

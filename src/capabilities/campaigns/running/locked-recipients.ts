@@ -19,7 +19,7 @@ import { identityOf } from './message.ts'
 import { decide } from './pick.ts'
 
 /** A message that asks to cross: the recipient as it was picked, and for a contact the person the look-up found. */
-export interface Wanted {
+export interface MessageCrossing {
   readonly row: FactsRow
   readonly found: Person | null
   /** The minimum gap between this message and the account's next. */
@@ -53,7 +53,7 @@ export interface LockedRow extends FactsRow {
  * Two contacts may turn out to be one person at the same time. So before anything is read, each message locks the person its
  * look-up found for this transaction. Returns the recipients that did not get the lock.
  */
-export async function lockFound(tx: Tx, wanted: readonly Wanted[]): Promise<Set<string>> {
+export async function lockFound(tx: Tx, wanted: readonly MessageCrossing[]): Promise<Set<string>> {
   const found = wanted.filter((one) => one.found !== null)
   if (found.length === 0) return new Set()
   const rows = await tx.rows<{ id: string }>(sql`
@@ -64,7 +64,11 @@ export async function lockFound(tx: Tx, wanted: readonly Wanted[]): Promise<Set<
 }
 
 /** Locks campaigns, then recipients. Skips rows that another transaction holds, and does not return them. */
-export async function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
+export async function lockRecipients(
+  app: App,
+  tx: Tx,
+  wanted: readonly MessageCrossing[],
+): Promise<LockedRow[]> {
   const rows = await lockRows(app, tx, wanted)
   return Promise.all(
     rows.map(async (row) => ({ ...row, duplicate: row.duplicate || (await isForgotten(app, tx, row)) })),
@@ -84,9 +88,9 @@ async function isForgotten(app: App, tx: Tx, row: LockedRow): Promise<boolean> {
   return sentAs.some((random_id) => forgotten_ids.includes(random_id)) // guard: a person who was written to under another name
 }
 
-function lockRows(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
+function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise<LockedRow[]> {
   const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
-  const all = <T>(pick: (one: Wanted) => T): T[] => ordered.map(pick)
+  const all = <T>(pick: (one: MessageCrossing) => T): T[] => ordered.map(pick)
   return tx.rows<LockedRow>(sql`
     with given as materialized (
       select * from unnest(${all(({ row }) => row.recipient_id)}::uuid[], ${all(({ row }) => row.campaign_id)}::uuid[],
@@ -160,7 +164,12 @@ export type Crossable =
   | { readonly do: 'nothing' }
 
 /** Decides on the locked rows and on what the account has used today. */
-export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day: LockedDay): Crossable {
+export function decideCrossing(
+  app: App,
+  wanted: MessageCrossing,
+  locked: LockedRow,
+  day: LockedDay,
+): Crossable {
   const { now, used, used_cold, lookups, next_campaign_at } = day
   const listed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
   // A message that was already sent is recorded without asking whether it may be sent.
@@ -178,13 +187,13 @@ export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day:
   return { do: 'send', attempt: attemptOf(app, wanted, { row, day, decision }) }
 }
 
-interface Decided {
+interface SendDecision {
   readonly row: LockedRow
   readonly day: LockedDay
   readonly decision: Extract<ReturnType<typeof decide>, { do: 'send' }>
 }
 
-function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): NewAttempt {
+function attemptOf(app: App, wanted: MessageCrossing, { row, day, decision }: SendDecision): NewAttempt {
   const { text, branch, variant, cold } = decision
   const { message_id, sent_at, sent_by, sent_to } = row
   return {
@@ -230,14 +239,14 @@ export async function markSubmitting(
     where r.id = g.id`)
 }
 
-export interface Ended {
+export interface EndedRecipient {
   readonly recipient_id: string
   readonly status: string
   readonly reason: string | null
 }
 
 /** Ends recipients that still wait: they get no more messages. */
-export async function markEnded(tx: Tx, ended: readonly Ended[]): Promise<void> {
+export async function markEnded(tx: Tx, ended: readonly EndedRecipient[]): Promise<void> {
   if (ended.length === 0) return
   await tx.run(sql`
     update campaign_recipients r set status = g.status, reason = g.reason, next_action_at = null,
@@ -251,7 +260,7 @@ export async function markEnded(tx: Tx, ended: readonly Ended[]): Promise<void> 
 export async function endRecipient(
   app: App,
   { recipient_id, version }: FactsRow,
-  ended: Omit<Ended, 'recipient_id'>,
+  ended: Omit<EndedRecipient, 'recipient_id'>,
 ): Promise<void> {
   await app.db.transaction(async (tx) => {
     const held = await tx.maybe(sql`

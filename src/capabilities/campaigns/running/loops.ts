@@ -14,7 +14,7 @@ import { countReplies, type Reply, replyColumns } from './replies.ts'
 export const messagesDue: Topic = { topic: 'campaigns' }
 
 const restMs = 1_000
-const atOnce = 500
+const rowsMax = 500
 
 export const loops = (): readonly Loop[] => [
   {
@@ -26,14 +26,14 @@ export const loops = (): readonly Loop[] => [
       const changed = (await endUnknown(app)) + (await freeContacts(app.db)) + (await moveOn(app.db))
       if (started + changed > 0) app.wake.signal(messagesDue)
       const putOff = await putOffAccounts(app)
-      return started + changed >= atOnce || putOff >= atOnce
+      return started + changed >= rowsMax || putOff >= rowsMax
     },
     nextDueAt: findNextDue,
     countDue,
   },
 ]
 
-interface Scheduled {
+interface ScheduledCampaign {
   readonly id: string
   readonly scheduled_at: Date
   readonly sequence: boolean
@@ -42,9 +42,9 @@ interface Scheduled {
 
 async function startSchedules(app: App): Promise<number> {
   return app.db.transaction(async (tx) => {
-    const due = await tx.rows<Scheduled>(sql`
+    const due = await tx.rows<ScheduledCampaign>(sql`
       select id, scheduled_at, sequence, domain_now() as now from campaigns
-      where status = 'scheduled' and scheduled_at <= domain_now() order by id limit ${atOnce} for update skip locked`)
+      where status = 'scheduled' and scheduled_at <= domain_now() order by id limit ${rowsMax} for update skip locked`)
     const lateness_seconds = app.config.schedule_lateness_seconds
     const starts = due.map((one) => ({
       id: one.id,
@@ -76,7 +76,7 @@ async function endUnknown(app: App): Promise<number> {
       with due as materialized (
         select id from campaign_recipients
         where status = 'submitting' and unknown_since is not null and next_action_at <= domain_now()
-        order by id limit ${atOnce} for update skip locked)
+        order by id limit ${rowsMax} for update skip locked)
       update campaign_recipients r set next_action_at = null, ended_at = domain_now(),
         status = case when r.reply_step is null then 'ambiguous' else 'replied' end,
         unknown_since = case when r.reply_step is null then r.unknown_since end
@@ -104,7 +104,7 @@ function freeContacts(db: Db): Promise<number> {
       where c.has_open and exists (
         select from campaign_accounts p join accounts b on b.id = p.account_id
         where p.campaign_id = c.campaign_id and p.pool and p.account_id <> c.account_id and b.status = 'READY')
-      order by r.id limit ${atOnce} for update of r skip locked)
+      order by r.id limit ${rowsMax} for update of r skip locked)
     update campaign_recipients r set account_id = null, chat_id = null from lost where r.id = lost.id`)
 }
 
@@ -119,7 +119,7 @@ function moveOn(db: Db): Promise<number> {
     moved as materialized (
       select k.id, t.has_open from totals t join campaigns k on k.id = t.id
       where k.status in ('queued', 'sending') and (not t.has_open or (t.begun and k.status = 'queued'))
-      order by k.id limit ${atOnce} for update of k skip locked)
+      order by k.id limit ${rowsMax} for update of k skip locked)
     update campaigns k set status = case when m.has_open then 'sending' else 'completed' end,
       started_at = coalesce(k.started_at, domain_now()),
       completed_at = case when not m.has_open then domain_now() end
@@ -138,7 +138,7 @@ function putOffAccounts({ db }: App): Promise<number> {
       where c.has_open and c.account_id <> '' and c.due_at <= (select domain_now()) and not exists (
         select from campaign_recipients r where r.account_id = c.account_id and r.campaign_id = c.campaign_id
           and r.status in ('queued', 'waiting') and r.next_action_at <= (select domain_now()))
-      order by 1, 2 limit ${atOnce} for no key update of c skip locked`)
+      order by 1, 2 limit ${rowsMax} for no key update of c skip locked`)
     if (idle.length === 0) return 0
     return tx.run(sql`
       update campaign_accounts c set due_at = coalesce((

@@ -13,7 +13,7 @@ import { type CountChange, countOutcomes, countReply } from './counts.ts'
 import { repliedEvent } from './replies.ts'
 
 /** A recipient, its campaign and the operation, locked and current. */
-interface Row {
+interface SettledRow {
   readonly id: string
   readonly operation_id: string
   readonly campaign_id: string
@@ -48,7 +48,7 @@ interface Row {
 }
 
 /** A recipient's new state. Undefined leaves a column unchanged. */
-interface Next {
+interface NextState {
   readonly status: PlannedRecipient['status']
   readonly next_action_at?: Date | null
   readonly reason?: string | null
@@ -81,7 +81,7 @@ export async function settleRecipients(tx: Tx, operations: readonly SettledOpera
 }
 
 /** The event for the reply that arrived while the message was in flight. */
-function eventOf(row: Row, { step_no }: SettledOperation) {
+function eventOf(row: SettledRow, { step_no }: SettledOperation) {
   const { reply_message_id: message_id, replied_at } = row
   const step = row.reply_step ?? step_no ?? 0
   const variant = row.reply_variant ?? row.variant ?? 0
@@ -107,7 +107,7 @@ export async function adoptOutcomes(tx: Tx, operation_ids: readonly string[]): P
  * Locks campaigns before recipients, in the order that every transaction keeps. A cancel waits for this, or this sees the
  * cancel: no recipient keeps waiting in a cancelled campaign.
  */
-async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promise<Row[]> {
+async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promise<SettledRow[]> {
   const ids = operations.map(({ recipient_id }) => recipient_id)
   const [, , rows] = await Promise.all([
     tx.run(sql`
@@ -115,7 +115,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
       order by id for share -- guard: a settlement sees the cancel
       `),
     tx.run(sql`select 1 from campaign_recipients where id = any(${ids}::uuid[]) order by id for update`),
-    tx.rows<Row>(sql`
+    tx.rows<SettledRow>(sql`
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
         k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
         r.status, r.reason, r.step, r.last_sent_at, coalesce(r.replied_at, newer.sent_at) as replied_at,
@@ -146,7 +146,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
   return rows
 }
 
-function nextOf(known: Row, operation: SettledOperation): Next | undefined {
+function nextOf(known: SettledRow, operation: SettledOperation): NextState | undefined {
   // Outcomes of earlier messages change nothing: the next message was sent because they had gone out.
   const step = operation.step_no ?? 0
   if (known.step > step) return undefined
@@ -172,12 +172,15 @@ function nextOf(known: Row, operation: SettledOperation): Next | undefined {
 }
 
 /** The recipient ended while the database had lost the message: a sent message still counts, and nothing else changes. */
-function stopped({ status, reason }: Row, { state, closed_as }: SettledOperation): Next | undefined {
+function stopped(
+  { status, reason }: SettledRow,
+  { state, closed_as }: SettledOperation,
+): NextState | undefined {
   return state === 'completed' || closed_as === 'sent' ? { status, reason, accepted: true } : undefined
 }
 
 /** The recipient got the message: plans the next one, if any. */
-function accepted(row: Row, sent_at: Date): Next {
+function accepted(row: SettledRow, sent_at: Date): NextState {
   const was = row.status
   if (isAnswered(row)) return { status: 'replied', accepted: true }
   // A final recipient stays final; proof only completes it, and no follow-up is sent.
@@ -189,7 +192,7 @@ function accepted(row: Row, sent_at: Date): Next {
 }
 
 /** A reply arrived meanwhile, and it came after one of our messages. */
-function isAnswered(row: Row): boolean {
+function isAnswered(row: SettledRow): boolean {
   const { reply_message_id, replied_at, reply_step, message_id, crossed_at } = row
   if (reply_message_id === null) return false
   if (reply_step !== null) return true // guard: an answer to an earlier message counts
@@ -201,7 +204,7 @@ function isAnswered(row: Row): boolean {
 }
 
 /** Provably nothing went out: the message is due again, unless there is no longer a reason to send it. */
-function released(row: Row): Next | undefined {
+function released(row: SettledRow): NextState | undefined {
   if (row.status === 'ambiguous') return { status: 'failed', reason: 'never_written' }
   if (row.status !== 'submitting') return undefined // guard: only what is in flight is released
   if (row.campaign_status === 'cancelled') return { status: 'cancelled' }
@@ -211,7 +214,7 @@ function released(row: Row): Next | undefined {
 }
 
 /** Stays open until the next message would be due; if none is left or the campaign was cancelled, it is final at once. */
-function unknown(row: Row): Next | undefined {
+function unknown(row: SettledRow): NextState | undefined {
   if (row.status !== 'submitting' && row.status !== 'queued' && row.status !== 'waiting') return undefined
   // guard: unknown in a cancelled campaign is final
   const due = row.campaign_status === 'cancelled' ? null : dueAfter(row, row.crossed_at)
@@ -220,7 +223,7 @@ function unknown(row: Row): Next | undefined {
 }
 
 /** When the next message after this one would be due; null if there is none. */
-function dueAfter(row: Row, last_sent_at: Date): Date | null {
+function dueAfter(row: SettledRow, last_sent_at: Date): Date | null {
   const { kind, branching_enabled, max_followups, steps } = row
   const campaign: PlannedCampaign = {
     ...{ kind, branching_enabled, max_followups, steps, status: 'sending', message_text: '', allowed: true },
@@ -241,9 +244,9 @@ function dueAfter(row: Row, last_sent_at: Date): Date | null {
 }
 
 interface Change {
-  readonly row: Row
+  readonly row: SettledRow
   readonly operation: SettledOperation
-  readonly next: Next
+  readonly next: NextState
 }
 
 const final = new Set(['completed', 'replied', 'failed', 'ambiguous', 'cancelled', 'suppressed'])
@@ -289,7 +292,7 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
 }
 
 /** The change of the campaign's counters, at the time of the crossing. A broadcast has none. */
-function countOf(row: Row, operation: SettledOperation | undefined): CountChange[] {
+function countOf(row: SettledRow, operation: SettledOperation | undefined): CountChange[] {
   if (!operation || row.kind === 'broadcast') return []
   const { campaign_id, workspace_id, account_id, crossed_at: at } = row
   const { from_state, state, step_no } = operation

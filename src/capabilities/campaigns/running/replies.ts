@@ -54,7 +54,7 @@ export function countReplies(tx: Tx, changed: readonly (Reply & { readonly statu
 }
 
 /** A message from the other side of a private chat. */
-interface Heard {
+interface IncomingMessage {
   readonly chat_id: ChatNumber
   readonly message: Message
 }
@@ -68,7 +68,7 @@ export async function noteReplies(
   app: App,
   tx: Tx,
   { account_id }: AccountKey,
-  heard: readonly Heard[],
+  heard: readonly IncomingMessage[],
 ): Promise<NewEvent[]> {
   if (heard.length === 0) return []
   const chats = heard.map(({ chat_id }) => chat_id)
@@ -151,7 +151,7 @@ interface ReadMark {
   readonly at: string
 }
 
-interface Waiting {
+interface WaitingRecipient {
   readonly id: string
   readonly step: number
   readonly last_sent_at: Date
@@ -169,7 +169,7 @@ export async function noteReads(
   marks: readonly ReadMark[],
 ): Promise<void> {
   if (marks.length === 0) return
-  const rows = await tx.rows<Waiting & { branches: boolean }>(sql`
+  const rows = await tx.rows<WaitingRecipient & { branches: boolean }>(sql`
     with marks as materialized (
       select chat_id, max(id) as id, max(at) as at from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
         ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
@@ -197,7 +197,7 @@ export async function noteReads(
 }
 
 /** The recipient is `waiting`, so one of the tracks has a next step. */
-function dueWhenRead({ id, step, last_sent_at, max_followups, steps }: Waiting): Date {
+function dueWhenRead({ id, step, last_sent_at, max_followups, steps }: WaitingRecipient): Date {
   const campaign: PlannedCampaign = {
     ...{ kind: 'scoped', status: 'sending', message_text: '', branching_enabled: true, max_followups, steps },
     ...{ daily_quota_per_account: null, scheduled_at: null, allowed: true },

@@ -23,13 +23,13 @@ export interface StoredList {
 /** The lists of a range's terms, by the range's name. */
 export type ListsRead = ReadonlyMap<string, readonly StoredList[]>
 
-interface Evaluated {
+interface Evaluation {
   readonly docIds: DocIds
   /** Every match below this docId is known. Infinity: every match. */
   readonly horizon: number
 }
 
-export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluated {
+export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluation {
   let horizon = Infinity
   const match = (phrase: TermPhrase): DocIds => {
     const ofTerms = phrase.map((range) => lists.get(nameOfRange(range)) ?? [])
@@ -45,7 +45,7 @@ export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evalu
   return { docIds: found.subarray(0, countBelow(found, horizon)), horizon }
 }
 
-function matchTerms(lists: readonly StoredList[]): Evaluated {
+function matchTerms(lists: readonly StoredList[]): Evaluation {
   const decoded = lists.map(({ bytes }) => decodeDocIds(bytes))
   let horizon = Infinity
   for (const [at, { bytes, length }] of lists.entries()) {
@@ -55,7 +55,7 @@ function matchTerms(lists: readonly StoredList[]): Evaluated {
 }
 
 /** Documents with an occurrence of the first list, one of the second at the next position, and so on. */
-function matchPhrase(lists: readonly StoredList[]): Evaluated {
+function matchPhrase(lists: readonly StoredList[]): Evaluation {
   const readers = lists.map(({ bytes }) => new OccurrenceReader(bytes))
   const found: number[] = []
   let [docId, position] = [0, 0]

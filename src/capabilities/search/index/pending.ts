@@ -52,7 +52,7 @@ export function readPending(db: Db, account_ids: readonly string[], each: number
     where m.deleted_at is null`)
 }
 
-interface Row extends Omit<Document, 'at'> {
+interface PendingRow extends Omit<Document, 'at'> {
   readonly ctid: string
   readonly is_there: boolean
   readonly sent_at: Date
@@ -66,7 +66,7 @@ export function indexPending(db: Database, owner: AccountKey): Promise<number> {
       select ctid::text, chat_id, id from search_pending where account_id = ${owner.account_id}
       order by sent_at desc limit ${batchMax} for update skip locked`)
     if (locked.length === 0) return 0
-    const taken = await tx.rows<Row>(sql`
+    const taken = await tx.rows<PendingRow>(sql`
       select ctid, is_there, chat_id, id, sender_id, sent_at, text, listing from (
         select locked.ctid, m.id is not null and m.deleted_at is null as is_there,
           m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing,

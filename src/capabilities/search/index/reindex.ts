@@ -9,7 +9,7 @@ import { format } from './segment-writer.ts'
 /** Rows of keys, with 80 messages each, and rows of posting lists in one batch. */
 const lotMax = { keyRows: 50, listRows: 20_000 }
 
-interface Outdated {
+interface OutdatedSegment {
   readonly id: string
   readonly account_id: string
 }
@@ -17,7 +17,7 @@ interface Outdated {
 /** Takes a batch out of a segment of another format. False: there is none, or other processes hold them. */
 export function reindexOutdated(db: Database): Promise<boolean> {
   return db.transaction(async (tx) => {
-    const segment = await tx.maybe<Outdated>(sql`
+    const segment = await tx.maybe<OutdatedSegment>(sql`
       select id, account_id from search_segments where format <> ${format} order by id limit 1 for update skip locked`)
     if (!segment) return false
     if (await markPending(tx, segment)) return true
@@ -28,7 +28,7 @@ export function reindexOutdated(db: Database): Promise<boolean> {
 }
 
 /** The remaining keys show which messages are still to be marked. */
-async function markPending(tx: Tx, { id: segment_id, account_id }: Outdated): Promise<boolean> {
+async function markPending(tx: Tx, { id: segment_id, account_id }: OutdatedSegment): Promise<boolean> {
   const rows = await tx.rows<{ bytes: Buffer }>(sql`
     delete from search_ranks where ctid = any(array(
       select ctid from search_ranks where segment_id = ${segment_id} order by part limit ${lotMax.keyRows}))
@@ -54,7 +54,7 @@ function keysIn(bytes: Buffer): DocKey[] {
   )
 }
 
-async function dropLists(tx: Tx, { id }: Outdated): Promise<boolean> {
+async function dropLists(tx: Tx, { id }: OutdatedSegment): Promise<boolean> {
   const count = await tx.run(sql`
     delete from search_lists where ctid = any(array(
       select ctid from search_lists where segment_id = ${id} limit ${lotMax.listRows}))`)

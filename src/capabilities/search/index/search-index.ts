@@ -19,7 +19,7 @@ export { findMergeable, mergeSegments } from './merge.ts'
 export { countPending, findPending, indexPending } from './pending.ts'
 export { reindexOutdated } from './reindex.ts'
 
-export interface Wanted {
+export interface MatchLimits {
   /** How many of the newest matches to return. */
   readonly limit: number
   /** How far to count. */
@@ -43,7 +43,7 @@ export async function findMatches(
   snapshot: Db,
   account_ids: readonly string[],
   condition: Condition,
-  wanted: Wanted,
+  wanted: MatchLimits,
 ): Promise<Matches> {
   const [{ found, complete }, pending] = await Promise.all([
     findIndexed(snapshot, account_ids, { condition, wanted }),
@@ -80,7 +80,7 @@ const partsMax = 4096
 async function findIndexed(
   db: Db,
   account_ids: readonly string[],
-  { condition, wanted }: { condition: Condition; wanted: Wanted },
+  { condition, wanted }: { condition: Condition; wanted: MatchLimits },
 ): Promise<{ found: readonly SegmentMatches[]; complete: boolean }> {
   const queries = new Map(account_ids.map((id) => [id, toIndexQuery(id, condition)]))
   const ranges = [...queries].flatMap(([account_id, query]) =>

@@ -31,7 +31,7 @@ export interface SegmentRead {
 
 type AccountRange = TermRange & { readonly account_id: string }
 
-interface Row extends Omit<SegmentRead, 'lists'> {
+interface SegmentRow extends Omit<SegmentRead, 'lists'> {
   readonly place: number
   readonly packed: Buffer | null
 }
@@ -45,7 +45,7 @@ export async function readSegments(
   ranges: readonly AccountRange[],
   { parts, times: { from, until } }: { parts: number; times: Times },
 ): Promise<SegmentRead[]> {
-  const rows = await db.rows<Row>(sql`
+  const rows = await db.rows<SegmentRow>(sql`
     select s.id, s.account_id, s.format, s.oldest_at, s.newest_at, a.place::int, l.packed
     from unnest((select ${ranges.map(({ account_id }) => account_id)}::text[]),
       (select ${ranges.map(({ low }) => low)}::text[]), (select ${ranges.map(({ high }) => high)}::text[]))
@@ -60,7 +60,7 @@ export async function readSegments(
       from search_lists l
       where l.segment_id = s.id and s.format = ${format} and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l on true`)
   return [...Map.groupBy(rows, ({ id }) => id).values()].map((some) => {
-    const [{ place: _, packed: __, ...segment }] = some as [Row]
+    const [{ place: _, packed: __, ...segment }] = some as [SegmentRow]
     const lists = some.map(
       ({ place, packed }) =>
         [nameOfRange(ranges[place - 1] as TermRange), packed ? unpack(packed) : []] as const,
