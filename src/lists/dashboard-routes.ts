@@ -1,4 +1,4 @@
-/** The routes for people at the dashboard. They are not part of the contract and not in its document. */
+/** The routes of the dashboard. They are not part of the contract or of its document. */
 import { ownRoutes as approvals } from '../capabilities/approvals/dashboard-routes.ts'
 import { ownRoutes as gates } from '../capabilities/gates/dashboard-routes.ts'
 import { workspaceRoutes as keys } from '../capabilities/keys/dashboard-routes.ts'
@@ -8,10 +8,10 @@ import { workspaceRoutes as members, ownRoutes as users } from '../capabilities/
 import { ownRoutes as workspaces } from '../capabilities/workspaces/dashboard-routes.ts'
 import type { Route } from '../route.ts'
 
-/** In a workspace, beside the contract's: under /dashboard/api/w/{workspace_id}. */
+/** The routes in a workspace, besides the contract's: under /dashboard/api/w/{workspace_id}. */
 export const workspaceRoutes: readonly Route[] = [...keys, ...members]
 
-/** What is the user's own, and what operators do: under /dashboard/api. */
+/** The user's own routes and the operators': under /dashboard/api. */
 export const ownRoutes: readonly Route[] = [
   ...approvals,
   ...sessions,

@@ -1,4 +1,4 @@
-/** What runs in the background besides driving accounts, as the slices bring it. */
+/** The background loops of all slices; driving accounts is not among them. */
 import { loops as access } from '../access/loops.ts'
 import { loops as approvals } from '../capabilities/approvals/loops.ts'
 import { loops as campaigns } from '../capabilities/campaigns/running/loops.ts'

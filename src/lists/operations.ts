@@ -1,4 +1,4 @@
-/** Every kind of operation on the platform, as the slices bring them. */
+/** Every kind of operation on the platform, from all slices. */
 import { operations as campaigns } from '../capabilities/campaigns/running/message.ts'
 import { operations as start } from '../capabilities/chat-start/chat-start.ts'
 import { operations as readState } from '../capabilities/chats/read-state.ts'

@@ -1,4 +1,4 @@
-/** Messaging accounts: who the workspace acts as. */
+/** Messaging accounts: the identities that a workspace writes from. */
 
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -30,7 +30,7 @@ interface NewAccount {
   readonly workspace_id: string
   readonly platform: string
   readonly name: string
-  /** For the demo, which has the account of the examples. */
+  /** Set by the demo, whose account is the one in the examples. */
   readonly id?: string
 }
 
@@ -57,7 +57,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   return account
 }
 
-/** What an account is told to wait for while nobody could connect it. */
+/** The `status_reason` of an account while no running worker can drive it. */
 export const noWorker = 'No worker that could drive it is running.'
 
 export interface Undriven {
@@ -66,8 +66,8 @@ export interface Undriven {
 }
 
 /**
- * Writes down which accounts no worker could drive, and no longer which ones a worker could. Returns what is news: how many
- * of each platform have lost theirs, and how many have one again.
+ * Sets `noWorker` on accounts that no worker can drive, and clears it where a worker can again. Returns only changes: how
+ * many accounts of each platform lost their worker, and how many found one.
  */
 export async function noteUndriven(db: Db): Promise<{ lost: readonly Undriven[]; found: number }> {
   const found = await db.run(sql`
@@ -84,11 +84,11 @@ export async function noteUndriven(db: Db): Promise<{ lost: readonly Undriven[];
 export interface AccountCounts {
   readonly status: Status
   readonly accounts: number
-  /** Those of them that no worker could drive. */
+  /** How many of them no worker can drive. */
   readonly undriven: number
 }
 
-/** Of the whole instance, every status that an account has. */
+/** Counts the accounts of the whole instance by status. */
 export function countAccounts(db: Db): Promise<AccountCounts[]> {
   return db.rows<AccountCounts>(sql`
     select status, count(*)::int as accounts,
@@ -103,7 +103,7 @@ interface AccountState extends AccountRow {
   readonly sync: string
 }
 
-/** With what the platform may hold against the account: flood wait, messages, look-ups, strikes. */
+/** Adds what limits the account on the platform: flood wait, messages, look-ups, strikes. */
 type AccountDetail = AccountState & Omit<AccountUsage, 'account_id'>
 
 export async function listAccounts(db: Db, workspace_id: string): Promise<AccountDetail[]> {
@@ -135,7 +135,7 @@ function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
 const idle: readonly Status[] = ['DISABLED', 'NEEDS_LOGIN', 'RESTRICTED']
 const driven: readonly Status[] = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED']
 
-/** Disabling stops every use of the account at once; enabling lets a worker connect it again, also after trouble. */
+/** Disabling stops every use of the account at once. Enabling lets a worker connect it again, even after trouble. */
 export async function setAccountEnabled(
   app: App,
   actor: Actor,
@@ -146,7 +146,7 @@ export async function setAccountEnabled(
       update accounts set status = ${enabled ? 'CONNECTING' : 'DISABLED'}, status_reason = null
       where id = ${id} and status = any(${enabled ? idle : driven}) returning ${fields}`)
     if (changed) {
-      // Without the lease nothing that its session still delivers is stored.
+      // Without the lease, the worker stores nothing that the session still delivers.
       await revokeLease(tx, id)
       if (!enabled) await confirmDisabled(tx, id) // guard: disabling lets the pools go on
       const action = enabled ? 'account.enabled' : 'account.disabled'
@@ -163,7 +163,7 @@ export async function setAccountEnabled(
   return account
 }
 
-/** What campaigns may do with an account in a day, besides their own quota. */
+/** The account's daily limit of first messages to people who never wrote, on top of each campaign's quota. */
 export async function setColdPerDay(
   app: App,
   actor: Actor,
@@ -184,7 +184,7 @@ export async function setColdPerDay(
   })
 }
 
-/** The first connection makes an account READY; who it is on the platform is kept up to date. */
+/** Makes a connected account READY and updates its platform user id, username and phone. */
 export async function noteConnected(
   app: App,
   { account_id }: { account_id: string },
@@ -198,7 +198,7 @@ export async function noteConnected(
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
 }
 
-/** The platform wants a new login, or has restricted the account: a person has to act. */
+/** The platform demands a new login, or has restricted the account: an operator has to act. */
 export async function noteTrouble(
   app: App,
   account_id: string,

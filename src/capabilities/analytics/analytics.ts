@@ -1,4 +1,4 @@
-/** How much was written and what came of campaigns, from counts that are kept as messages are stored: never a scan. */
+/** How much was written and how campaigns did, from counters kept as messages are stored: never a scan. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
@@ -6,7 +6,7 @@ import { type Sql, sql } from '../../db/sql.ts'
 export const periods = ['7d', '30d', 'all'] as const
 type Period = (typeof periods)[number]
 
-/** How many days, today included; null: everything. */
+/** The number of days, including today; null: all time. */
 const days: Record<Period, number | null> = { '7d': 7, '30d': 30, all: null }
 const campaignsMax = 50
 
@@ -16,8 +16,8 @@ export async function readAnalytics(app: App, caller: Caller, period: Period): P
 }
 
 /**
- * Days begin at midnight in the workspace's time zone. Counts are kept per quarter of an hour and per UTC day, and in
- * every time zone midnight is on a quarter: from there to the next UTC midnight quarters are added up, then UTC days.
+ * Days begin at midnight in the workspace's time zone. Counts are stored per quarter of an hour and per UTC day, and in
+ * every time zone midnight falls on a quarter. So this adds up quarters until the next UTC midnight, then UTC days.
  */
 function analytics(workspace_id: string, period: Period): Sql {
   const back = days[period]
@@ -64,7 +64,7 @@ function analytics(workspace_id: string, period: Period): Sql {
     from period p, written, submitted, started`
 }
 
-/** When a day begins. Where a clock change repeats midnight, PostgreSQL takes the second one; here it is the first. */
+/** When a day begins. Where a clock change repeats midnight, PostgreSQL picks the second one; this picks the first. */
 function beginningOf(day: Sql, timezone: Sql): Sql {
   return sql`(
     select case when earlier at time zone ${timezone} >= day then earlier else midnight end
@@ -73,12 +73,12 @@ function beginningOf(day: Sql, timezone: Sql): Sql {
     cross join lateral (select midnight - interval '1 hour' as earlier) e)`
 }
 
-/** Of those who were reached, how many answered. */
+/** The share of people reached who replied. */
 function rate(counts: Sql): Sql {
   return sql`coalesce(round(${counts}.replied::numeric / nullif(${counts}.reached, 0), 4), 0)`
 }
 
-/** The figures of each cover its whole life, whatever the period. */
+/** The figures of each campaign cover its whole life, whatever the period. */
 function recentCampaigns(workspace_id: string): Sql {
   return sql`coalesce((
     select json_agg(json_build_object('id', k.id, 'name', k.name, 'status', k.status, 'kind', k.kind,

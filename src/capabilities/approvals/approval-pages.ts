@@ -1,4 +1,4 @@
-/** A user's requests as the dashboard shows them: what waits, and what became of the others. */
+/** A user's requests as the dashboard shows them: those that wait, and how the others ended. */
 import type { App } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import type { Paging } from '../../lib/cursor.ts'
@@ -8,13 +8,13 @@ import { chatPrefix } from '../../lib/shapes.ts'
 import type { State } from '../../operation.ts'
 import { isUsed, joinOperation } from './use.ts'
 
-/** Of the key's own user only, and only while they are a member: everybody else finds nothing. */
+/** Only requests to this user, and only while they are a member: any other user finds nothing. */
 export function isOwn(user_id: string): Sql {
   return sql`a.user_id = ${user_id} and exists (
     select from memberships m where m.workspace_id = a.workspace_id and m.user_id = a.user_id and m.ended_at is null)`
 }
 
-/** What the field that `a` changes has at this moment, as people read it; null for a message. */
+/** The present value of the field that `a` changes, as people read it; null for a message. */
 export const fieldNow: Sql = sql`case a.operation
   when 'move_chat' then (
     select array[s.label] from chats h join stages s on s.workspace_id = h.workspace_id and s.key = h.stage_key
@@ -46,7 +46,7 @@ const state = sql`case
   when a.state = 'approved' and a.token_expires_at <= domain_now() then 'expired'
   else a.state end`
 
-/** The select list is what goes out. */
+/** This select list is the response body. */
 const fields = sql`
   a.id, ${state} as state, a.created_at, a.expires_at, a.decided_at, a.token_expires_at, a.used_at,
   json_build_object('id', w.id, 'name', w.name) as workspace,
@@ -83,7 +83,7 @@ export interface Approval {
   readonly chat: { readonly id: string; readonly name: string }
   readonly payload: unknown
   readonly payload_sha256: string
-  /** The field that changes, what it has and what it will have; null for a message. */
+  /** The field that changes, its present value and its new one; null for a message. */
   readonly field: string | null
   readonly from: readonly string[] | null
   readonly to: readonly string[] | null
@@ -99,14 +99,14 @@ interface Outcome {
   readonly error: string | null
 }
 
-/** Which requests are listed: those that wait for a decision, or all others. */
-export type Listed = 'waiting' | 'history'
+/** Which requests to list: those that wait for a decision, or all others. */
+export type ApprovalList = 'waiting' | 'history'
 
-/** The newest first. */
+/** Newest first. */
 export async function listApprovals(
   { db }: App,
   user_id: string,
-  { listed, limit, paging }: { listed: Listed; limit: number; paging: Paging },
+  { listed, limit, paging }: { listed: ApprovalList; limit: number; paging: Paging },
 ): Promise<{ approvals: Approval[]; next_cursor: string | null; has_more: boolean }> {
   const [at, id] = paging.after ?? []
   const older = paging.after ? sql`and (a.created_at, a.id) < (${at}::timestamptz, ${id}::uuid)` : sql``

@@ -1,4 +1,4 @@
-/** Writes of agents: asked for, approved by the key's own user, and run once with the token that they got. */
+/** Agents' writes: an agent asks, the key's own user approves, and the token they get runs the write once. */
 
 import { type Incoming, inspect, perform } from '../../access/perform.ts'
 import { rehearse } from '../../access/rehearse.ts'
@@ -9,31 +9,39 @@ import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, chatNumber } from '../../lib/shapes.ts'
 import type { Reply, Route } from '../../route.ts'
 import { type Request, requestApproval } from './requests.ts'
-import { type Binding, consume, explain, findByToken, isNotConsumed, operationKey, tellUsed } from './use.ts'
+import {
+  type Binding,
+  consume,
+  describeUsed,
+  explain,
+  findByToken,
+  isNotConsumed,
+  operationKey,
+} from './use.ts'
 
-/** What an agent may only do with an approval: by route, the tool's name and the gate it needs besides the route's own. */
+/** What an agent may do only with an approval: by route, its tool's name and the gate it needs besides the route's. */
 export const approvable: Readonly<Record<string, { readonly tool: string; readonly gate: Gate }>> = {
   send_message: { tool: 'service_send_message', gate: 'mcp_send' },
   move_chat: { tool: 'service_move_pipeline_stage', gate: 'mcp_pipeline' },
   set_column: { tool: 'service_set_column', gate: 'mcp_columns' },
 }
 
-interface Wanted {
+interface ApprovableCall {
   /** The route's body, without the token. */
   readonly input: unknown
   readonly approval_token: string | undefined
-  /** What the client calls itself. */
+  /** The name the MCP client gives itself. */
   readonly client_name: string | undefined
-  /** Where this instance is reached from outside, without a slash at the end. */
+  /** The instance's public address, without a trailing slash. */
   readonly base_url: string
 }
 
-/** Without a token nothing is done, and the answer says where a person can approve it. With one it is done once. */
+/** Without a token, runs nothing and replies where a person can approve the call. With one, runs it once. */
 export async function performApproved(
   app: App,
   route: Route,
   caller: Caller,
-  wanted: Wanted,
+  wanted: ApprovableCall,
 ): Promise<Reply> {
   const { gate } = requireApprovable(route)
   const incoming = (body: unknown): Incoming => ({
@@ -54,7 +62,7 @@ export async function performApproved(
   }
   const { body } = await inspect(app, route, caller, incoming(input))
   const binding = await bind(app, route, body, approval_token)
-  const used = await tellUsed(app.db, caller, binding)
+  const used = await describeUsed(app.db, caller, binding)
   if (used) return used
   const approval = {
     key: operationKey(binding.id),
@@ -62,10 +70,10 @@ export async function performApproved(
     again: 'the approval is used up, so call without a token to ask for a new one',
   }
   try {
-    return retoldReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
+    return adviseReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
   } catch (error) {
     if (isNotConsumed(error)) return explain(app.db, caller, binding, error)
-    throw retold(error)
+    throw adviseError(error)
   }
 }
 
@@ -80,7 +88,7 @@ interface Body {
   readonly chat_id: ChatId
 }
 
-/** Everything that has to be as it was when the person approved. An account that was not named is the approved one. */
+/** Everything that must match what the person approved. If the call names no account, it means the approved one. */
 async function bind(app: App, route: Route, body: Body, token: string): Promise<Binding> {
   const known = await findByToken(app.db, token)
   if (!known) throw new ApiError('approval_mismatch')
@@ -96,17 +104,17 @@ async function bind(app: App, route: Route, body: Body, token: string): Promise<
   }
 }
 
-/** An unknown outcome is asked for with the token: whoever asks for a new approval may do it twice. */
+/** Tells the agent to ask with the same token after an unknown outcome: with a new approval the write could happen twice. */
 const askWithToken =
   'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.'
 
-function retold(error: unknown): unknown {
+function adviseError(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.code !== 'outcome_ambiguous') return error
   return new ApiError('outcome_ambiguous', { detail: askWithToken, cause: error })
 }
 
-/** The same where the attempt was made and its answer was lost: that is an answer of its own. */
-function retoldReply(reply: Reply): Reply {
+/** The same for a lost answer, which arrives as a reply and not as an error. */
+function adviseReply(reply: Reply): Reply {
   const { code } = reply.status < 400 ? {} : (reply.body as { readonly code?: string })
   return code === 'outcome_ambiguous' ? { ...reply, body: { error: askWithToken, code } } : reply
 }

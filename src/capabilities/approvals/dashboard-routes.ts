@@ -1,4 +1,4 @@
-/** The approvals page: what agents have asked a user for, and what the user says to it. */
+/** The approvals page: what agents have asked a user for, and how the user decides. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { UserCaller } from '../../contract.ts'
@@ -91,13 +91,17 @@ function shown({ operation, ...rest }: Approval) {
   return { ...rest, operation, tool: approvable[operation]?.tool ?? operation }
 }
 
-interface Wanted {
+interface ApprovalQuery {
   readonly state: 'waiting' | 'history'
   readonly cursor?: string | undefined
 }
 
-/** A cursor is good for one user's list and nobody else's. */
-function readApprovalPaging(app: App, { user_id }: UserCaller, { state, cursor: given }: Wanted): Paging {
+/** A cursor works only for the list of the user it was made for. */
+function readApprovalPaging(
+  app: App,
+  { user_id }: UserCaller,
+  { state, cursor: given }: ApprovalQuery,
+): Paging {
   return readPaging(
     app.secrets,
     { workspace_id: null, operation: 'list_approvals', filters: { user_id, state } },

@@ -1,4 +1,4 @@
-/** What a person decides: the token for exactly what they saw, or no. */
+/** A person's decision: a token for exactly the payload they saw, or a denial. */
 import type { App } from '../../app.ts'
 import type { UserCaller } from '../../contract.ts'
 import { type Db, sql } from '../../db/sql.ts'
@@ -10,7 +10,7 @@ import { fieldNow, isOwn } from './approval-pages.ts'
 
 const tokenSeconds = 120
 
-interface Decided {
+interface DecisionRow {
   readonly workspace_id: string
   readonly operation: string
   readonly account_id: string
@@ -20,7 +20,7 @@ interface Decided {
 
 const decided = sql`a.workspace_id, a.operation, a.account_id, a.chat_id::text, encode(a.fingerprint, 'hex') as payload_sha256`
 
-/** The token is given out here and never again; only its hash is stored. */
+/** Returns the token this one time; only its hash is stored. */
 export async function approve(
   app: App,
   { user_id, via: { identity } }: UserCaller,
@@ -30,7 +30,7 @@ export async function approve(
   const token = `apr_${randomText(40)}`
   const { issuer, subject, idp_user_uuid } = identity
   return app.db.transaction(async (tx) => {
-    const row = await tx.maybe<Decided & { expires_at: Date }>(sql`
+    const row = await tx.maybe<DecisionRow & { expires_at: Date }>(sql`
       update approvals a set state = 'approved', decided_at = domain_now(), field_before = ${fieldNow},
         issuer = i.issuer, subject = i.subject, idp_user_uuid = i.idp_user_uuid, token_hash = ${sha256(token)},
         token_expires_at = domain_now() + make_interval(secs => ${tokenSeconds}),
@@ -50,11 +50,11 @@ export async function approve(
   })
 }
 
-/** Denying twice changes nothing. */
+/** Denying again changes nothing. */
 export async function deny(app: App, { user_id }: UserCaller, id: string): Promise<void> {
   if (!isUuid(id)) throw unknownRequest()
   await app.db.transaction(async (tx) => {
-    const row = await tx.maybe<Decided>(sql`
+    const row = await tx.maybe<DecisionRow>(sql`
       update approvals a set state = 'denied', decided_at = domain_now(), field_before = ${fieldNow}
       where a.id = ${id} and ${isOwn(user_id)} and a.state = 'waiting' and a.expires_at > domain_now()
       returning ${decided}`)
@@ -73,7 +73,7 @@ function unknownRequest(): ApiError {
   return new ApiError('not_found', { detail: 'There is no such request of yours.' })
 }
 
-/** Why nothing was decided. Somebody else's request is told like one that is not there. */
+/** Why nothing was decided. Another user's request is reported like one that does not exist. */
 async function refusal(db: Db, user_id: string, id: string): Promise<ApiError> {
   const row = await db.maybe<{ state: string; over: boolean }>(sql`
     select a.state, a.expires_at <= domain_now() as over from approvals a where a.id = ${id} and ${isOwn(user_id)}`)

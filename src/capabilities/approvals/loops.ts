@@ -1,4 +1,4 @@
-/** Removes requests that nobody needs any more. */
+/** Removes requests that are no longer needed. */
 import { type Db, sql } from '../../db/sql.ts'
 import type { Loop } from '../../loop.ts'
 
@@ -6,7 +6,7 @@ const restMs = 60_000
 const keptDays = 30
 const lotMax = 1_000
 
-/** Their texts go with them. What was done stays in the ledger, and who decided in the audit log. */
+/** Removes their texts with them. The ledger keeps what was done, and the audit log who decided. */
 export function forgetApprovals(db: Db): Promise<number> {
   return db.run(sql`
     delete from approvals where id in (

@@ -1,4 +1,4 @@
-/** Asking for an approval. Who asks the same again is told the same. */
+/** Asking for an approval. Repeating a request returns the first one. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
@@ -9,21 +9,21 @@ import { toWellFormed } from '../../lib/text.ts'
 import type { Reply } from '../../route.ts'
 import { record } from '../audit/audit.ts'
 
-/** How long a request waits for a person, and how long a denial is the answer to the same request. */
+/** How long a request waits for a person, and for how long a denial answers the same request. */
 const waitingMinutes = 30
-/** Of one key. A person who finds more than this has stopped reading them. */
+/** How many requests of one key may wait. A person who finds more than this has stopped reading them. */
 const waitingMax = 20
 
 export interface Request {
   readonly operation: string
   readonly account_id: string
   readonly chat_id: ChatNumber
-  /** What will be run, as it will be run. */
+  /** The payload exactly as it will run. */
   readonly payload: Readonly<Record<string, unknown>>
   readonly fingerprint: Buffer
 }
 
-interface Pending {
+interface PendingRequest {
   readonly id: string
   readonly payload: unknown
   readonly expires_at: Date
@@ -37,7 +37,7 @@ export async function requestApproval(
 ): Promise<Reply> {
   const key_id = keyIdOf(caller)
   const { id, payload, expires_at } = await app.db.transaction(async (tx) => {
-    // Requests of one key are made one after the other, so that two of the same are one, and the count is exact.
+    // The lock makes requests of one key sequential, so that two identical ones become one and the count is exact.
     await tx.one(sql`select id from keys where id = ${key_id} for no key update`)
     return (
       (await findEarlier(tx, key_id, request)) ??
@@ -64,20 +64,20 @@ export function keyIdOf({ via }: Caller): string {
   return via.id
 }
 
-/** A name that the client chose: it is only shown, and must not break the page it is shown on. */
+/** A name that the client chose. It is only displayed, and must not break the page that displays it. */
 function cleanName(name: string | undefined): string | null {
   const printable = toWellFormed(name ?? '').replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
   return [...printable.trim()].slice(0, 200).join('').trim() || null
 }
 
-interface Earlier extends Pending {
+interface EarlierRequest extends PendingRequest {
   readonly state: 'waiting' | 'approved' | 'denied' | 'used'
   readonly minutes: number
 }
 
-/** The same request, as long as it waits, its token is good, or its denial is fresh. */
-async function findEarlier(tx: Tx, key_id: string, request: Request): Promise<Pending | undefined> {
-  const last = await tx.maybe<Earlier>(sql`
+/** The same request while it waits, while its token is valid, or while its denial is recent. */
+async function findEarlier(tx: Tx, key_id: string, request: Request): Promise<PendingRequest | undefined> {
+  const last = await tx.maybe<EarlierRequest>(sql`
     select a.id, a.payload, a.state, coalesce(a.token_expires_at, a.expires_at) as expires_at,
       ceil(extract(epoch from a.decided_at + make_interval(mins => ${waitingMinutes}) - domain_now()) / 60)::int as minutes
     from approvals a join accounts c on c.id = a.account_id
@@ -100,7 +100,7 @@ interface NewRequest extends Request {
   readonly client_name: string | null
 }
 
-async function makeRequest(app: App, tx: Tx, caller: Caller, request: NewRequest): Promise<Pending> {
+async function makeRequest(app: App, tx: Tx, caller: Caller, request: NewRequest): Promise<PendingRequest> {
   const { key_id, operation, account_id, chat_id, payload, fingerprint, client_name } = request
   const { workspace_id, user_id } = caller
   const { waiting, next } = await tx.one<{ waiting: number; next: number | null }>(sql`
@@ -112,7 +112,7 @@ async function makeRequest(app: App, tx: Tx, caller: Caller, request: NewRequest
       retry_after: next ?? 1,
     })
   }
-  const made = await tx.one<Pending>(sql`
+  const made = await tx.one<PendingRequest>(sql`
     insert into approvals (id, workspace_id, user_id, key_id, client_name, operation, account_id, platform_user_id,
       chat_id, payload, fingerprint, expires_at)
     select ${newId()}::uuid, ${workspace_id}::uuid, ${user_id}::uuid, ${key_id}::uuid, ${client_name}, ${operation}, id,

@@ -1,4 +1,4 @@
-/** Running what was approved: the token is used up by one update, in the transaction that creates the operation. */
+/** Runs what was approved. One update consumes the token, in the transaction that creates the operation. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -10,7 +10,7 @@ import type { Reply } from '../../route.ts'
 import { record } from '../audit/audit.ts'
 import { keyIdOf } from './requests.ts'
 
-/** What a call with a token wants to run. All of it has to be what was approved. */
+/** What a call with a token wants to run. All of it must match what was approved. */
 export interface Binding {
   readonly id: string
   readonly token: string
@@ -24,18 +24,18 @@ export interface Binding {
 const keyPrefix = 'approval·'
 
 /**
- * The key of the operation. It is made of the approval and not of the token, so whatever becomes of the token, one approval
- * is one operation. No caller can send it: a header takes printable ASCII only, and the dot is none.
+ * The operation's idempotency key. It comes from the approval and not from the token, so whatever happens to the token, one
+ * approval is one operation. No caller can send this key: a header takes printable ASCII only, and the dot is not ASCII.
  */
 export function operationKey(approval_id: string): string {
   return `${keyPrefix}${approval_id}` // guard: key of an approved operation
 }
 
-/** The operation of approval `a`, where there is one. */
+/** The operation of approval `a`, if it has one. */
 export const joinOperation: Sql = sql`left join operations o
   on o.workspace_id = a.workspace_id and o.kind = a.operation and o.idempotency_key = ${keyPrefix} || a.id`
 
-/** Also where a restored database has forgotten the use, and a journal has put the operation back. */
+/** Also true where a restored database has lost the use, and a journal has restored the operation. */
 // guard: operation of a used approval
 export const isUsed: Sql = sql`(a.state = 'used' or (o.id is not null and o.state <> 'released'))`
 
@@ -46,7 +46,7 @@ export function findByToken(
   return db.maybe(sql`select id, account_id from approvals where token_hash = ${sha256(token)}`)
 }
 
-/** Uses the token up if everything is as it was approved, or throws and changes nothing. */
+/** Consumes the token if everything matches what was approved; otherwise throws and changes nothing. */
 export function consume(app: App, caller: Caller, binding: Binding): (tx: Tx) => Promise<void> {
   const key_id = keyIdOf(caller)
   const { token, operation, account_id, chat_id, fingerprint } = binding
@@ -85,7 +85,7 @@ export function consume(app: App, caller: Caller, binding: Binding): (tx: Tx) =>
   }
 }
 
-/** The token was not used up, or the approval has its operation already: `explain` says which. */
+/** The token was not consumed, or the approval already has its operation: `explain` says which. */
 export function isNotConsumed(error: unknown): boolean {
   return (
     error instanceof ApiError &&
@@ -99,8 +99,8 @@ interface UsedRow {
   readonly answer: unknown
 }
 
-/** What became of an approval that was used, for the key that used it and the payload it was used for. */
-export async function tellUsed(db: Db, caller: Caller, binding: Binding): Promise<Reply | undefined> {
+/** How a used approval ended, for the key that used it and only with the payload it was used for. */
+export async function describeUsed(db: Db, caller: Caller, binding: Binding): Promise<Reply | undefined> {
   const row = await db.maybe<UsedRow>(sql`
     select coalesce(o.public_id, o.id) as operation_id, o.state, o.reply_body as answer
     from approvals a ${joinOperation}
@@ -131,7 +131,7 @@ function usedSentence(state: State | null): string {
   }
 }
 
-interface Facts {
+interface TokenFacts {
   readonly same: boolean
   readonly over: boolean
 }
@@ -139,11 +139,11 @@ interface Facts {
 const inProgress =
   'Another call with this approval_token is in progress. Call again with the same token to learn how it ends.'
 
-/** Why a token was not used up. To whoever it was not given to, nothing is told. */
+/** Why a token was not consumed. A key that does not own the token learns nothing. */
 export async function explain(db: Db, caller: Caller, binding: Binding, error: unknown): Promise<Reply> {
-  const used = await tellUsed(db, caller, binding)
+  const used = await describeUsed(db, caller, binding)
   if (used) return used
-  const facts = await db.maybe<Facts>(sql`
+  const facts = await db.maybe<TokenFacts>(sql`
     select a.operation = ${binding.operation} and a.fingerprint = ${binding.fingerprint} as same,
       a.token_expires_at <= domain_now() or a.generation <> (select generation from instance) as over
     from approvals a

@@ -1,4 +1,4 @@
-/** The audit log: every change by an operator, each row's hash covering the one before it. */
+/** The audit log: every change by an operator. Each row's hash covers the row before it. */
 import { canonicalize } from 'json-canonicalize'
 import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -7,7 +7,7 @@ import type { Secrets } from '../../lib/secrets.ts'
 /** Who made a change: `cli:<login>`, `user:<id>`, `key:<id>` or `system`. */
 export type Actor = `cli:${string}` | `user:${string}` | `key:${string}` | 'system'
 
-/** A user at the dashboard, or the one whose key it is. */
+/** A user at the dashboard, or the user who owns the key. */
 export function actorOf({ user_id }: { readonly user_id: string }): Actor {
   return `user:${user_id}`
 }
@@ -20,7 +20,7 @@ interface Change {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
-interface Row {
+interface AuditRow {
   readonly seq: string
   readonly at: Date
   readonly workspace_id: string | null
@@ -36,10 +36,10 @@ interface Head {
   readonly hash: string
 }
 
-/** What it takes to append. A restore has no more of an App than this. */
+/** What appending needs. A restore has no more of an App than this. */
 export type Recorder = Pick<App, 'secrets' | 'log'>
 
-/** Appends in the transaction of the change. One at a time: changes by operators are rare, so waiting costs little. */
+/** Appends in the change's transaction. Appends wait for each other, which costs little: operators rarely change things. */
 export async function record(app: Recorder, tx: Tx, actor: Actor, change: Change): Promise<void> {
   const { action, target, workspace_id = null, detail = {} } = change
   const head = await lockHead(tx)
@@ -53,7 +53,7 @@ export async function record(app: Recorder, tx: Tx, actor: Actor, change: Change
   await tx.run(sql`
     update settings set value = ${JSON.stringify({ seq, hash: hash.toString('hex') })}::jsonb
     where name = 'audit_head'`)
-  // The log keeps the head outside the database: cutting rows off the end leaves a trace there.
+  // The head is logged outside the database, so that cutting rows off the end leaves a trace.
   app.log.info({ seq, actor, action, target, hash: hash.toString('hex') }, 'audit')
 }
 
@@ -66,7 +66,7 @@ async function lockHead(tx: Tx): Promise<Head> {
   return value
 }
 
-function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffer {
+function hashOf(secrets: Secrets, row: Omit<AuditRow, 'hash'>, before: string): Buffer {
   const { seq, at, workspace_id, actor, action, target, detail } = row
   return secrets.sign(
     'audit',
@@ -75,17 +75,17 @@ function hashOf(secrets: Secrets, row: Omit<Row, 'hash'>, before: string): Buffe
   )
 }
 
-interface Listed extends Omit<Row, 'hash' | 'detail'> {
+interface AuditEntry extends Omit<AuditRow, 'hash' | 'detail'> {
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** The newest first. Without a workspace: of all of them, and of the instance. */
+/** Newest first. Without a workspace: all workspaces, and the instance's own changes. */
 export function listAudit(
   db: Db,
   { workspace_id, limit }: { workspace_id?: string | undefined; limit: number },
-): Promise<Listed[]> {
+): Promise<AuditEntry[]> {
   const own = workspace_id === undefined ? sql`true` : sql`workspace_id = ${workspace_id}`
-  return db.rows<Listed>(sql`
+  return db.rows<AuditEntry>(sql`
     select seq, at, actor, action, target, workspace_id, detail::jsonb as detail from audit
     where ${own} order by seq desc limit ${limit}`)
 }
@@ -93,14 +93,14 @@ export function listAudit(
 interface Verdict {
   readonly ok: boolean
   readonly rows: number
-  /** The first row that does not fit, and why. */
+  /** The first row that was changed or is missing, and why. */
   readonly seq?: string
   readonly problem?: string
 }
 
-/** Walks the whole chain in pages and names the first row that does not fit. */
+/** Walks the whole chain in pages and reports the first row that was changed or is missing. */
 export async function verifyAudit(app: App): Promise<Verdict> {
-  // Read first: what is recorded during the walk comes after it.
+  // Read first, because rows recorded during the walk come after it.
   const head = await findHead(app.db)
   let before: Head = { seq: '0', hash: '' }
   for (;;) {
@@ -123,7 +123,7 @@ export async function verifyAudit(app: App): Promise<Verdict> {
   return { ok: true, rows: Number(before.seq) }
 }
 
-/** Whether the chain begins under this secret: otherwise the instance was set up with another one. */
+/** Whether the chain begins under this secret. If not, the instance was set up with another one. */
 export async function beginsUnderSecret({ db, secrets }: Pick<App, 'db' | 'secrets'>): Promise<boolean> {
   const [first] = await listAfter(db, '0', 1)
   return first?.seq !== '1' || hashOf(secrets, first, '').equals(first.hash)
@@ -138,8 +138,8 @@ function broken(before: Head, seq: string, problem: string): Verdict {
   return { ok: false, rows: Number(before.seq), seq, problem }
 }
 
-function listAfter(db: Db, seq: string, limit = 1000): Promise<Row[]> {
-  return db.rows<Row>(sql`
+function listAfter(db: Db, seq: string, limit = 1000): Promise<AuditRow[]> {
+  return db.rows<AuditRow>(sql`
     select seq, at, workspace_id, actor, action, target, detail, hash
     from audit where seq > ${seq} order by seq limit ${limit}`)
 }

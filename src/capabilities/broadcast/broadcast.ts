@@ -1,4 +1,4 @@
-/** One message to everybody in a stage or with a column value: who that is, and the rows that the worker sends. */
+/** One message to everyone in a stage or with a column value: finds them and inserts the rows that the worker sends. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -7,7 +7,7 @@ import { isUuid } from '../../lib/ids.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
 import {
-  type Found,
+  type FoundRecipient,
   findFault,
   insertBroadcast,
   needsName,
@@ -17,7 +17,7 @@ import {
 import { columnNotFound, invalidStage } from '../chats/chats.ts'
 import { isListed, listedPhone, listSuppressed } from '../suppressions/suppressions.ts'
 
-/** The contract's limit for one call. */
+/** The contract's limit per call. */
 const recipientsMax = 30
 
 export interface BroadcastRequest {
@@ -44,7 +44,7 @@ export async function createBroadcast(
   const template = parseTemplate(request.message_text, 'braces')
   requireKnown(template, 'braces')
   const chats = await audienceOf(tx, caller, request)
-  // Refuses where the list cannot be read.
+  // Throws if the suppression list cannot be read.
   await listSuppressed(tx, caller.workspace_id, [])
   const { found, audience_total } = await readAudience(tx, caller.workspace_id, {
     account_id: request.account_id,
@@ -67,7 +67,7 @@ export async function createBroadcast(
   }
 }
 
-/** The chats `c` that are asked for. */
+/** Selects the chats `c` of the audience. */
 async function audienceOf(
   tx: Tx,
   caller: Caller,
@@ -95,12 +95,12 @@ interface AudienceRow {
   readonly total: number
 }
 
-/** Those who could be written to, the most recent first: no suppressed, nameless, bots, deleted accounts, or ourselves. */
+/** Most recent first, without suppressed people, bots, deleted accounts and ourselves; `named`: without nameless chats. */
 async function readAudience(
   tx: Tx,
   workspace_id: string,
   { account_id, chats, named }: { account_id: string; chats: Sql; named: boolean },
-): Promise<{ found: Found[]; audience_total: number }> {
+): Promise<{ found: FoundRecipient[]; audience_total: number }> {
   const rows = await tx.rows<AudienceRow>(sql`
     select c.chat_id::text, c.name, c.username, (count(*) over ())::int as total
     from (select c.* ${chats} and c.kind = 'private') c

@@ -1,4 +1,4 @@
-/** A broadcast is a campaign of one message, without steps and quota, that no list shows. */
+/** A broadcast is a campaign of one message, without steps or quota, that no list shows. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
@@ -6,12 +6,12 @@ import { ApiError } from '../../lib/errors.ts'
 import { presentRecipients, totalsOf } from './campaign-pages.ts'
 import { insertRecipients } from './create.ts'
 import { type CampaignRow, campaignRow, readStanding } from './facts.ts'
-import type { Found } from './recipients.ts'
+import type { FoundRecipient } from './recipients.ts'
 
 interface NewBroadcast {
   readonly message_text: string
   readonly audience_total: number
-  readonly found: readonly Found[]
+  readonly found: readonly FoundRecipient[]
   readonly key: string | undefined
 }
 
@@ -28,13 +28,13 @@ export async function insertBroadcast(
     values (${id}, ${workspace_id}, ${user_id}, 'broadcast', ${found.length === 0 ? 'completed' : 'queued'},
       ${message_text}, null, 0, ${audience_total}, case when ${found.length === 0} then domain_now() end)
     returning created_at as now`)
-  // A campaign under any key must not get the same recipients.
+  // A campaign created with the same key must not derive the same recipient ids.
   const named_by = key === undefined ? ['campaign', id] : ['broadcast', key]
   await insertRecipients(tx, { workspace_id, campaign_id: id, found, starts: now, named_by })
   return id
 }
 
-/** What became of it so far, recipient by recipient: there are at most thirty. */
+/** Its progress recipient by recipient: there are at most thirty. */
 export async function describeBroadcast(
   app: App,
   { workspace_id }: Caller,

@@ -1,4 +1,4 @@
-/** The body that creation and preview take, and what fits each field of it but does not fit together. Pure. */
+/** The body of creation and preview, and which fields contradict each other although each is valid. Pure. */
 import { z } from 'zod'
 import { absent, present } from '../../lib/json-schema.ts'
 import { accountId, chatId, chatNumber, readTime, text, timeSchema } from '../../lib/shapes.ts'
@@ -63,7 +63,7 @@ const contact = z
   })
   .meta({ id: 'CampaignContactRequest', description: 'Somebody to write to, known to an account or not.' })
 
-/** What `faultOf` refuses of these four, for the document. */
+/** Describes in the document what `faultOf` refuses about these four. */
 const recipientsOrContacts = {
   not: {
     anyOf: [
@@ -154,7 +154,7 @@ export const campaignBody = z
 
 export type CampaignBody = z.infer<typeof campaignBody>
 
-interface Formed {
+interface ParsedBody {
   readonly recipients?: unknown
   readonly contacts?: unknown
   readonly account_id?: unknown
@@ -163,8 +163,8 @@ interface Formed {
   readonly steps: readonly Step[]
 }
 
-/** What fits each field and does not fit together. */
-function faultOf(body: Formed): { message: string; path: (string | number)[] } | undefined {
+/** The first contradiction between fields that are each valid. */
+function faultOf(body: ParsedBody): { message: string; path: (string | number)[] } | undefined {
   const { recipients, contacts, account_id, account_pool, branching_enabled, steps } = body
   if ((recipients === undefined) === (contacts === undefined)) {
     return { message: 'must have either recipients or contacts', path: [] }

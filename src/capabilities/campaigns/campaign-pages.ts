@@ -1,4 +1,4 @@
-/** Campaigns as callers see them: the list, and one with its recipients page by page. */
+/** Campaigns as callers see them: the list, and one campaign with pages of its recipients. */
 import { isCapable } from '../../access/needs.ts'
 import type { App, Snapshot } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
@@ -9,12 +9,12 @@ import { pageText, type Row } from '../../lib/page.ts'
 import { type CampaignRow, campaignRow, readStanding, type Standing, toPlanned } from './facts.ts'
 import { type PlannedCampaign, type PlannedRecipient, plan } from './planning/plan.ts'
 import { pickFromPool } from './pool.ts'
-import { type Happened, type OperationRow, readReporting, timelineOf } from './reporting.ts'
+import { type OperationRow, type RecipientHistory, readReporting, timelineOf } from './reporting.ts'
 
-/** Only what was made here, and is not a broadcast. */
+/** Only campaigns that were created here; no broadcasts. */
 const internal = sql`k.kind in ('scoped', 'contacts')`
 
-/** How many recipients of campaign `k` are in which status. */
+/** Counts the recipients of campaign `k` by status. */
 export const totalsOf = sql`(
   select json_build_object('queued', coalesce(sum(queued), 0), 'submitting', coalesce(sum(submitting), 0),
     'waiting', coalesce(sum(waiting), 0), 'completed', coalesce(sum(completed), 0),
@@ -43,7 +43,7 @@ export function readListPaging({ secrets }: App, { workspace_id }: Caller, { cur
   return readPaging(secrets, { workspace_id, operation: 'list_campaigns', filters: {} }, cursor)
 }
 
-/** Of the whole workspace, the newest first, as JSON text. */
+/** All campaigns of the workspace, newest first, as JSON text. */
 export async function listCampaigns(
   { db }: App,
   { workspace_id }: Pick<Caller, 'workspace_id'>,
@@ -63,12 +63,12 @@ export async function listCampaigns(
   return `${page.slice(0, -1)},"coverage":${JSON.stringify(coverage)}}`
 }
 
-/** What creation and every list tell of one. */
+/** A campaign as creation and every list return it. */
 export async function readCampaign(db: Db, id: string): Promise<Record<string, unknown>> {
   return db.one(sql`select ${campaignFields} from campaigns k where k.id = ${id}`)
 }
 
-/** Anybody's of the workspace; a legacy campaign and a broadcast are not told apart from none. */
+/** Any user's campaign of the workspace. Legacy campaigns and broadcasts are reported as not found. */
 export async function requireCampaign(db: Db, workspace_id: string, id: string): Promise<CampaignRow> {
   const row = await db.maybe<CampaignRow>(sql`
     ${campaignRow} where k.id = ${id} and k.workspace_id = ${workspace_id} and ${internal}`)
@@ -76,7 +76,7 @@ export async function requireCampaign(db: Db, workspace_id: string, id: string):
   return row
 }
 
-interface RecipientRow extends PlannedRecipient, Happened {
+interface RecipientRow extends PlannedRecipient, RecipientHistory {
   readonly status: PlannedRecipient['status']
   readonly position: number
   readonly account_id: string | null
@@ -122,7 +122,7 @@ interface PeoplePage {
   readonly limit: number
 }
 
-/** Recipients as callers see them, with their messages. `last`: where the next page begins, if there is one. */
+/** Recipients as callers see them, with their messages. `last`: the position the next page starts after, if there is one. */
 export async function presentRecipients(
   db: Db,
   settings: Snapshot,
@@ -147,7 +147,7 @@ function listRecipients(
   return db.rows<RecipientRow>(sql`
     select r.id, r.position, r.account_id, r.chat_id::text, r.identifier, r.name, r.username, r.status, r.reason, r.step,
       r.last_sent_at, r.next_action_at, r.unknown_since, r.reads, r.replied_at, r.reply_step,
-      -- The number of a message says nothing without its account, which is told here as the recipient's.
+      -- A message id means nothing without its account, and the only account in this row is the recipient's.
       case when coalesce(r.reply_account_id, r.account_id) = r.account_id then r.reply_message_id::text end
         as reply_message_id,
       r.reply_variant, r.ended_at, coalesce(chat.read_by_them_id >= r.last_message_id, false) as read,
@@ -168,7 +168,7 @@ function listOperations(db: Db, recipients: readonly { readonly id: string }[]):
     order by o.created_at, o.id`)
 }
 
-/** A recipient with why it has not moved, by the planner's word, and what has happened to it. */
+/** Shows a recipient with what the planner says blocks it, and its timeline. */
 async function recipientPresenter(
   db: Db,
   settings: Snapshot,
@@ -205,7 +205,7 @@ async function recipientPresenter(
   }
 }
 
-/** What the caller could do about it now. */
+/** What the caller could do with the campaign now. */
 function abilities(app: App, settings: Snapshot, caller: Caller, row: CampaignRow): Record<string, boolean> {
   const able = (name: string) => {
     const needs = app.routes.find((route) => route.name === name)

@@ -1,4 +1,4 @@
-/** A creation as it was asked for, in one form: who is meant, which texts, when it starts. Pure. */
+/** A normalised creation request: the recipients, the texts, the start. Pure. */
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatNumber, chatNumber, readTime } from '../../lib/shapes.ts'
 import { quote } from '../../lib/text.ts'
@@ -9,8 +9,8 @@ import type { CampaignBody } from './campaign-body.ts'
 import { formOf, parseTemplate, requireKnown, type Template } from './planning/personalize.ts'
 import { branches, type Step, trackOf } from './planning/plan.ts'
 
-/** Somebody a campaign is to write to, in one form. */
-export interface Wanted {
+/** A recipient that the request names, in normal form. */
+export interface RequestedRecipient {
   readonly contact: string
   readonly account_id: string | null
   readonly chat_id: ChatNumber | null
@@ -18,14 +18,14 @@ export interface Wanted {
   readonly name: string | null
 }
 
-/** A request whose form is good. */
+/** A request whose shape is valid. */
 export interface CampaignRequest {
   readonly kind: 'scoped' | 'contacts'
   readonly name: string | null
   readonly message_text: string
   readonly templates: readonly Template[]
-  readonly wanted: readonly Wanted[]
-  /** Accounts that may take contacts; empty where every recipient names its own. */
+  readonly wanted: readonly RequestedRecipient[]
+  /** Accounts that may take contacts; empty if every recipient names its own account. */
   readonly pool: readonly string[]
   readonly steps: readonly Step[]
   readonly branching_enabled: boolean
@@ -36,7 +36,7 @@ export interface CampaignRequest {
   readonly warnings: readonly string[]
 }
 
-/** Identifiers, placeholders and the start are read; duplicates collapse. The zone is known to be one. */
+/** Parses identifiers, placeholders and the start, and merges duplicates. Expects a valid time zone. */
 export function readRequest(body: CampaignBody): CampaignRequest {
   const kind = body.contacts ? 'contacts' : 'scoped'
   const longest = Math.max(
@@ -44,7 +44,7 @@ export function readRequest(body: CampaignBody): CampaignRequest {
   )
   const max_followups = body.max_followups ?? (kind === 'contacts' ? longest : 2)
   const start = readStart(body.scheduled_at, body.schedule_timezone)
-  const wanted = new Map<string, Wanted>()
+  const wanted = new Map<string, RequestedRecipient>()
   for (const one of body.contacts ? readContacts(body.contacts) : readRecipients(body.recipients ?? [])) {
     if (!wanted.has(one.contact)) wanted.set(one.contact, one)
   }
@@ -69,7 +69,7 @@ export function readRequest(body: CampaignBody): CampaignRequest {
   }
 }
 
-/** Every text that a recipient can get. A placeholder that nobody could ever fill is refused wherever it stands. */
+/** Every text that a recipient can get. Throws on a placeholder that can never be filled, even in steps that are cut off. */
 function readTemplates(body: CampaignBody, kind: 'scoped' | 'contacts', max_followups: number): Template[] {
   const form = formOf(kind)
   const textsOf = (steps: readonly Step[]) => [
@@ -84,12 +84,12 @@ function readTemplates(body: CampaignBody, kind: 'scoped' | 'contacts', max_foll
 function readStart(given: string | undefined, timezone: string): { at: Date; changed: boolean } | undefined {
   const read = given === undefined ? undefined : readTime(given)
   if (given === undefined || !read) return undefined
-  // As `readTime` takes it, which reads a space before an offset as a plus.
+  // Matches what `readTime` accepts, which reads a space before an offset as a plus.
   const offset = /([Zz]|[+ -]\d\d:\d\d)$/.test(given)
   return offset ? { at: read.at, changed: false } : laterInstant(read.at, timezone)
 }
 
-function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): Wanted[] {
+function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): RequestedRecipient[] {
   return recipients.map(({ account_id, chat_id }) => {
     const number = chatNumber(chat_id)
     return { contact: `${account_id}:${number}`, account_id, chat_id: number, identifier: null, name: null }
@@ -98,14 +98,14 @@ function readRecipients(recipients: NonNullable<CampaignBody['recipients']>): Wa
 
 const contactKinds = { username: 'username', phone: 'phone', id: 'platform_id' } as const
 
-/** Who is meant, in one form: the same as the suppression list's. */
+/** The recipient's normal form, the same as on the suppression list. */
 export function contactOf({ kind, value }: Identifier): string {
   return `${contactKinds[kind]}:${kind === 'phone' ? value.slice(1) : value.toLowerCase()}`
 }
 
-function readContacts(contacts: NonNullable<CampaignBody['contacts']>): Wanted[] {
+function readContacts(contacts: NonNullable<CampaignBody['contacts']>): RequestedRecipient[] {
   const faults = { invalid: [] as string[], unsupported: [] as string[] }
-  const wanted = contacts.flatMap(({ identifier, chat_id, name }): Wanted[] => {
+  const wanted = contacts.flatMap(({ identifier, chat_id, name }): RequestedRecipient[] => {
     const parsed = parseIdentifier(identifier)
     if (typeof parsed === 'string') {
       faults[parsed].push(identifier)

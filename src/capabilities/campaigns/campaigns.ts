@@ -1,4 +1,4 @@
-/** What other slices and the command line ask of campaigns. Running them has a door of its own, `running/running.ts`. */
+/** What other slices and the command line import from campaigns. Running them has its own door, `running/running.ts`. */
 export { describeBroadcast, insertBroadcast } from './broadcasts.ts'
 export { recipientOut, totalsOut } from './campaign-shapes.ts'
 export { seedCampaign } from './create.ts'
@@ -12,4 +12,4 @@ export {
   verifyAnyCampaign,
 } from './operator.ts'
 export { findFault, needsName, parseTemplate, requireKnown, textMax } from './planning/personalize.ts'
-export type { Found } from './recipients.ts'
+export type { FoundRecipient } from './recipients.ts'

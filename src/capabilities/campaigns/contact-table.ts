@@ -1,4 +1,4 @@
-/** Contacts as a CSV file: what its rows mean, and why some are skipped. Pure. */
+/** Parses contacts from a CSV file and says why rows are skipped. Pure. */
 import { parseCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { isWellFormed, lengthOf, quote } from '../../lib/text.ts'
@@ -6,7 +6,7 @@ import { parseIdentifier } from '../../platform/identifier.ts'
 import { contactsMax, nameMax } from './campaign-body.ts'
 import { contactOf } from './campaign-request.ts'
 
-/** The columns that can say who is meant; the first that is filled does. */
+/** The columns that can identify a contact; the first non-empty one does. */
 const identifiers = ['identifier', 'username', 'phone', 'platform_id'] as const
 
 export interface SkippedLine {
@@ -16,12 +16,12 @@ export interface SkippedLine {
 
 export interface ContactTable {
   readonly contacts: readonly { readonly identifier: string; readonly name: string | undefined }[]
-  /** Where each contact stands in the file, by who is meant. */
+  /** The line of each contact in the file, by its normal form. */
   readonly lines: ReadonlyMap<string, number>
   readonly skipped: readonly SkippedLine[]
 }
 
-/** The first row names the columns; others than these are left alone. */
+/** The first row names the columns; unknown columns are ignored. */
 export async function readContactTable(
   text: AsyncIterable<string> | Iterable<string>,
 ): Promise<ContactTable> {

@@ -7,14 +7,14 @@ import { type Control, controlCampaign, requireControl } from './control.ts'
 import { example } from './examples.ts'
 
 /**
- * Any UUID, of whatever version: one that was never made here is unknown, not malformed. Idempotency keys and cursors are
- * bound to the address, in which capitals mean the same campaign.
+ * Accepts a UUID of any version: one that was never issued here is unknown, not malformed. Idempotency keys and cursors are
+ * bound to the path, so the id is lower-cased: capitals mean the same campaign.
  */
 export const params = z.strictObject({
   campaign_id: z.guid().toLowerCase().meta({ description: 'The campaign.' }), // guard: one spelling of a campaign id
 })
 
-/** What every change of a campaign needs; creating and cancelling need `scoped_routing` besides. */
+/** What every change of a campaign requires; creating and cancelling also require `scoped_routing`. */
 export const mutation = {
   scopes: ['campaigns'],
   dashboard_role: 'admin',
@@ -31,7 +31,7 @@ const sequenceTexts = {
   resume: 'Lets a paused campaign go on: as scheduled, as sending, or as queued.',
 }
 
-/** Pause and resume differ in a word. */
+/** Pause and resume differ only in words. */
 function sequenceRoute(control: 'pause' | 'resume'): Route {
   return route({
     name: `${control}_campaign`,
@@ -65,7 +65,7 @@ function sequenceRoute(control: 'pause' | 'resume'): Route {
   })
 }
 
-/** Another user's campaign is none to this caller. */
+/** Another user's campaign does not exist for this caller. */
 async function changeOwn(
   tx: Tx,
   { workspace_id, user_id }: { workspace_id: string; user_id: string },

@@ -1,4 +1,4 @@
-/** Pausing, resuming and cancelling: changes of state, each under the campaign's row lock. Nothing is sent or recalled. */
+/** Pausing, resuming and cancelling change the status under the campaign's row lock. They send and recall nothing. */
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { CampaignStatus } from './planning/plan.ts'
@@ -6,7 +6,7 @@ import { hasBegun } from './running/running.ts'
 
 export type Control = 'pause' | 'resume' | 'cancel'
 
-interface Controlled {
+interface ControlResult {
   readonly campaign: {
     readonly id: string
     readonly status: CampaignStatus
@@ -15,23 +15,23 @@ interface Controlled {
   readonly changed: boolean
 }
 
-interface Row {
+interface ControlRow {
   readonly id: string
   readonly workspace_id: string
   readonly status: CampaignStatus
   readonly sequence: boolean
   readonly cancelled_at: Date | null
-  /** The status that resuming leads to. */
+  /** The status after resuming. */
   readonly resumed: CampaignStatus
 }
 
-/** Whose campaigns may be changed: a caller's own; an operator's are all. */
+/** Which campaigns may be changed: a caller's own; for an operator, all of them. */
 export interface Reach {
   readonly workspace_id?: string
   readonly user_id?: string
 }
 
-/** Throws where the change would be refused. */
+/** Throws if the change would be refused. */
 export async function requireControl(
   db: Db,
   reach: Reach,
@@ -40,8 +40,13 @@ export async function requireControl(
   nextStatus(await requireRow(db, reach, id), control)
 }
 
-async function requireRow(db: Db, { workspace_id, user_id }: Reach, id: string, lock = sql``): Promise<Row> {
-  const row = await db.maybe<Row>(sql`
+async function requireRow(
+  db: Db,
+  { workspace_id, user_id }: Reach,
+  id: string,
+  lock = sql``,
+): Promise<ControlRow> {
+  const row = await db.maybe<ControlRow>(sql`
     select id, workspace_id, status, sequence, cancelled_at, case when scheduled_at > domain_now() then 'scheduled'
       when started_at is not null or ${hasBegun} then 'sending' else 'queued' end as resumed
     from campaigns k
@@ -53,19 +58,19 @@ async function requireRow(db: Db, { workspace_id, user_id }: Reach, id: string, 
   return row
 }
 
-/** The lock waits for every boundary that has seen the campaign active, and none that begins later sees it so. */
+/** The lock waits for every boundary that saw the campaign active. Boundaries that start later see the new status. */
 export async function controlCampaign(
   tx: Tx,
   reach: Reach,
   { id, control }: { id: string; control: Control },
-): Promise<Controlled & { readonly workspace_id: string }> {
+): Promise<ControlResult & { readonly workspace_id: string }> {
   const row = await requireRow(tx, reach, id, sql`for no key update`)
   const to = nextStatus(row, control)
   if (to === row.status) {
     const { status, cancelled_at } = row
     return { campaign: { id, status, cancelled_at }, changed: false, workspace_id: row.workspace_id }
   }
-  const campaign = await tx.one<Controlled['campaign']>(sql`
+  const campaign = await tx.one<ControlResult['campaign']>(sql`
     update campaigns set status = ${to}, pause_reason = case when ${to} = 'paused' then 'requested' end,
       cancelled_at = case when ${to} = 'cancelled' then domain_now() end,
       started_at = case when ${to} = 'sending' then coalesce(started_at, domain_now()) else started_at end
@@ -75,7 +80,7 @@ export async function controlCampaign(
   return { campaign, changed: true, workspace_id: row.workspace_id }
 }
 
-function nextStatus({ status, sequence, resumed }: Row, control: Control): CampaignStatus {
+function nextStatus({ status, sequence, resumed }: ControlRow, control: Control): CampaignStatus {
   if (control === 'cancel') {
     if (status === 'completed') throw new ApiError('campaign_completed')
     return 'cancelled'
@@ -93,7 +98,7 @@ function nextStatus({ status, sequence, resumed }: Row, control: Control): Campa
   return 'paused'
 }
 
-/** Everybody who still waits, in the order in which everybody locks them. What has crossed the boundary may still arrive. */
+/** Cancels waiting recipients, locked in the common order. A message that has crossed the boundary may still arrive. */
 async function stopRecipients(tx: Tx, campaign_id: string): Promise<void> {
   await tx.run(sql`
     with waiting as materialized (

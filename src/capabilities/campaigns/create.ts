@@ -1,4 +1,4 @@
-/** Creating a campaign: campaign, steps and recipients in one transaction. Nothing is sent; the worker does that. */
+/** Creates a campaign, its steps and its recipients in one transaction. It sends nothing; the worker does that. */
 import type { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
@@ -9,9 +9,9 @@ import { quote } from '../../lib/text.ts'
 import { isTimezone } from '../workspaces/workspaces.ts'
 import { type CampaignBody, campaignBody } from './campaign-body.ts'
 import { type CampaignRequest, readRequest } from './campaign-request.ts'
-import { type Found, findRecipients, requireAll } from './recipients.ts'
+import { type FoundRecipient, findRecipients, requireAll } from './recipients.ts'
 
-/** What can be said of a request whatever the moment: it comes before an earlier answer is repeated. */
+/** Checks that do not depend on the moment. They run before an idempotent repeat returns its first answer. */
 export async function checkRequest(
   app: App,
   _caller: Caller,
@@ -29,7 +29,7 @@ export async function checkRequest(
   return readRequest(body)
 }
 
-/** A start in the past, or over a year ahead, is somebody's mistake. */
+/** A start in the past, or over a year ahead, must be a mistake. */
 export function requireStart(now: Date, { scheduled_at }: CampaignRequest): void {
   if (scheduled_at === null) return
   if (scheduled_at < now) {
@@ -42,7 +42,7 @@ export function requireStart(now: Date, { scheduled_at }: CampaignRequest): void
   }
 }
 
-/** What creation will look up again in its transaction. */
+/** Checks what creation checks again in its transaction. */
 export async function requireCreatable(
   { db }: App,
   { workspace_id }: Pick<Caller, 'workspace_id'>,
@@ -53,7 +53,7 @@ export async function requireCreatable(
   requireAll(await findRecipients(db, workspace_id, request))
 }
 
-interface Made {
+interface CreatedCampaign {
   readonly id: string
   readonly warnings: readonly string[]
 }
@@ -63,7 +63,7 @@ export async function createCampaign(
   tx: Tx,
   caller: Pick<Caller, 'workspace_id' | 'user_id'>,
   { request, key }: { request: CampaignRequest; key: string | undefined },
-): Promise<Made> {
+): Promise<CreatedCampaign> {
   const { now } = await tx.one<{ now: Date }>(sql`select domain_now() as now`)
   requireStart(now, request)
   const found = requireAll(await findRecipients(tx, caller.workspace_id, request))
@@ -76,7 +76,7 @@ async function storeCampaign(
   app: App,
   tx: Tx,
   caller: Pick<Caller, 'workspace_id' | 'user_id'>,
-  given: { request: CampaignRequest; found: readonly Found[]; now: Date; key: string | undefined },
+  given: { request: CampaignRequest; found: readonly FoundRecipient[]; now: Date; key: string | undefined },
 ): Promise<string> {
   const { request, found, now, key } = given
   const id = app.sources.newId()
@@ -88,7 +88,7 @@ async function storeCampaign(
   return id
 }
 
-/** A campaign for an account that no worker has connected yet: the demo's. Its contacts are looked up in their turn. */
+/** The demo's campaign, for an account that no worker has connected yet. The worker looks its contacts up later. */
 export async function seedCampaign(
   app: App,
   caller: Pick<Caller, 'workspace_id' | 'user_id'>,
@@ -102,16 +102,20 @@ export async function seedCampaign(
   })
 }
 
-/** Somebody who waits for a message of another campaign would hear from two. */
-export async function findOverlap(db: Db, workspace_id: string, found: readonly Found[]): Promise<string[]> {
+/** Warns about a person who is still waiting for another campaign's message: they would get both. */
+export async function findOverlap(
+  db: Db,
+  workspace_id: string,
+  found: readonly FoundRecipient[],
+): Promise<string[]> {
   const { overlaps } = await db.one<{ overlaps: boolean }>(overlapOf(workspace_id, found))
   return overlaps ? ['already_in_campaign'] : []
 }
 
-/** Each is looked up by its key: a plan that was made while few waited would read them all, once for each that is asked for. */
+/** Looks each recipient up by its key: a plan cached while few waited would scan all of them for each one. */
 export function overlapOf(
   workspace_id: string,
-  found: readonly Pick<Found, 'contact' | 'account_id' | 'chat_id'>[],
+  found: readonly Pick<FoundRecipient, 'contact' | 'account_id' | 'chat_id'>[],
 ): Sql {
   const chats = found.filter(({ chat_id }) => chat_id !== null)
   return sql`
@@ -152,7 +156,7 @@ async function insertCampaign(
   }
 }
 
-/** The accounts that may take contacts, each with a row from the beginning. */
+/** Gives every account of the pool its row at creation. */
 async function insertPool(tx: Tx, workspace_id: string, id: string, pool: readonly string[]): Promise<void> {
   if (pool.length === 0) return
   await tx.run(sql`
@@ -161,8 +165,8 @@ async function insertPool(tx: Tx, workspace_id: string, id: string, pool: readon
 }
 
 /**
- * Their ids come from workspace, key and contact: repeating a creation that a restored database forgot makes the same
- * recipients again, and they meet the messages that journals have put back.
+ * Derives recipient ids from workspace, key and contact. If a restored database lost the campaign, repeating its creation
+ * makes the same recipients again, and they match the messages that journals restored.
  */
 export async function insertRecipients(
   tx: Tx,
@@ -175,9 +179,9 @@ export async function insertRecipients(
   }: {
     workspace_id: string
     campaign_id: string
-    found: readonly Found[]
+    found: readonly FoundRecipient[]
     starts: Date
-    /** The key of the creation, or the campaign. Of a broadcast it begins with another word: keys of callers may be alike. */
+    /** The creation's key, or the campaign. For a broadcast it starts with another word, because callers may reuse a key. */
     named_by: readonly string[]
   },
 ): Promise<void> {

@@ -1,4 +1,4 @@
-/** The examples of the reference. */
+/** Examples for the API reference. */
 
 const account_id = 'acc_2Jk9vQ7wXb4LmN8pRt3Z'
 const chat_id = 'platform:chat:42'

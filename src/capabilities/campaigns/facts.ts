@@ -1,4 +1,4 @@
-/** What the planner is told, read without locks: for whoever shows or foretells. */
+/** The planner's input, read without locks: for pages and forecasts. */
 
 import type { App, Snapshot } from '../../app.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
@@ -30,12 +30,12 @@ const rowWith = (message_text: Sql, steps: Sql): Sql => sql`
     k.sequence, ${steps} as steps
   from campaigns k join users u on u.id = k.user_id`
 
-/** With its steps, which are few. */
+/** With its steps, of which there are few. */
 export const campaignRow = rowWith(sql`k.message_text`, stepsOf)
 
 /**
- * A short text that can be filled for a recipient if this one can: `x`, and its placeholders that have no fallback. Most
- * texts have no brackets, and looking for those is a third of the work.
+ * A short text that can be filled for a recipient if this one can: `x`, and its placeholders without a fallback. Most texts
+ * have no brackets, and looking for those first takes a third of the time.
  */
 const shortened = (text: Sql): Sql => sql`concat('x',
   case when strpos(${text}, '[[') > 0 and ${text} ~* '[[][[][[:space:]]*name[[:space:]]*[]][]]' then '[[name]]' end,
@@ -47,18 +47,21 @@ const shortSteps = stepsWith(sql`(
   from unnest(s.variants) with ordinality as v (variant, place))`)
 
 /**
- * For plays that show nothing of it. Texts of one campaign can take 800 kB, and a workspace has as many campaigns as it
- * likes: whole texts would keep the thread that serves requests busy.
+ * For forecasts that do not show the texts. One campaign can have 800 kB of texts, and a workspace any number of campaigns:
+ * whole texts would keep the thread that serves requests busy.
  */
 export const textlessRow = rowWith(
   shortened(sql`k.message_text`), // guard: first messages of other campaigns
   shortSteps, // guard: follow_ups of other campaigns
 )
 
-type Held = Pick<CampaignRow, 'kind' | 'branching_enabled' | 'user_id' | 'user_disabled' | 'workspace_id'>
+type DispatchFields = Pick<
+  CampaignRow,
+  'kind' | 'branching_enabled' | 'user_id' | 'user_disabled' | 'workspace_id'
+>
 
-/** Whether everything is open that dispatch depends on. */
-export function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: Held): boolean {
+/** Whether every switch that dispatch depends on is open. */
+export function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: DispatchFields): boolean {
   const { kind, branching_enabled, user_id, user_disabled, workspace_id } = campaign
   if (!dispatch || user_disabled) return false
   if (kind === 'broadcast') return gates.has('broadcast')
@@ -73,8 +76,8 @@ export function toPlanned(settings: Snapshot, row: CampaignRow): PlannedCampaign
 }
 
 /**
- * `enabled`: READY, whether or not its session is live at this moment. `holds_pools`: no account may write to a contact of
- * its pools for the first time before it has connected.
+ * `enabled`: READY, whether or not its session is live at this moment. `holds_pools`: until this account has connected, no
+ * account may write the first message to a contact of its pools.
  */
 export type StandingAccount = PlannedAccount & { readonly enabled: boolean; readonly holds_pools: boolean }
 
@@ -84,7 +87,7 @@ export interface Standing {
   readonly accounts: ReadonlyMap<string, StandingAccount>
 }
 
-/** The workspace's hours, and its accounts with what they have used of today. */
+/** The workspace's hours, and its accounts with what they have used today. */
 export async function readStanding({ config }: App, db: Db, workspace_id: string): Promise<Standing> {
   const { now, timezone, sending_window } = await db.one<{
     now: Date

@@ -1,6 +1,6 @@
 /**
- * Plays campaigns through as the worker would, with the same planner and the same order, while nobody reads or answers.
- * Pure: the clock is the one of the story.
+ * Simulates campaigns as the worker would run them, with the same planner and the same order, assuming that no recipient
+ * reads or replies. Pure: it has its own clock.
  */
 import { Heap } from '../../lib/heap.ts'
 import { localDay, nextDay } from '../../lib/zones.ts'
@@ -47,13 +47,13 @@ export interface Story {
 
 interface Account {
   readonly id: string
-  /** Its place among all, which decides between accounts that are otherwise alike. */
+  /** Its index among all accounts, which breaks ties. */
   readonly place: number
   /** Changed in place: nothing else holds it. */
   readonly state: { -readonly [Name in keyof PlannedAccount]: PlannedAccount[Name] }
-  /** When to look at it next; null: nothing is left that it could do. */
+  /** When to look at it next; null: it has nothing left to do. */
   wake: Date | null
-  /** Recipients that it may write to, those of nobody included. */
+  /** Recipients that it may write to, including contacts that no account has taken. */
   readonly queues: Heap<ForecastRecipient>[]
 }
 
@@ -69,7 +69,7 @@ export class Forecast {
   /** The accounts of each campaign's pool, in the order of `#accounts`. */
   readonly #pools: ReadonlyMap<string, readonly Account[]>
   readonly #queues = new Map<string, Heap<ForecastRecipient>>()
-  /** Accounts that have a `wake`: the one that comes first, then the one with most of its day left. */
+  /** Accounts that have a `wake`: the earliest first, then the one that has used least of its day. */
   readonly #awake = new Heap<Account>((one, other) => {
     const apart = (one.wake?.getTime() ?? 0) - (other.wake?.getTime() ?? 0)
     return apart || this.#usedAtWake(one) - this.#usedAtWake(other) || one.place - other.place
@@ -96,23 +96,23 @@ export class Forecast {
   }
 
   /**
-   * One account looks for something to do at a time: every message in the order of time, and undefined where the account
-   * found nothing to send. It ends, because every recipient has an end.
+   * One account acts at a time. Yields every message in order of time, and undefined where the account found nothing to
+   * send. It terminates, because every recipient's sequence does.
    */
   *steps(): Generator<Foretold | undefined> {
     for (;;) {
       const account = this.#awake.takeFirst()
       if (!account?.wake) return
       this.#turnTo(account.wake)
-      const told = this.#act(account, account.wake)
+      const message = this.#act(account, account.wake)
       if (account.wake) this.#awake.add(account)
-      yield told
+      yield message
     }
   }
 
   /**
-   * Who wakes on another day has used nothing of it. This stays the same while the account waits, because a day begins
-   * for all accounts at once, before any of them acts in it.
+   * An account that wakes on another day has used nothing of it. The order of waiting accounts stays valid, because a day
+   * begins for all accounts at once, before any of them acts in it.
    */
   #usedAtWake({ wake, state }: Account): number {
     return wake && wake < this.#day.ends ? state.used : 0
@@ -123,7 +123,7 @@ export class Forecast {
     return { name: localDay(at, timezone), ends: nextDay(at, timezone) }
   }
 
-  /** With a new day every account begins to count anew. */
+  /** A new day resets the counts of every account. */
   #turnTo(at: Date): void {
     if (at < this.#day.ends) return
     this.#day = this.#dayOf(at)
@@ -134,7 +134,7 @@ export class Forecast {
     }
   }
 
-  /** The first thing that the account can do now, in the worker's order; otherwise when to look again. */
+  /** Does the first thing that the account can do now, in the worker's order; otherwise sets when to look again. */
   #act(account: Account, now: Date): Foretold | undefined {
     let next: Date | null = null
     for (const queue of inOrder(account.queues)) {
@@ -156,12 +156,12 @@ export class Forecast {
       if (planned.do !== 'send') return undefined
       return this.#sent(account, head, { ...planned, now, campaign })
     }
-    // Whoever waits for another account comes after it.
+    // An account that waits for another one acts after it.
     account.wake = next && next <= now ? new Date(now.getTime() + 1) : next
     return undefined
   }
 
-  /** A schedule whose time has come is under way. */
+  /** A scheduled campaign starts once its time has come. */
   #campaignAt(id: string, now: Date): ForecastCampaign | undefined {
     const campaign = this.#campaigns.get(id)
     const starts = campaign?.status === 'scheduled' && campaign.scheduled_at && campaign.scheduled_at <= now
@@ -171,7 +171,7 @@ export class Forecast {
     return started
   }
 
-  /** Another account of the pool that has more of its day left takes new contacts first. */
+  /** Another account of the pool that has used less of its day takes new contacts first. */
   #blockerOf({ state }: Account, { id }: ForecastCampaign, now: Date): Account | undefined {
     return this.#pools.get(id)?.find((other) => other.state.used < state.used && canTake(other.state, now))
   }
@@ -219,7 +219,7 @@ export class Forecast {
     this.#queueOf(recipient).add(recipient)
   }
 
-  /** Follow-ups, first messages to people who wrote, to people who did not, and contacts of nobody: each in order. */
+  /** One queue each for follow-ups, first messages to people who wrote, to people who did not, and untaken contacts. */
   #queueOf({ campaign_id, account_id, status, cold }: ForecastRecipient): Heap<ForecastRecipient> {
     const kind = account_id === null ? 'free' : status === 'waiting' ? 'waiting' : cold ? 'cold' : 'warm'
     const key = `${account_id ?? ''} ${campaign_id} ${kind}`
@@ -238,14 +238,14 @@ export class Forecast {
   }
 }
 
-/** Those that hold a recipient, by the first of them. */
+/** The queues that are not empty, by their first recipient. */
 function inOrder(queues: readonly Heap<ForecastRecipient>[]): Heap<ForecastRecipient>[] {
   return queues
     .filter((queue) => queue.first())
     .sort((one, other) => order(one.first() as ForecastRecipient, other.first() as ForecastRecipient))
 }
 
-/** Follow-ups first, then by when they are due; of one moment by campaign and place. */
+/** Follow-ups first, then by due time, then by campaign and position. */
 function order(one: ForecastRecipient, other: ForecastRecipient): number {
   const late = Number(one.status !== 'waiting') - Number(other.status !== 'waiting')
   const due = (one.next_action_at?.getTime() ?? 0) - (other.next_action_at?.getTime() ?? 0)

@@ -1,4 +1,4 @@
-/** What operators do with campaigns: any campaign of the instance, each change in the audit log. */
+/** What operators do with campaigns: any campaign of the instance, with every change in the audit log. */
 import { requireNeeds } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
 import { type Caller, scopes } from '../../contract.ts'
@@ -20,7 +20,7 @@ import { readReporting } from './reporting.ts'
 import { type Verification, verifyCampaign } from './verify.ts'
 import { verifyOnPlatform } from './verify-platform.ts'
 
-interface Listed {
+interface ListedCampaign {
   readonly id: string
   readonly workspace_id: string
   readonly name: string | null
@@ -33,10 +33,10 @@ interface Listed {
   readonly failed: number
 }
 
-/** The newest first, of one workspace or of all. */
-export async function listAllCampaigns(db: Db, workspace_id: string | undefined): Promise<Listed[]> {
+/** Newest first, of one workspace or of all. */
+export async function listAllCampaigns(db: Db, workspace_id: string | undefined): Promise<ListedCampaign[]> {
   if (workspace_id !== undefined) await requireWorkspace(db, workspace_id)
-  return db.rows<Listed>(sql`
+  return db.rows<ListedCampaign>(sql`
     select k.id, k.workspace_id, k.name, k.kind, k.status, k.created_at, coalesce(t.everybody, 0)::int as recipients,
       coalesce(t.open, 0)::int as open, coalesce(t.replied, 0)::int as replied, coalesce(t.failed, 0)::int as failed
     from campaigns k
@@ -56,7 +56,7 @@ async function requireAny(db: Db, id: string): Promise<CampaignRow> {
   return row
 }
 
-/** With its first recipients: enough to see where it stands. */
+/** With its first recipients: enough to see its progress. */
 export async function showCampaign(app: App, id: string): Promise<Record<string, unknown>> {
   const row = await requireAny(app.db, id)
   const settings = await app.settings.current()
@@ -77,7 +77,7 @@ export async function foretellCampaign(app: App, id: string): Promise<Record<str
   return foretold
 }
 
-/** With `platform` the sessions of its accounts are asked as well, which takes as long as the platform does. */
+/** With `platform` it also asks the sessions of the campaign's accounts, which takes as long as the platform does. */
 export async function verifyAnyCampaign(
   app: App,
   { id, platform }: { id: string; platform: boolean },
@@ -119,11 +119,11 @@ export interface FromFileReport {
   readonly status: string
   readonly recipients: number
   readonly warnings: readonly string[]
-  /** Every row that became nobody's message, and why. */
+  /** Every row that got no message, and why. */
   readonly skipped: readonly SkippedLine[]
 }
 
-/** For somebody who may do campaigns: gates, allowlists and the suppression list hold as they do over HTTP. */
+/** Acts for a user who may run campaigns: gates, allowlists and the suppression list apply as over HTTP. */
 export async function createFromFile(app: App, actor: Actor, wanted: FromFile): Promise<FromFileReport> {
   const caller = await requireUser(app, wanted)
   const table = await readContactTable(wanted.text)
@@ -158,7 +158,7 @@ function bodyOf(wanted: FromFile, contacts: ContactTable['contacts']) {
   throw new ApiError('invalid_request', { detail: `${issue?.path.join('.')} ${issue?.message}.` })
 }
 
-/** The file's contacts without those that a creation would refuse; each of them with its line. */
+/** The file's contacts without those that creation would refuse; each refused one is reported with its line. */
 async function leaveOut(
   app: App,
   caller: Caller,
@@ -176,7 +176,7 @@ async function leaveOut(
   }
 }
 
-/** A user of the workspace, with every scope: what holds the API's callers otherwise, holds here too. */
+/** A user of the workspace, with every scope. All other rules for API callers apply here too. */
 async function requireUser(app: App, { workspace_id, user_id }: FromFile): Promise<Caller> {
   await requireWorkspace(app.db, workspace_id)
   const member =

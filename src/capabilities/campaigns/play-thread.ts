@@ -1,4 +1,4 @@
-/** A thread that plays campaigns through, behind every other thread that wants the processor. */
+/** A thread that simulates campaigns, at a lower priority than every other thread. */
 import { parentPort } from 'node:worker_threads'
 import { lowerPriority } from '../../lib/threads.ts'
 import { type PlayJob, Plays } from './play.ts'

@@ -1,4 +1,4 @@
-/** Plays campaigns through in threads: one at a time for a workspace, and never for longer than somebody waits. */
+/** Simulates campaigns in threads: one at a time per workspace, and never for longer than a caller waits. */
 import type { App } from '../../app.ts'
 import type { Paging } from '../../lib/cursor.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -10,7 +10,7 @@ import type { PlayAnswer, PlayHead, PlayJob } from './play.ts'
 export interface PlayPage {
   readonly limit: number
   readonly paging: Paging
-  /** Aborted once the caller has left. */
+  /** Aborted when the caller disconnects. */
   readonly left?: AbortSignal | undefined
 }
 
@@ -20,14 +20,14 @@ export interface PlayFacts {
   readonly now: Date
 }
 
-/** After so much a play ends without an end: the longest campaign there can be takes a fourth of it. */
+/** A play that takes longer stops early and has no `end`; the longest possible campaign takes a quarter of this. */
 const cpuMsMax = 2_000 // limit: processor time of a play
 const waitMsMax = 10_000 // limit: wait for a play
 
-/** Each takes a core, unless another thread wants it. */
+/** Each play takes a core, unless another thread wants it. */
 const inTurn = fairQueue({
   atOnceMax: 2,
-  // A waiting request holds its body, which may have 8 MiB.
+  // A waiting request holds its body, which may be 8 MiB.
   waitingMax: 20,
   waitMsMax,
   refuse: () =>
@@ -39,7 +39,7 @@ const inTurn = fairQueue({
 
 const askThread = threadCalls<PlayJob, PlayAnswer | undefined>(new URL('./play-thread.ts', import.meta.url))
 
-/** `read` runs once it is the caller's turn, so that those who wait hold no facts. `head` comes first in the answer. */
+/** `read` runs when it is the caller's turn, so that waiting callers hold no facts in memory. `head` starts the answer. */
 export function playInTurn(
   { sources }: App,
   workspace_id: string,
@@ -56,13 +56,16 @@ export function playInTurn(
   })
 }
 
-interface Wanted {
+interface PlayRequest {
   readonly after: number
   readonly limit: number
   readonly left: AbortSignal | undefined
 }
 
-async function play({ head, rows, now }: PlayFacts, { after, limit, left }: Wanted): Promise<PlayAnswer> {
+async function play(
+  { head, rows, now }: PlayFacts,
+  { after, limit, left }: PlayRequest,
+): Promise<PlayAnswer> {
   left?.throwIfAborted()
   const stop = new Int32Array(new SharedArrayBuffer(4))
   const halt = () => Atomics.store(stop, 0, 1)

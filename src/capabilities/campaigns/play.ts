@@ -1,35 +1,35 @@
 /**
- * A campaign's facts, played through and answered by the page. It runs in a thread of its own (`play-thread.ts`) and takes
- * and gives texts, so that the thread that serves requests neither parses the facts nor builds the answer.
+ * Simulates a campaign from its facts and returns one page of the result. It runs in its own thread (`play-thread.ts`) and
+ * takes and returns texts, so that the thread that serves requests neither parses the facts nor builds the answer.
  */
 import { createHash } from 'node:crypto'
 import { Forecast, type ForecastCampaign, type ForecastRecipient, type Foretold } from './forecast.ts'
 import { formOf, render } from './planning/personalize.ts'
 import { branches, type Hours, type PlannedAccount, trackOf } from './planning/plan.ts'
 
-/** Of how many recipients the texts are shown. */
+/** For how many recipients the texts are shown. */
 const textsMax = 20
-/** What is played through at most: beyond it the end is not foretold. */
+/** How many messages a play simulates at most: beyond that, the end is unknown. */
 export const messagesMax = 200_000
-/** How many steps of a play go by before it looks whether it has to stop: about a millisecond. */
+/** How many steps a play runs before it checks whether to stop: about a millisecond. */
 const stepsBetweenLooks = 100
-/** How long a play serves further pages. */
+/** How long a play is cached to serve further pages. */
 const keptMs = 60_000
-/** How many messages all kept plays of a thread may hold: about 40 MB. */
+/** How many messages all cached plays of a thread may hold: about 40 MB. */
 const keptMessagesMax = 2 * messagesMax
 
-/** What a play begins with, but for its recipients. As JSON its dates are texts. */
+/** The input of a play without its recipients. In JSON its dates are texts. */
 export interface PlayHead {
-  /** The campaign that is asked about. */
+  /** The campaign that the caller asked about. */
   readonly campaign: ForecastCampaign
-  /** What else writes from the same accounts. */
+  /** The other campaigns that write from the same accounts. */
   readonly others: readonly ForecastCampaign[]
   readonly accounts: readonly (readonly [string, PlannedAccount])[]
   readonly hours: Hours
   readonly pacing_ms: number
 }
 
-/** A moment in milliseconds. `now`: when the play begins, so that the same preview asked for again has the same facts. */
+/** A time in milliseconds. `now`: the start of the play, so that repeating a preview gives the same facts. */
 export type PlayTime = number | 'now' | null
 
 /** The columns of a recipient. */
@@ -54,14 +54,14 @@ export type PlayRow = readonly [
 export interface PlayJob {
   /** A `PlayHead` as JSON. */
   readonly head: string
-  /** Lists of `PlayRow` as JSON. Those of the campaign come in the order of their positions. */
+  /** Lists of `PlayRow` as JSON. Those of the campaign are ordered by position. */
   readonly rows: readonly string[]
   /** Milliseconds. */
   readonly now: number
   readonly cpu_ms: number
-  /** Its first number is not 0 once nobody waits for the answer. */
+  /** Its first number is not 0 once no caller waits for the answer. */
   readonly stop: Int32Array
-  /** Recipients whose position comes after this one. */
+  /** Only recipients after this position. */
   readonly after: number
   readonly limit: number
 }
@@ -69,7 +69,7 @@ export interface PlayJob {
 export interface PlayAnswer {
   /** An object as JSON: `texts`, `timetable`, `load`, `end`. */
   readonly text: string
-  /** The position that the next page begins after; null: there is none. */
+  /** The position after which the next page starts; null: there is none. */
   readonly next: number | null
 }
 
@@ -79,7 +79,7 @@ interface NamedRecipient extends ForecastRecipient {
 
 interface Play {
   readonly begins: number
-  /** Those of the campaign. */
+  /** The recipients of the campaign. */
   readonly recipients: readonly NamedRecipient[]
   readonly messages: ReadonlyMap<string, readonly Foretold[]>
   readonly count: number
@@ -89,11 +89,11 @@ interface Play {
   readonly end: Date | null
 }
 
-/** Plays of the last minute, by everything they depend on but the moment. */
+/** Caches the plays of the last minute by everything they depend on, except the time. */
 export class Plays {
   readonly #kept = new Map<string, Play>()
 
-  /** Undefined where it was stopped. */
+  /** Undefined if it was stopped. */
   answer(job: PlayJob): PlayAnswer | undefined {
     const version = versionOf(job)
     let play = this.#find(version, job.now)
@@ -118,7 +118,7 @@ export class Plays {
       messages += count
       if (messages > keptMessagesMax && key !== version) this.#kept.delete(key)
     }
-    // The time of the domain may stand still, so memory is freed by real time.
+    // The domain's clock may stand still, so a timer in real time frees the memory.
     setTimeout(() => {
       if (this.#kept.get(version) === play) this.#kept.delete(version)
     }, keptMs).unref()
@@ -146,19 +146,19 @@ function playThrough(job: PlayJob): Play | undefined {
   const load = new Load()
   let [steps, count, whole] = [0, 0, true]
   let end: Date | null = null
-  for (const told of forecast.steps()) {
+  for (const message of forecast.steps()) {
     if (++steps % stepsBetweenLooks === 0) {
       if (Atomics.load(job.stop, 0) !== 0) return undefined // guard: a play stops when the caller leaves
       const { user, system } = process.threadCpuUsage(began)
       if ((user + system) / 1_000 > job.cpu_ms) whole = false // guard: a play has a budget of processor time
     }
     if (!whole) break
-    if (!told) continue
-    const own = told.campaign_id === campaign.id
-    load.add(told, own)
+    if (!message) continue
+    const own = message.campaign_id === campaign.id
+    load.add(message, own)
     if (own) {
-      messages.get(told.recipient_id)?.push(told)
-      end = told.at
+      messages.get(message.recipient_id)?.push(message)
+      end = message.at
     }
     if (++count === messagesMax) whole = false
   }
@@ -216,18 +216,18 @@ function dateOf(at: Date | number | string | null): Date | null {
   return at === null ? null : new Date(at)
 }
 
-interface Named {
+interface RecipientAddress {
   readonly account_id: string | null
   readonly chat_id: string | null
   readonly identifier: string | null
 }
 
 /** A recipient as the answer names it. */
-export function nameOf({ account_id, chat_id, identifier }: Named) {
+export function nameOf({ account_id, chat_id, identifier }: RecipientAddress) {
   return { account_id, chat_id: chat_id === null ? null : `platform:chat:${chat_id}`, identifier }
 }
 
-/** Every text that could reach them; null where a contact's name is not known yet. */
+/** Every text that they could get; null while a contact's name is unknown. */
 function textsOf(campaign: ForecastCampaign, recipient: ForecastRecipient): object[] {
   const form = formOf(campaign.kind)
   const show = (text: string) => {
@@ -269,7 +269,7 @@ interface DayLoad {
   total: number
 }
 
-/** How much each account sends on each day: of this campaign, and of all. */
+/** How much each account sends on each day: for this campaign, and in total. */
 class Load {
   /** In the order of the days, as the messages come. */
   readonly #days: { readonly day: string; readonly accounts: Map<string, DayLoad> }[] = []

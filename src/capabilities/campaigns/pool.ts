@@ -1,9 +1,9 @@
-/** Which account of a pool takes a contact that none has taken. Pure. */
+/** Chooses which account of a pool takes a contact that no account has taken. Pure. */
 import type { PlannedAccount } from './planning/plan.ts'
 
 /**
- * Whether it can take one today. An account that cannot leaves contacts to the others, though it may have used less of its
- * day than they have: otherwise all of them would wait for it.
+ * Whether it can take a contact today. An account that cannot leaves contacts to the others, even if it has used less of its
+ * day: otherwise all of them would wait for it.
  */
 export function canTake(account: PlannedAccount, now: Date): boolean {
   const { ready, flood_until, cold_per_day, used_cold, lookups, lookups_per_day } = account
@@ -11,7 +11,7 @@ export function canTake(account: PlannedAccount, now: Date): boolean {
   return (cold_per_day === null || used_cold < cold_per_day) && lookups < lookups_per_day
 }
 
-/** The one with most of its day left, of those that can; where none can, of those that are ready. */
+/** The account that has used least of its day, of those that can; if none can, of those that are ready. */
 export function pickFromPool(
   { accounts, now }: { readonly accounts: ReadonlyMap<string, PlannedAccount>; readonly now: Date },
   pool: readonly string[],

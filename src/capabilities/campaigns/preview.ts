@@ -1,4 +1,4 @@
-/** What a campaign would do, or will: who is left out, the texts, the timetable, and the load on its accounts. */
+/** What a campaign would or will do: who is excluded, the texts, the timetable, and the load on its accounts. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
@@ -21,13 +21,13 @@ import { codeOf, findRecipients } from './recipients.ts'
 
 interface Subject {
   readonly campaign: ForecastCampaign
-  /** Accounts that write for it, or may. */
+  /** Accounts that write for it, or might. */
   readonly accounts: readonly string[]
   /** Its recipients: lists of `PlayRow` as JSON. */
   readonly rows: readonly string[]
 }
 
-/** Stores nothing, and answers where creation would refuse recipients: they are named, and the others are foretold. */
+/** Stores nothing. It lists recipients that creation would refuse, and forecasts the others. */
 export async function previewCampaign(
   app: App,
   { workspace_id }: Caller,
@@ -52,7 +52,7 @@ export async function previewCampaign(
   return playInTurn(app, workspace_id, page, () => app.db.snapshot(read))
 }
 
-/** The same answer for a campaign that is there. */
+/** The same answer for an existing campaign. */
 export async function forecastCampaign(app: App, row: CampaignRow, page: PlayPage): Promise<Json> {
   const settings = await app.settings.current()
   const { workspace_id } = row
@@ -99,7 +99,7 @@ async function subjectOf(
   return { campaign, accounts, rows: [JSON.stringify(rows)] }
 }
 
-/** The chats in which somebody has written to the account. */
+/** The chats in which the person has written to the account. */
 async function listWarm(
   db: Db,
   found: readonly { readonly account_id: string | null; readonly chat_id: string | null }[],
@@ -114,7 +114,7 @@ async function listWarm(
   return new Set(rows.map(({ key }) => key))
 }
 
-/** How many recipients are read at a time: each batch is one text, and requests are served in between. */
+/** How many recipients are read at a time: each batch is one text, and the thread serves requests in between. */
 const batchSize = 5_000
 
 interface PendingBatch {
@@ -124,7 +124,7 @@ interface PendingBatch {
   readonly position: number
 }
 
-/** Recipients who still wait in these campaigns, as far as the forecast goes: lists of `PlayRow` as JSON. */
+/** Recipients that still wait in these campaigns, up to the limit of a play: lists of `PlayRow` as JSON. */
 async function listPending(db: Db, campaign_ids: readonly string[]): Promise<string[]> {
   const texts: string[] = []
   let last: Pick<PendingBatch, 'campaign_id' | 'position'> | undefined
@@ -166,14 +166,18 @@ function ms(time: Sql): Sql {
   return sql`floor(extract(epoch from ${time}) * 1000)`
 }
 
-interface Known {
+interface PreviewFacts {
   readonly subject: Subject
   readonly standing: Standing
   readonly workspace_id: string
 }
 
-/** With the other campaigns and broadcasts that write from the same accounts. */
-async function factsOf(app: App, db: Db, { subject, standing, workspace_id }: Known): Promise<PlayFacts> {
+/** Includes the other campaigns and broadcasts that write from the same accounts. */
+async function factsOf(
+  app: App,
+  db: Db,
+  { subject, standing, workspace_id }: PreviewFacts,
+): Promise<PlayFacts> {
   const { campaign, accounts, rows } = subject
   const settings = await app.settings.current()
   const found = await db.rows<CampaignRow & { pool: string[]; accounts: string[] }>(sql`
@@ -187,7 +191,7 @@ async function factsOf(app: App, db: Db, { subject, standing, workspace_id }: Kn
         select from campaign_accounts c where c.campaign_id = k.id and c.account_id = any(${accounts})
           and (c.has_open or c.pool))`)
   const others = found.map((row) => ({ ...toPlanned(settings, row), id: row.id, pool: row.pool }))
-  // Those of the play alone: what any other account does is no reason to play it once more.
+  // Only accounts of this play: a change in any other account must not cause a new play.
   const used = new Set([...accounts, ...found.flatMap((row) => row.accounts)])
   return {
     head: {
@@ -205,7 +209,7 @@ async function factsOf(app: App, db: Db, { subject, standing, workspace_id }: Kn
   }
 }
 
-/** Whether a session is live at this moment says nothing about the days to come. */
+/** Takes enabled for ready: whether a session is live now says nothing about the coming days. */
 function plannedOf(account: StandingAccount): PlannedAccount {
   const { enabled, flood_until, next_campaign_at, cold_per_day, lookups_per_day } = account
   const { used, used_cold, lookups } = account

@@ -1,18 +1,18 @@
-/** Whom a campaign can write to, and whom not and why: looked up in our own database only. */
+/** Whom a campaign can write to, and why not the others: looked up in our own database only. */
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { listedDigits } from '../../platform/identifier.ts'
 import { entriesOf, type Identity, listSuppressed } from '../suppressions/suppressions.ts'
-import { type CampaignRequest, listed, type Wanted } from './campaign-request.ts'
+import { type CampaignRequest, listed, type RequestedRecipient } from './campaign-request.ts'
 import { findFault } from './planning/personalize.ts'
 
-/** Somebody who can be written to, as far as is known here. */
-export interface Found extends Wanted {
+/** A recipient who can be written to, as far as the database knows. */
+export interface FoundRecipient extends RequestedRecipient {
   readonly username: string | null
 }
 
-/** Why somebody cannot be written to, in the order in which creation tells of it. */
+/** Why a recipient cannot be written to, in the order in which creation reports it. */
 const reasons = {
   foreign: ['account_unavailable', 'Not eligible accounts of this workspace'],
   not_ready: ['account_not_ready', 'Accounts that are not READY'],
@@ -25,27 +25,27 @@ const reasons = {
 
 type Reason = keyof typeof reasons
 
-export interface Excluded {
-  readonly wanted: Wanted
+export interface ExcludedRecipient {
+  readonly wanted: RequestedRecipient
   readonly reason: Reason
 }
 
 export interface Recipients {
-  readonly found: readonly Found[]
-  readonly excluded: readonly Excluded[]
+  readonly found: readonly FoundRecipient[]
+  readonly excluded: readonly ExcludedRecipient[]
 }
 
-/** For a list of those who are left out. */
-export function sentenceOf({ reason }: Excluded): string {
+/** For a list of excluded recipients. */
+export function sentenceOf({ reason }: ExcludedRecipient): string {
   return `${reasons[reason][1]}.`
 }
 
-export function codeOf({ reason }: Excluded): ErrorCode {
+export function codeOf({ reason }: ExcludedRecipient): ErrorCode {
   return reasons[reason][0]
 }
 
-/** Creation refuses them all together: the first reason there is, with the first ten it concerns. */
-export function requireAll({ found, excluded }: Recipients): readonly Found[] {
+/** Creation refuses all of them at once: throws the first reason that applies, with the first ten recipients. */
+export function requireAll({ found, excluded }: Recipients): readonly FoundRecipient[] {
   for (const [reason, [code, what]] of Object.entries(reasons)) {
     const concerned = excluded.filter((one) => one.reason === reason).map(({ wanted }) => wanted)
     if (concerned.length === 0) continue
@@ -55,7 +55,7 @@ export function requireAll({ found, excluded }: Recipients): readonly Found[] {
   return found
 }
 
-function nameOf({ account_id, chat_id, identifier }: Wanted, code: ErrorCode): string {
+function nameOf({ account_id, chat_id, identifier }: RequestedRecipient, code: ErrorCode): string {
   if (account_id !== null && code.startsWith('account_')) return account_id
   return identifier ?? `platform:chat:${chat_id}`
 }
@@ -66,7 +66,7 @@ interface AccountRow {
   readonly platform_user_id: string | null
 }
 
-/** Accounts and chats first, then the suppression list, then the texts. */
+/** Checks accounts and chats first, then the suppression list, then the texts. */
 export async function findRecipients(
   db: Db,
   workspace_id: string,
@@ -99,7 +99,7 @@ async function readAccounts(
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Whose contacts are shared out must be there for all of them. */
+/** Every account of the pool must exist and be READY. */
 function requirePool(accounts: ReadonlyMap<string, AccountRow>, pool: readonly string[]): void {
   const none = pool.filter((id) => !accounts.has(id))
   const idle = pool.filter((id) => accounts.get(id)?.ready === false)
@@ -117,12 +117,12 @@ interface ChatRow {
   readonly kind: string
   readonly name: string
   readonly username: string | null
-  /** What the other side is, where the platform said so. */
+  /** What the other side is, if the platform said so. */
   readonly other: string | null
   readonly phone: string | null
 }
 
-/** Every chat that is asked for, in every account that may write to it. */
+/** Every requested chat, in every account that may write to it. */
 async function readChats(
   db: Db,
   workspace_id: string,
@@ -146,14 +146,14 @@ async function readChats(
   return new Map(rows.map((row) => [`${row.account_id}:${row.chat_id}`, row]))
 }
 
-type Looked = Excluded | (Found & { readonly phone: string | null })
+type CheckedRecipient = ExcludedRecipient | (FoundRecipient & { readonly phone: string | null })
 
 function look(
-  wanted: Wanted,
+  wanted: RequestedRecipient,
   accounts: ReadonlyMap<string, AccountRow>,
   chats: ReadonlyMap<string, ChatRow>,
   pool: readonly string[],
-): Looked {
+): CheckedRecipient {
   const { account_id, chat_id } = wanted
   if (account_id !== null && !accounts.has(account_id)) return { wanted, reason: 'foreign' }
   if (account_id !== null && !accounts.get(account_id)?.ready) return { wanted, reason: 'not_ready' }
@@ -176,10 +176,10 @@ const listedAtATime = 500
 async function findBarred(
   db: Db,
   workspace_id: string,
-  found: readonly (Found & { readonly phone: string | null })[],
+  found: readonly (FoundRecipient & { readonly phone: string | null })[],
   pool: readonly string[],
-): Promise<ReadonlySet<Found>> {
-  const barred = new Set<Found>()
+): Promise<ReadonlySet<FoundRecipient>> {
+  const barred = new Set<FoundRecipient>()
   for (let from = 0; from < found.length; from += listedAtATime) {
     const some = found.slice(from, from + listedAtATime)
     for (const one of await findBarredAmong(db, workspace_id, some, pool)) barred.add(one)
@@ -187,13 +187,13 @@ async function findBarred(
   return barred
 }
 
-/** By everything that is known of a person: the chat's number, the username, the phone number, the identifier itself. */
+/** Checks everything known about a person: the chat's number, the username, the phone number, the identifier itself. */
 async function findBarredAmong(
   db: Db,
   workspace_id: string,
-  found: readonly (Found & { readonly phone: string | null })[],
+  found: readonly (FoundRecipient & { readonly phone: string | null })[],
   pool: readonly string[],
-): Promise<ReadonlySet<Found>> {
+): Promise<ReadonlySet<FoundRecipient>> {
   const unmet = found.filter(({ chat_id }) => chat_id === null).map(({ contact }) => contact)
   const people = await findPeople(db, workspace_id, { contacts: unmet, pool })
   const entries = found.map((one) => {
@@ -213,18 +213,18 @@ async function findBarredAmong(
   return new Set(entries.filter(({ known }) => known.some((text) => barred.has(text))).map(({ one }) => one))
 }
 
-/** The name that a contact was given with, as the list has it. */
+/** The identifier of a contact in the suppression list's form. */
 function listedName(contact: string): string {
   const digits = contact.startsWith('phone:') ? listedDigits(contact.slice('phone:'.length)) : undefined
   return digits === undefined ? contact : `phone:${digits}`
 }
 
-/** As contacts are named here, and as the list tells which of them it has. */
+/** The form that contacts have here and that `listSuppressed` returns. */
 function namesOf(identity: Identity): string[] {
   return entriesOf(identity).map(({ kind, value }) => `${kind}:${value}`)
 }
 
-/** Whom accounts on the same platforms know under these names. They may be on the list under another name of theirs. */
+/** The people that accounts on the same platforms know under these names: the list may have another of their names. */
 async function findPeople(
   db: Db,
   workspace_id: string,
@@ -257,8 +257,8 @@ async function findPeople(
   return Map.groupBy(rows, ({ contact }) => contact)
 }
 
-/** A contact that has not been looked up may still turn out to have a name. */
-function findTextFault(one: Found, { templates, kind }: CampaignRequest): Reason | undefined {
+/** A contact that was never looked up may still turn out to have a name. */
+function findTextFault(one: FoundRecipient, { templates, kind }: CampaignRequest): Reason | undefined {
   if (kind === 'contacts' && one.name === null && one.chat_id === null) return undefined
   for (const template of templates) {
     const fault = findFault(template, one)

@@ -1,8 +1,8 @@
-/** What came of a campaign's messages: by step and variant, and for one recipient in order. */
+/** How a campaign's messages did: by step and variant, and for one recipient in order. */
 import { type Db, sql } from '../../db/sql.ts'
 import type { State } from '../../operation.ts'
 
-/** A row of the ledger that is one message to one recipient. */
+/** A row of the ledger: one message to one recipient. */
 export interface OperationRow {
   readonly id: string
   readonly recipient_id: string
@@ -33,8 +33,8 @@ export interface Report {
 }
 
 /**
- * Every text that somebody may get, also one that nobody has had. Messages by their recipients, not by the campaign that
- * they name: one that a journal put back may name a campaign that the restored database had forgotten.
+ * Lists every text that a recipient may get, including those that none has got. Finds messages by recipient and not by the
+ * campaign they name: a message that a journal restored may name a campaign that the restored database had lost.
  */
 export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
   return db.rows<Report>(sql`
@@ -68,8 +68,8 @@ export function readReporting(db: Db, campaign_id: string): Promise<Report[]> {
     group by step, branch, variant order by step, branch nulls first, variant nulls first`)
 }
 
-/** What has become of a recipient. */
-export interface Happened {
+/** What has happened to a recipient. */
+export interface RecipientHistory {
   readonly status: string
   readonly reason: string | null
   readonly reads: readonly (Date | null)[]
@@ -89,9 +89,9 @@ export interface TimelineEntry {
   readonly operation_id: string | null
 }
 
-/** Without texts. Reads are told only while read receipts are switched on. */
+/** Without texts. Includes reads only while read receipts are switched on. */
 export function timelineOf(
-  recipient: Happened,
+  recipient: RecipientHistory,
   operations: readonly OperationRow[],
   showReads: boolean,
 ): TimelineEntry[] {

@@ -19,7 +19,7 @@ import { example } from './examples.ts'
 import { forecastCampaign, previewCampaign } from './preview.ts'
 import { verifyCampaign } from './verify.ts'
 
-/** 8 MiB: a legal campaign of 100 recipients can have 1.3 MB, 5,000 contacts more. */
+/** 8 MiB: a valid campaign of 100 recipients can take 1.3 MB, one of 5,000 contacts more. */
 const bodyMax = 8 * 1024 * 1024
 
 const created = z
@@ -100,7 +100,7 @@ export const routes: readonly Route[] = [
       'first message. One recipient that cannot be written to refuses the whole request.',
     done: 'The campaign was created.',
     ...mutation,
-    // Of contacts it is optional. The document says so for both, and the service demands it with recipients.
+    // Optional with contacts, required with recipients. The document calls it optional, and the service enforces the rest.
     idempotency: 'optional',
     scopes: ['campaigns', 'send'],
     gates: ['campaigns', 'scoped_routing', 'campaign_mutation'],
@@ -238,7 +238,7 @@ export const routes: readonly Route[] = [
   }),
 ]
 
-/** What only the extended operations allow is invalid without them, whatever scopes the key has. */
+/** Fields that only the extended operations allow are invalid without that gate, whatever scopes the key has. */
 function requireExtended(body: { readonly contacts?: unknown }, gates: ReadonlySet<string>): void {
   if (body.contacts === undefined || gates.has('extended')) return
   throw new ApiError('invalid_request', {

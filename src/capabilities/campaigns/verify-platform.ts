@@ -1,4 +1,4 @@
-/** Whether the platform has what the ledger says of a campaign, and nothing of it besides. The sessions of its accounts are asked. */
+/** Asks the sessions of a campaign's accounts whether the platform has exactly the messages that the ledger says. */
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -9,7 +9,7 @@ import { type Check, describeCheck } from './verify.ts'
 /** The first message and five follow-ups. */
 const messagesMax = 6
 
-interface Accepted {
+interface AcceptedMessage {
   readonly id: string
   readonly account_id: string
   readonly chat_id: ChatNumber
@@ -17,9 +17,9 @@ interface Accepted {
   readonly message_id: string
 }
 
-type Told = AnsweredChat & { readonly answer: readonly ShownMessage[] }
+type ShownChat = AnsweredChat & { readonly answer: readonly ShownMessage[] }
 
-/** What was accepted is read before the platform is asked and what is known afterwards, so that messages under way do no harm. */
+/** Reads accepted messages before asking the platform, and known ones after, so that messages in flight are no mismatch. */
 export async function verifyOnPlatform(
   app: App,
   campaign_id: string,
@@ -27,12 +27,12 @@ export async function verifyOnPlatform(
 ): Promise<Check[]> {
   const accepted = await listAccepted(app.db, campaign_id)
   const answered = await askHistory(app, await listChats(app.db, campaign_id), silentMsMax)
-  const told = answered.filter((chat): chat is Told => typeof chat.answer !== 'string')
+  const shownChats = answered.filter((chat): chat is ShownChat => typeof chat.answer !== 'string')
   const [missing, strangers] = [
-    await findMissing(app.db, { accepted, told }),
-    await findStrangers(app, campaign_id, told),
+    await findMissing(app.db, { accepted, shownChats }),
+    await findStrangers(app, campaign_id, shownChats),
   ]
-  const of = `Of the chats that were asked (${told.length})`
+  const of = `Of the chats that were asked (${shownChats.length})`
   return [
     checkAsked(answered),
     describeCheck('platform_messages', missing, `${of}, each has every accepted message, once.`),
@@ -44,7 +44,7 @@ export async function verifyOnPlatform(
   ]
 }
 
-/** An account that was not asked is never taken for one in order. */
+/** An account that could not be asked fails this check. */
 function checkAsked(answered: readonly AnsweredChat[]): Check {
   const silent = answered.flatMap(({ account_id, answer }) =>
     typeof answer === 'string' ? [{ account_id, answer }] : [],
@@ -56,15 +56,15 @@ function checkAsked(answered: readonly AnsweredChat[]): Check {
   return { name: 'platform_asked', ok: silent.length === 0, detail }
 }
 
-function listAccepted(db: Db, campaign_id: string): Promise<Accepted[]> {
-  return db.rows<Accepted>(sql`
+function listAccepted(db: Db, campaign_id: string): Promise<AcceptedMessage[]> {
+  return db.rows<AcceptedMessage>(sql`
     select o.id, o.account_id, o.chat_id::text, o.random_id::text,
       coalesce(o.reply_body ->> 'message_id', o.proof_message_id::text) as message_id
     from campaign_recipients r join operations o on o.recipient_id = r.id
     where r.campaign_id = ${campaign_id} and o.state = 'completed'`)
 }
 
-/** From a day before the first that could be the campaign's: the platform's clock is not ours. */
+/** Starts a day before the campaign's first possible message, because the platform's clock is not ours. */
 function listChats(db: Db, campaign_id: string): Promise<AskedChat[]> {
   return db.rows<AskedChat>(sql`
     with first as (
@@ -82,12 +82,12 @@ function listChats(db: Db, campaign_id: string): Promise<AskedChat[]> {
 const placeOf = ({ account_id, chat_id }: Pick<AskedChat, 'account_id' | 'chat_id'>) =>
   `${account_id}:${chat_id}`
 
-/** Acceptances without their message, or with two. What was deleted since, as the platform has told, is not missed. */
+/** Accepted operations without their message, or with two. Messages reported as deleted since do not count as missing. */
 async function findMissing(
   db: Db,
-  { accepted, told }: { accepted: readonly Accepted[]; told: readonly Told[] },
+  { accepted, shownChats }: { accepted: readonly AcceptedMessage[]; shownChats: readonly ShownChat[] },
 ): Promise<string[]> {
-  const answers = new Map(told.map((chat) => [placeOf(chat), chat.answer]))
+  const answers = new Map(shownChats.map((chat) => [placeOf(chat), chat.answer]))
   const wrong = accepted.filter((one) => {
     const shown = answers.get(placeOf(one))
     const found = shown?.filter(({ id, random_id }) =>
@@ -105,8 +105,12 @@ async function findMissing(
   return wrong.map(({ id }) => id).filter((id) => !gone.has(id))
 }
 
-/** Messages under a random id that only this campaign makes, of which the ledger says that they were not sent, or nothing. */
-async function findStrangers(app: App, campaign_id: string, told: readonly Told[]): Promise<string[]> {
+/** Messages whose random id only this campaign derives, but which the ledger does not know or says were not sent. */
+async function findStrangers(
+  app: App,
+  campaign_id: string,
+  shownChats: readonly ShownChat[],
+): Promise<string[]> {
   const recipients = await app.db.rows<{ recipient_id: string; workspace_id: string; kind: string }>(sql`
     select r.id as recipient_id, r.workspace_id, k.kind
     from campaigns k join campaign_recipients r on r.campaign_id = k.id where k.id = ${campaign_id}`)
@@ -119,7 +123,7 @@ async function findStrangers(app: App, campaign_id: string, told: readonly Told[
     select o.random_id::text from campaign_recipients r join operations o on o.recipient_id = r.id
     where r.campaign_id = ${campaign_id} and o.state in ('submitting', 'completed', 'ambiguous')`)
   const expected = new Set(known.map(({ random_id }) => random_id))
-  return told.flatMap((chat) =>
+  return shownChats.flatMap((chat) =>
     chat.answer
       .filter(({ random_id }) => random_id !== null && own.has(random_id) && !expected.has(random_id))
       .map(({ id }) => `${chat.account_id} platform:chat:${chat.chat_id} message ${id}`),

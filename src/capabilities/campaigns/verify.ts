@@ -1,4 +1,4 @@
-/** Whether the books of a campaign agree: counts with rows, messages with the ledger, an account's day with both. */
+/** Checks that a campaign's records agree: counts with rows, messages with the ledger, an account's day with both. */
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 
 export interface Check {
@@ -14,9 +14,9 @@ export interface Verification {
 
 interface Rule {
   readonly name: string
-  /** What is said when nothing is wrong. */
+  /** The sentence if nothing is wrong. */
   readonly good: string
-  /** Rows that are wrong, each with one `id`, and at most eleven of them. */
+  /** Selects the wrong rows, at most eleven, each with one `id`. */
   readonly wrong: (campaign_id: string) => Sql
 }
 
@@ -75,7 +75,7 @@ const rules: readonly Rule[] = [
   {
     name: 'nothing_after_the_end',
     good: 'Nothing was submitted after a recipient had ended or the campaign was cancelled.',
-    // A reply ends a recipient when it is stored. On the platform it may be older than a message that crossed meanwhile.
+    // A reply ends a recipient when it is stored. Its platform time may be before a message that crossed meanwhile.
     wrong: (id) => sql`
       select o.id from campaign_recipients r join campaigns k on k.id = r.campaign_id
       join operations o on o.recipient_id = r.id
@@ -93,7 +93,7 @@ export async function verifyCampaign(db: Db, campaign_id: string): Promise<Verif
   return { ok: checks.every(({ ok }) => ok), checks }
 }
 
-/** The first ten that are wrong are named. */
+/** Names the first ten wrong rows. */
 export function describeCheck(name: string, wrong: readonly string[], good: string): Check {
   const more = wrong.length > 10 ? ' and more' : ''
   const detail = wrong.length === 0 ? good : `This does not hold for ${wrong.slice(0, 10).join(', ')}${more}.`

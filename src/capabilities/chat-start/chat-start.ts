@@ -1,4 +1,4 @@
-/** Opening a private chat: everything about the operation, from who is meant to what is stored. */
+/** Opening a private chat: the whole operation, from the request's identifier to the stored chat. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
@@ -27,7 +27,7 @@ interface StartRequest {
   readonly text?: string | undefined
 }
 
-/** Whether the request uses what only the gate `extended` allows. */
+/** Whether the request uses fields that only the gate `extended` allows. */
 export function isExtended({ identifier, provider, text }: StartRequest): boolean {
   const parsed = parseIdentifier(identifier)
   const other = typeof parsed === 'object' && parsed.kind !== 'username'
@@ -68,7 +68,7 @@ function readIdentifier(identifier: string): Identifier {
   return parsed
 }
 
-/** The operation as a request wants it. */
+/** The operation that a request asks for. */
 export async function wantChat(
   app: App,
   { caller, accounts, body }: { caller: Caller; accounts: readonly Account[]; body: StartRequest },
@@ -83,7 +83,7 @@ export async function wantChat(
   await requireContacts(app.db)
   const identifier = readIdentifier(body.identifier)
   const known = { [identifier.kind]: identifier.value }
-  // Somebody who is known to be suppressed is not looked up. After the look-up the person found is checked again.
+  // Do not look up a person who is known to be suppressed. `findPerson` checks again after the look-up.
   if (await findSuppressed(app.db, caller.workspace_id, known)) throw new ApiError('identity_suppressed')
   const stored: Payload = { identifier }
   return { account_id: account.id, chat_id: null, payload: stored }
@@ -153,7 +153,7 @@ async function findPerson(
   return suppressed ? { kind: 'forbidden', detail: 'identity_suppressed' } : found
 }
 
-/** What POST /chats/start answers. `created`: nobody here knew the chat before. */
+/** The reply of POST /chats/start. `created`: the account did not have the chat before. */
 async function replyOf(tx: Tx, account_id: string, { id, name, username }: Chat) {
   const known = await tx.maybe(sql`select 1 from chats where account_id = ${account_id} and chat_id = ${id}`)
   return { chat: { id: chatIdOf(id), account_id, name, username }, created: known === undefined }

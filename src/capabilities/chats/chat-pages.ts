@@ -1,4 +1,4 @@
-/** Pages of chats, newest first, at the cost of one page whatever the number of chats. */
+/** Pages of chats, newest first. A page costs the same however many chats there are. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
@@ -38,7 +38,7 @@ export async function listChats(
   return pageText('chats', rows, { limit, next })
 }
 
-/** A cursor belongs to the filters that it was made with. */
+/** A cursor is valid only with the filters it was made for. */
 export function readChatPaging(
   { secrets }: App,
   { workspace_id }: Caller,
@@ -48,10 +48,10 @@ export function readChatPaging(
 }
 
 /**
- * Each account's newest, merged. The index of each begins with the account, so other tenants cost nothing.
+ * Merges the newest chats of each account. The index begins with the account, so other tenants cost nothing.
  *
  * One statement serves every page, the first included, with one generic plan. The values stand in sub-selects to hide
- * them from the planner: if it saw them it would plan anew for each page, which costs as much as the page itself. The
+ * them from the planner: if it saw them it would plan again for each page, which costs as much as the page itself. The
  * inner limit of 101, one more than the largest page, tells it how few rows to expect.
  */
 export function chatPage(
@@ -105,13 +105,13 @@ async function requireFilters(app: App, caller: Caller, filters: ChatFilters): P
   }
 }
 
-/** What the CRM knows of one chat, as far as its gates are open. */
+/** The CRM fields of one chat that open gates allow. */
 interface ChatExtras {
   readonly stage: boolean
   readonly columns: boolean
 }
 
-/** The chat as JSON text. Where the tables of columns are missing, it is told without them, as with a closed gate. */
+/** The chat as JSON text. If the column tables are missing, returns it without columns, as with a closed gate. */
 export async function describeChat(
   app: App,
   account: Account,

@@ -1,4 +1,4 @@
-/** What the operations on chats answer. */
+/** The replies of the operations on chats. */
 import { z } from 'zod'
 import {
   accountIdOut,

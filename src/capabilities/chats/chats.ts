@@ -9,8 +9,8 @@ import type { Chat, Message, Person } from '../../platform/port.ts'
 export { columnNotFound, invalidStage } from './unknown-names.ts'
 
 /**
- * The account a chat is in, of those the caller may use. Without a named account the chat decides; one that
- * several accounts have needs the account to be named.
+ * Returns the account that has the chat, of those the caller may use. If the caller names no account, the chat decides; if
+ * several accounts have it, the caller must name one.
  */
 export async function requireChat(
   { db }: { readonly db: Db },
@@ -43,7 +43,7 @@ export interface ChatState {
   readonly last: Message | null
 }
 
-/** Makes or refreshes chats. The last message of a chat is its newest, whatever order they come in. Each chat once. */
+/** Inserts or updates chats. A chat's last message is its newest, whatever order they arrive in. Each chat at most once. */
 export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   if (states.length === 0) return
   const chats = states.map(({ chat }) => chat)
@@ -72,7 +72,7 @@ export async function storeChats(tx: Tx, account: AccountKey, states: readonly C
         limit 1)`)
 }
 
-/** Null where the chat has the name of its contact, which is indexed already: this keeps most chats out of the index. */
+/** Null if the chat has its contact's name, which is indexed already: this keeps most chats out of the index. */
 function nameTokens({ id, name, participants }: Chat): string | null {
   const known = (participants ?? []).some(
     (one) => one.kind === 'person' && one.id === id && one.name === name,
@@ -80,7 +80,7 @@ function nameTokens({ id, name, participants }: Chat): string | null {
   return known ? null : toTsvector(tokenise(name)) || null
 }
 
-/** A phone number belongs to the contact, not to everybody who sees the chat. */
+/** A phone number belongs to the contact, not to everyone who sees the chat. */
 function toParticipant({ id, name, username, kind }: Person) {
   return { id, name, username, kind }
 }
@@ -93,7 +93,7 @@ function lastMessage({ account_id }: AccountKey) {
       order by sent_at desc, id desc limit 1) last on true`
 }
 
-/** After an edit or a deletion another message, or text, may be the last. An edit may be the first we hear of its chat. */
+/** After an edit or a deletion, the last message or its text may differ. An edit may be the first update about its chat. */
 export async function refreshLastMessages(
   tx: Tx,
   account: AccountKey,
@@ -116,8 +116,8 @@ interface ReadMark {
 }
 
 /**
- * How far the other side has read our messages. Marks only move forward, and may come before the first
- * message of their chat.
+ * How far the other side has read our messages. Marks only move forward, and may arrive before the first message of their
+ * chat.
  */
 export async function storeReadMarks(tx: Tx, account: AccountKey, marks: readonly ReadMark[]): Promise<void> {
   if (marks.length === 0) return
@@ -155,7 +155,7 @@ export interface Placement {
   readonly stage_key: string
 }
 
-/** Puts a chat into a stage and returns the stage it was in. Of two concurrent calls the second sees the first's stage. */
+/** Moves a chat to a stage and returns its previous one. Of two concurrent calls, the second sees the first's stage. */
 export async function placeChat(
   tx: Tx,
   { account_id, chat_id, stage_key }: Placement,
@@ -173,26 +173,26 @@ export async function placeChat(
   return before?.stage_key
 }
 
-/** A chat that was taken out of a stage, and its position in the index by stage. */
-export interface Left {
+/** A chat that has left a stage, and its position in the index by stage. */
+export interface MovedChat {
   readonly chat_id: ChatId
   readonly at: string
 }
 
 /**
- * Moves up to `limit` chats of an account from one stage to another, beginning `after` the last one of the call before.
- * Returns which; fewer than `limit` means that there are no more.
+ * Moves up to `limit` chats of an account from one stage to another, starting `after` the last chat of the previous call.
+ * Returns them; fewer than `limit` means that there are no more.
  */
 export function emptyStage(
   tx: Tx,
   account_id: string,
-  { from, to, after, limit }: { from: string; to: string; after: Left | undefined; limit: number },
-): Promise<Left[]> {
-  // Dead index entries of chats that were moved stay until a vacuum; without `after` each call would pass them again.
+  { from, to, after, limit }: { from: string; to: string; after: MovedChat | undefined; limit: number },
+): Promise<MovedChat[]> {
+  // Dead index entries of moved chats stay until a vacuum; without `after` each call would scan them again.
   const beyond = after
     ? sql`and (last_message_at, chat_id) < (${after.at}::timestamptz, ${chatNumber(after.chat_id)}::bigint)`
     : sql``
-  return tx.rows<Left>(sql`
+  return tx.rows<MovedChat>(sql`
     with chosen as (
       select chat_id, last_message_at from chats
       where account_id = ${account_id} and stage_key = ${from} ${beyond}
@@ -211,7 +211,7 @@ interface LastMessage extends AccountKey {
   readonly sent_at: string
 }
 
-/** Messages of our own, of many accounts: each becomes the last one of its chat unless a newer one is there. */
+/** Stores our own messages, of many accounts, as the last of their chats unless a newer one is stored. */
 export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Promise<void> {
   if (rows.length === 0) return
   await tx.run(sql`

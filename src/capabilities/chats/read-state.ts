@@ -1,4 +1,4 @@
-/** Marking a chat read or unread: everything about the operation, from the request to what is stored. */
+/** Marking a chat read or unread: the whole operation, from the request to what is stored. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
@@ -15,7 +15,7 @@ import { requireChat, storeUnreadCounts } from './chats.ts'
 const payload = z.object({ unread: z.boolean() })
 type Payload = z.infer<typeof payload>
 
-/** The operation as a request wants it. */
+/** The operation that a request asks for. */
 export async function wantReadState(
   app: App,
   accounts: readonly Account[],
@@ -26,7 +26,7 @@ export async function wantReadState(
   return { account_id: account.id, chat_id: chatNumber(chat_id), payload: stored }
 }
 
-/** Includes what was asked for, because a row that was restored from a journal has no payload. */
+/** Includes the requested state, because a row restored from a journal has no payload. */
 const answer = z.object({ unread_count: z.number(), unread: z.boolean() })
 
 export const setReadState = operationKind<Payload, null, z.infer<typeof answer>>({
@@ -51,7 +51,7 @@ export const setReadState = operationKind<Payload, null, z.infer<typeof answer>>
 })
 export const operations: readonly OperationKind[] = [setReadState]
 
-/** What POST /chats/{chat_id}/read-state answers. */
+/** The reply of POST /chats/{chat_id}/read-state. */
 function replyOf(operation: Operation, unread: boolean) {
   const message = unread ? 'The chat is marked unread.' : 'The chat is marked read.'
   const chat_id = chatIdOf(requireChatOf(operation))

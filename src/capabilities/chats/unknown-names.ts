@@ -1,16 +1,16 @@
 /**
- * Refusals of a stage or a column that is not there. They name the ones that are: an agent whose key works over MCP only has
- * no other way to look them up.
+ * Errors for a stage or a column that does not exist. They list the existing ones: an agent whose key works over MCP only
+ * has no other way to look them up.
  */
 import type { Caller } from '../../contract.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
 
-/** How many a sentence names. */
+/** How many names an error lists. */
 const namedMax = 10
 
-/** `sentence` says what is wrong with the stage that was asked for. */
+/** `sentence` says what is wrong with the requested stage. */
 export async function invalidStage(db: Db, caller: Caller, sentence: string): Promise<ApiError> {
   const known = await listNames(
     db,

@@ -41,7 +41,7 @@ interface NewValue {
   readonly value: readonly string[]
 }
 
-/** Sets or clears what a chat has in a column. */
+/** Sets or clears a chat's value in a column. */
 export async function setValue(
   tx: Tx,
   caller: Caller,
@@ -103,7 +103,7 @@ export async function addColumn(
   return id
 }
 
-/** Without deleted options: values may still have them, but no value can be set to one. */
+/** Without deleted options: existing values may still have them, but no new value can. */
 export function listColumns(db: Db, workspace_id: string): Promise<Column[]> {
   return db.rows<Column>(sql`
     select c.id, c.name, c.type, coalesce((
@@ -145,7 +145,7 @@ interface ColumnChange {
   readonly place?: number | undefined
 }
 
-/** A column keeps its type: its values would not fit another. */
+/** A column's type cannot change: its values would not fit another. */
 export async function updateColumn(app: App, actor: Actor, change: ColumnChange): Promise<Column> {
   const { workspace_id, id, name, place } = change
   if (name !== undefined) requireName('A column has a name', name)
@@ -171,7 +171,7 @@ async function putAt(
     where c.workspace_id = ${workspace_id} and c.id = p.item`)
 }
 
-/** Deletes its values in batches, and then the column together with values that were set meanwhile. */
+/** Deletes the values in batches, then the column together with values that were set meanwhile. */
 export async function deleteColumn(
   app: App,
   actor: Actor,
@@ -192,7 +192,7 @@ export async function deleteColumn(
   return { id, values }
 }
 
-/** One change of a workspace's columns at a time. */
+/** Locks the workspace's columns: one change at a time. */
 async function lockColumns(tx: Tx, workspace_id: string): Promise<Column[]> {
   await tx.run(sql`select 1 from workspaces where id = ${workspace_id} for no key update`)
   return listColumns(tx, workspace_id)

@@ -1,4 +1,4 @@
-/** The options of select columns: added, renamed, recoloured, put in order, and deleted without touching values. */
+/** The options of select columns: added, renamed, recoloured, reordered, and deleted without touching values. */
 import type { App } from '../../app.ts'
 import { placesWith } from '../../db/places.ts'
 import { type Database, type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -14,7 +14,7 @@ interface Option {
   readonly color?: string | null | undefined
 }
 
-interface Row {
+interface OptionRow {
   readonly value: string
   readonly color: string | null
   readonly deleted: boolean
@@ -53,7 +53,7 @@ function requireOption({ value, color }: Option): void {
   }
 }
 
-/** Adds the option at the end. One that was deleted is restored, at the end too. */
+/** Adds the option at the end. A deleted option is restored, also at the end. */
 export async function putOption(
   tx: Tx,
   { workspace_id, column_id, value, color = null }: Option & ColumnRef,
@@ -91,8 +91,8 @@ interface OptionChange extends ColumnRef {
 }
 
 /**
- * Renaming makes a new option in the old one's place and moves the values to it in batches. Until the last one is moved
- * the old name can be read but not set. If it is interrupted, the same call again goes on where it stopped.
+ * Renaming inserts a new option in the old one's place and moves the values to it in batches. Until the last one is moved,
+ * the old name can be read but not set. After an interruption, repeating the call continues where it stopped.
  */
 export async function updateOption(app: App, actor: Actor, change: OptionChange): Promise<Option> {
   const { value, name = value, color, place, ...column } = change
@@ -102,7 +102,7 @@ export async function updateOption(app: App, actor: Actor, change: OptionChange)
     const known = await lockOptions(tx, column)
     const old = known.find((each) => each.value === value)
     const target = known.find((each) => each.value === name && !each.deleted)
-    // A deleted option can only be the source of a renaming that was interrupted.
+    // A deleted option can only be the source of an interrupted rename.
     if (!old || (old.deleted && !(renamed && target))) throw unknownOption(value)
     if (renamed && target && !old.deleted) throw takenOption(name)
     if (renamed && !target) await replace(tx, column, { old, name })
@@ -121,7 +121,7 @@ export async function updateOption(app: App, actor: Actor, change: OptionChange)
 async function replace(
   tx: Tx,
   { workspace_id, column_id }: ColumnRef,
-  { old, name }: { old: Row; name: string },
+  { old, name }: { old: OptionRow; name: string },
 ): Promise<void> {
   await tx.run(sql`
     insert into column_options (workspace_id, column_id, value, color, position)
@@ -133,7 +133,7 @@ async function replace(
     update column_options set deleted_at = domain_now() where column_id = ${column_id} and value = ${old.value}`)
 }
 
-/** A value that has both names keeps one of them. */
+/** A value that has both options keeps only the new one. */
 async function renameValues(
   db: Database,
   column_id: string,
@@ -154,7 +154,7 @@ async function renameValues(
 
 const revaluedMax = 2_000
 
-/** Changes values in batches, each in a transaction of its own, so that no row is locked for long. Returns how many. */
+/** Changes values in batches, each in its own transaction, so that no row is locked for long. Returns how many. */
 export async function revalue(
   db: Database,
   change: (keys: (column_id: string, where?: Sql) => Sql) => Sql,
@@ -179,7 +179,7 @@ async function putAt(
     where o.column_id = ${column_id} and o.value = p.item`)
 }
 
-/** Values that have it keep it; no value can be set to it any more. */
+/** Existing values keep it; no value can be set to it any more. */
 export async function deleteOption(
   app: App,
   actor: Actor,
@@ -197,14 +197,14 @@ export async function deleteOption(
 }
 
 /** Setting a value locks the column's row too, so no value gets an option that is being renamed or deleted. */
-async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Promise<Row[]> {
+async function lockOptions(tx: Tx, { workspace_id, column_id }: ColumnRef): Promise<OptionRow[]> {
   const column = isUuid(column_id)
     ? await tx.maybe<{ type: ColumnType }>(sql`
         select type from columns where workspace_id = ${workspace_id} and id = ${column_id} for update`)
     : undefined
   if (!column) throw notFound('column', column_id, 'column_not_found')
   if (!selects.includes(column.type)) throw new ApiError('conflict', { detail: onlySelects })
-  return tx.rows<Row>(sql`
+  return tx.rows<OptionRow>(sql`
     select value, color, deleted_at is not null as deleted from column_options where column_id = ${column_id}`)
 }
 

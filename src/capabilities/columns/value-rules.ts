@@ -1,4 +1,4 @@
-/** What a value of each type of column may be. Pure. */
+/** Which values each column type allows. Pure. */
 import { parseTime } from '../../lib/shapes.ts'
 import { isBlank, lengthOf, quote } from '../../lib/text.ts'
 
@@ -8,7 +8,7 @@ export type ColumnType = (typeof columnTypes)[number]
 const textMax = 2_000
 const urlMax = 2_048
 
-/** What is wrong with the value, continuing "value …"; undefined when nothing is. An empty one clears. */
+/** What is wrong with the value, as a continuation of "value …"; undefined if it is valid. An empty value clears. */
 export function findProblem(
   type: ColumnType,
   value: readonly string[],
@@ -30,7 +30,7 @@ export function findProblem(
     : rules[type](one)
 }
 
-/** How many options a sentence names. */
+/** How many options an error lists. */
 const namedMax = 10
 
 function notAnOption(value: string, options: readonly string[]): string {
@@ -57,12 +57,12 @@ const rules: Record<Exclude<ColumnType, 'select' | 'multi_select'>, (text: strin
       : `must be an address that begins with http:// or https://, of at most ${urlMax} characters`,
 }
 
-/** One number has one form, so that equal values are equal texts: no exponent, no plus, no zeros to leave out. */
+/** Each number has one form, so that equal values are equal texts: no exponent, no plus, no superfluous zeros. */
 function isCanonical(text: string): boolean {
   return /^(0|-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,17})\.\d{0,17}[1-9])$/.test(text)
 }
 
-/** Refuses addresses that show another host than they lead to: with a user name, or with characters that reverse text. */
+/** Refuses addresses that display another host than they open: with a user name, or with characters that reverse text. */
 function isWebAddress(text: string): boolean {
   const plain = /^https?:\/\/[^/?#@\s]+([/?#]|$)/i.test(text) && !/[\s\p{Cc}\p{Bidi_Control}\\]/u.test(text)
   return plain && lengthOf(text) <= urlMax && URL.canParse(text)

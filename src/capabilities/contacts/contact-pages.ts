@@ -1,4 +1,4 @@
-/** Pages of contacts, by name. From the store only. */
+/** Pages of contacts by name, from the store only. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { type Sql, sql } from '../../db/sql.ts'
@@ -16,7 +16,7 @@ interface ContactQuery {
 /** A position before every contact. */
 const start: Position = ['', '-9223372036854775808', '']
 
-/** The page as JSON text. `q` finds names with words that begin with its words, whatever their case or accents. */
+/** The page as JSON text. `q` matches the beginnings of words in names, whatever their case or accents. */
 export async function listContacts(
   app: App,
   accounts: readonly Account[],
@@ -26,7 +26,7 @@ export async function listContacts(
   return pageText('contacts', rows, { limit, next })
 }
 
-/** A cursor belongs to the filters that it was made with. */
+/** A cursor is valid only with the filters it was made for. */
 export function readContactPaging(
   { secrets }: App,
   { workspace_id }: Caller,
@@ -35,7 +35,7 @@ export function readContactPaging(
   return readPaging(secrets, { workspace_id, operation: 'list_contacts', filters: { account_id, q } }, cursor)
 }
 
-/** One statement for every page, the first included, with one plan: see `chatPage`. */
+/** One statement and one plan for every page, the first included: see `chatPage`. */
 export function contactPage(
   accounts: readonly Account[],
   { after = start, limit, q }: { after?: Position | undefined; limit: number; q?: string | undefined },

@@ -4,7 +4,7 @@ import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
 
-/** Makes or refreshes contacts. What the platform leaves out stays as it was. Each person once. */
+/** Inserts or updates contacts. Fields that the platform leaves out keep their value. Each person at most once. */
 export async function storeContacts(tx: Tx, account: AccountKey, people: readonly Person[]): Promise<void> {
   if (people.length === 0) return
   await tx.run(sql`
@@ -14,7 +14,7 @@ export async function storeContacts(tx: Tx, account: AccountKey, people: readonl
       ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[],
       ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => toTsvector(tokenise(name)))}::text[])
       as person (id, name, username, phone, sort_name, tokens)
-    -- Most are known and unchanged: a conflict would lock and rewrite their rows.
+    -- Skips known and unchanged contacts, which are most: a conflict would lock and rewrite their rows.
     where (select (k.name, k.username, k.phone)
         is not distinct from (person.name, person.username, coalesce(person.phone, k.phone))
       from contacts k where k.account_id = ${account.account_id} and k.provider_id = person.id) is not true
@@ -23,7 +23,7 @@ export async function storeContacts(tx: Tx, account: AccountKey, people: readonl
         sort_name = excluded.sort_name, name_tokens = excluded.name_tokens`)
 }
 
-/** Adds the stored phone number where the platform leaves it out. */
+/** Adds the stored phone number if the platform left it out. */
 export async function withKnownPhone(db: Db, { account_id }: AccountKey, person: Person): Promise<Person> {
   if (person.phone !== null) return person
   const known = await db.maybe<{ phone: string | null }>(sql`
@@ -31,7 +31,7 @@ export async function withKnownPhone(db: Db, { account_id }: AccountKey, person:
   return { ...person, phone: known?.phone ?? null }
 }
 
-/** Throws 503 where the table is missing: what ends with a contact is not begun without it. */
+/** Throws 503 if the table is missing: an operation that ends by storing a contact must not start without it. */
 export async function requireContacts(db: Db): Promise<void> {
   await db.run(sql`select from contacts limit 0`)
 }

@@ -1,4 +1,4 @@
-/** Events as the API and webhooks give them out: one shape for each type, told apart by `type`. */
+/** Events as the API and webhooks return them: one shape per type, discriminated by `type`. */
 import { z } from 'zod'
 import { eventTypes } from '../../events/emit.ts'
 import {
@@ -76,7 +76,7 @@ function event<T extends EventType, D extends z.ZodType>(
     .meta({ id, description })
 }
 
-/** Every type of event, and only those. The rest of this file follows from it. */
+/** The complete list of event types. The rest of this file is derived from it. */
 const events = {
   'message.received': event('MessageReceivedEvent', 'message.received', {
     data: aboutMessage,

@@ -1,9 +1,9 @@
-/** Callers that wait for events: one look for all of them whenever there are new ones. Nobody holds a connection meanwhile. */
+/** Callers that wait for events: one query serves them all when events arrive. None holds a connection meanwhile. */
 import type { App } from '../../app.ts'
 import { sql } from '../../db/sql.ts'
 import { sequenced } from '../../events/sequencer.ts'
 
-/** A wake-up that was lost is made up for after this. */
+/** A lost wake-up delays an event by at most this. */
 const pollMs = 1_000
 
 interface Waiter {
@@ -15,7 +15,7 @@ interface Waiter {
 interface AskedWait {
   readonly after: string
   readonly ms: number
-  /** Aborted once the caller has left. */
+  /** Aborted when the caller disconnects. */
   readonly left: AbortSignal | undefined
 }
 
@@ -31,7 +31,7 @@ class EventWatch {
     app.stopping.addEventListener('abort', () => this.#endAll())
   }
 
-  /** Resolves when the workspace has an event past `after`, when the time is up, the caller has left or the service stops. */
+  /** Resolves when the workspace has an event past `after`, the time is up, the caller disconnects, or the service stops. */
   wait(workspace_id: string, { after, ms, left }: AskedWait): Promise<void> {
     return new Promise((resolve) => {
       const waiter: Waiter = {
@@ -50,7 +50,7 @@ class EventWatch {
       this.#waiting.add(waiter)
       left?.addEventListener('abort', waiter.end) // guard: a caller who leaves waits no longer for events
       if (this.#app.stopping.aborted || left?.aborted) waiter.end()
-      // An event may have come since the caller found none.
+      // An event may have arrived since the caller found none.
       else void this.#look()
     })
   }
@@ -62,7 +62,7 @@ class EventWatch {
     while (this.#again && this.#waiting.size > 0) {
       this.#again = false
       const workspaces = [...new Set([...this.#waiting].map(({ workspace_id }) => workspace_id))]
-      // A database that is away is asked again by the poll.
+      // If the database is unavailable, the poll asks again.
       const ends = await this.#readEnds(workspaces).catch(() => new Map<string, bigint>())
       for (const waiter of this.#waiting) {
         if ((ends.get(waiter.workspace_id) ?? 0n) > waiter.after) waiter.end()

@@ -6,19 +6,19 @@ import { sql } from '../../db/sql.ts'
 import { retention } from '../../events/sequencer.ts'
 import { pageText } from '../../lib/page.ts'
 
-/** An event as it is stored. `data` is the JSON that was emitted, to the byte. */
+/** A stored event. `data` is byte for byte the JSON that was emitted. */
 export interface StoredEvent {
   readonly id: string
   readonly type: string
   readonly workspace_id: string
-  /** Null for what is told to one endpoint only. */
+  /** Null for an event that only one endpoint gets. */
   readonly sequence: number | null
   readonly occurred_at: Date
   readonly created_at: Date
   readonly data: string
 }
 
-/** The one text of an event. `GET /events` and every attempt of every webhook give out these bytes. */
+/** The canonical text of an event: `GET /events` and every attempt of every webhook return these bytes. */
 export function textOfEvent(event: StoredEvent): string {
   const { id, type, workspace_id, sequence, occurred_at, created_at, data } = event
   const api_version = contractVersion
@@ -26,7 +26,7 @@ export function textOfEvent(event: StoredEvent): string {
   return `${head.slice(0, -1)},"data":${data}}`
 }
 
-/** A page as JSON text. `next_cursor` is what to give as `after` for the next one; null at the end. */
+/** A page as JSON text. `next_cursor` is the `after` of the next page; null at the end. */
 export async function listEvents(
   app: App,
   caller: Caller,

@@ -33,7 +33,7 @@ const wait = z
     openapi: { type: 'integer', minimum: 0, maximum: waitSecondsMax, default: 0 },
   })
 
-/** `cursor` is another word for `after`, so that whoever pages other lists pages this one. */
+/** `cursor` is a synonym of `after`, so that clients can page this list like any other. */
 function readPlace({ after, cursor }: { after?: string | undefined; cursor?: string | undefined }): string {
   if (cursor === undefined) return after ?? '0'
   if (!isSequence(cursor)) throw new ApiError('invalid_cursor')
@@ -101,7 +101,7 @@ export const routes: readonly Route[] = [
         seconds: wait,
         wait: () => watchOf(app).wait(caller.workspace_id, waiting),
       })
-      // Nobody would hear the answer.
+      // No caller is left to get the answer.
       waiting.left?.throwIfAborted()
       return ok(new Json((await listEvents(app, caller, asked)).text))
     },

@@ -1,4 +1,4 @@
-/** How many requests wait for events at a time, over all processes. A row each, because a process that dies gives nothing back. */
+/** Limits how many requests wait for events, over all processes. Each has a row that expires if its process dies. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { sql } from '../../db/sql.ts'
@@ -7,10 +7,10 @@ import { newId } from '../../lib/ids.ts'
 
 const waitsOfCallerMax = 3
 const waitsOfWorkspaceMax = 20
-/** How long a request may take besides its wait: rows of a process that died are counted until then. */
+/** How long a request may take on top of its wait: rows of a dead process count until then. */
 const spareSeconds = 10
 
-/** Runs the wait in a place of the caller and of the workspace, or refuses it. */
+/** Runs the wait within the limits of the caller and of the workspace, or throws. */
 export async function waitInPlace(
   app: App,
   caller: Caller,
@@ -21,15 +21,15 @@ export async function waitInPlace(
   try {
     await wait()
   } finally {
-    // A database that is away: the row expires by itself.
+    // If the database is unavailable, the row expires by itself.
     await app.db.run(sql`delete from event_waits where id = ${id}`).catch(() => {}) // guard: a wait that is over gives its place back
   }
 }
 
-interface Taken {
+interface TakenPlaces {
   readonly of_caller: number
   readonly of_workspace: number
-  /** Until the first of them is over. */
+  /** Until the first of them expires. */
   readonly seconds: number
 }
 
@@ -40,11 +40,11 @@ async function takePlace(
 ): Promise<void> {
   const caller = via.kind === 'terminal' ? `user:${user_id}` : `${via.kind}:${via.id}`
   await app.db.transaction(async (tx) => {
-    // Waits of one workspace begin one after the other, so the counts below are exact.
+    // The lock makes waits of one workspace start one after the other, so the counts below are exact.
     await tx.run(sql`select pg_advisory_xact_lock(hashtextextended('event_waits:' || ${workspace_id}, 0))`) // guard: waits are counted in turn
     await tx.run(sql`
       delete from event_waits where workspace_id = ${workspace_id} and expires_at <= clock_timestamp()`)
-    const taken = await tx.one<Taken>(sql`
+    const taken = await tx.one<TakenPlaces>(sql`
       select count(*) filter (where caller = ${caller})::int as of_caller, count(*)::int as of_workspace,
         coalesce(ceil(extract(epoch from min(expires_at) - clock_timestamp()))::int, 1) as seconds
       from event_waits where workspace_id = ${workspace_id}`)
@@ -56,7 +56,7 @@ async function takePlace(
   })
 }
 
-function tooMany(whose: string, most: number, { seconds }: Taken): ApiError {
+function tooMany(whose: string, most: number, { seconds }: TakenPlaces): ApiError {
   return new ApiError('rate_limited', {
     detail: `${most} requests of ${whose} wait for events already. Wait for one of them, or ask without wait.`,
     // Most end long before they expire.

@@ -1,4 +1,4 @@
-/** Gates and allowlists at the dashboard, for operators. */
+/** Gates and allowlists on the dashboard, for operators. */
 import { z } from 'zod'
 import { allowlists, type Gate, gates } from '../../contract.ts'
 import { notFound } from '../../lib/names.ts'
@@ -7,7 +7,7 @@ import { ok, ownRoute, type Route } from '../../route.ts'
 import { actorOf } from '../audit/audit.ts'
 import { listAllowedNamed, listGates, setAllowed, setGates } from './gates.ts'
 
-/** What is switched, in a sentence for whoever decides. */
+/** What each gate switches, in a sentence for the operator who decides. */
 const descriptions: Readonly<Record<Gate, string>> = {
   rest: 'The REST API as a whole. While it is off, every key is refused; the dashboard goes on.',
   crm: 'Contacts, and the columns that a team keeps about its chats.',

@@ -1,4 +1,4 @@
-/** What operators switch for the whole instance: gates, the two allowlists, and dispatch. */
+/** The operators' switches for the whole instance: gates, the two allowlists, and dispatch. */
 
 import type { App } from '../../app.ts'
 import { type Allowlist, type Gate, gates } from '../../contract.ts'
@@ -26,7 +26,7 @@ export async function listGates(db: Db): Promise<GateState[]> {
 }
 
 interface GateChange extends GateState {
-  /** False where the gate was in this state already. */
+  /** False if the gate already was in this state. */
   readonly changed: boolean
 }
 
@@ -51,7 +51,7 @@ export async function setGates(
   const changed = await app.db.transaction(async (tx) => {
     const names = new Set<string>()
     for (const name of chosen) {
-      // A gate without a row is closed already, so closing it is no change.
+      // A gate without a row is closed already, so closing it changes nothing.
       const rows = enabled
         ? await tx.run(sql`
             insert into gates as gate (name, enabled) values (${name}, true)
@@ -89,7 +89,7 @@ interface NamedEntry {
   readonly label: string
 }
 
-/** Both allowlists, with what people call each entry. */
+/** Both allowlists, each entry with its name for people. */
 export async function listAllowedNamed(db: Db): Promise<Record<Allowlist, NamedEntry[]>> {
   const rows = await db.rows<NamedEntry & { list: Allowlist }>(sql`
     select a.list, a.id, coalesce(u.email, w.name, '') as label
@@ -126,7 +126,7 @@ export async function setDispatch(app: App, actor: Actor, on: boolean): Promise<
   return { dispatch: on }
 }
 
-/** The same together with something else. */
+/** The same, within the caller's transaction. */
 export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: boolean): Promise<void> {
   const changed = await tx.run(sql`
     update settings set value = to_jsonb(${on}::boolean)
@@ -137,9 +137,9 @@ export async function switchDispatch(app: Recorder, tx: Tx, actor: Actor, on: bo
 
 interface DispatchStatus {
   readonly dispatch: boolean
-  /** Workers that found the database restored and have not put back what their journals know. Nothing is sent meanwhile. */
+  /** Workers that found the database restored and have not yet replayed their journals. Until then nothing is sent. */
   readonly owing: readonly { readonly id: string; readonly beat_at: Date }[]
-  /** Accounts that have not connected since the database server was started: contacts of their pools wait for them. */
+  /** Accounts that have not connected since the database server started: contacts of their pools wait for them. */
   readonly unconfirmed: readonly HoldingAccount[]
 }
 
@@ -150,7 +150,7 @@ export async function readDispatch(db: Db): Promise<DispatchStatus> {
   return { dispatch: on, owing: await listOwing(db), unconfirmed: await listHolding(db) }
 }
 
-/** A worker whose disk is lost for good is not waited for any more. What its journals knew stays unknown. */
+/** Stops waiting for a worker whose disk is lost for good. The outcomes in its journals stay unknown. */
 export async function dispatchWithout(app: App, actor: Actor, worker_id: string): Promise<void> {
   const forgiven = isUuid(worker_id) && (await forgiveWorker(app.db, worker_id))
   if (!forgiven) {
@@ -159,17 +159,17 @@ export async function dispatchWithout(app: App, actor: Actor, worker_id: string)
   await app.db.transaction((tx) => record(app, tx, actor, { action: 'dispatch.without', target: worker_id }))
 }
 
-/** `declined`: the first start said that there is to be none, and no later start makes one by itself. */
+/** `declined`: the operator declined a demo at the first start, so no later start creates one by itself. */
 type DemoState = 'begun' | 'done' | 'declined'
 
-/** Marks this instance as a demo, whose people go on writing after a restart. A half-made demo is made anew. */
+/** Marks this instance as a demo, whose people keep writing after a restart. A half-made demo is rebuilt. */
 export async function markDemo(app: App, state: DemoState): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb(${state}::text))
     on conflict (name) do update set value = excluded.value`)
 }
 
-/** Remembered once, on an instance that nothing is known of yet. */
+/** Stored only on an instance that has no demo state yet. */
 export async function declineDemo(app: App): Promise<void> {
   await app.db.run(sql`
     insert into settings (name, value) values ('demo', to_jsonb('declined'::text)) on conflict (name) do nothing`)

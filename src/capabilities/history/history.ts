@@ -1,6 +1,6 @@
 /**
- * How far back the stored messages go, and how older ones are fetched: the API writes down what it wants, the account's
- * session fetches it, and both read the same rows. After `oldest_id` a chat is stored without gaps.
+ * How far back the stored messages go, and how older ones are fetched: the API writes a request, the account's session
+ * fetches the page, and both read the same rows. From `oldest_id` on, a chat is stored without gaps.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../../app.ts'
@@ -23,7 +23,7 @@ export {
   type ShownMessage,
 } from './questions.ts'
 
-export type Fetched = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
+export type FetchResult = 'fetched' | 'complete' | 'unavailable' | { readonly flood_seconds: number }
 
 /** Asks the account's session for one more page and waits for it. `unavailable`: no live session, or no answer. */
 export async function fetchOlder(
@@ -31,7 +31,7 @@ export async function fetchOlder(
   account_id: string,
   chat_id: ChatNumber,
   waitMs: number,
-): Promise<Fetched> {
+): Promise<FetchResult> {
   const flood = await findFloodWait(app.db, account_id)
   if (flood !== undefined) return { flood_seconds: flood }
   const asked = await app.db.maybe<{ oldest_id: string | null }>(sql`
@@ -64,21 +64,21 @@ export interface WantedHistory {
   readonly oldest_id: string | null
 }
 
-/** What the API waits for, among these accounts. */
+/** The pages of these accounts that requests wait for. */
 export function listWanted(db: Db, account_ids: readonly string[]): Promise<WantedHistory[]> {
   return db.rows<WantedHistory>(sql`
     select account_id, chat_id, oldest_id from chat_sync
     where account_id = any(${account_ids}) and wanted_at is not null order by wanted_at limit 100`)
 }
 
-/** Whether somebody still waits for it: what was listed a moment ago may have been answered since. */
+/** Whether a request still waits for it: the page may have been fetched since it was listed. */
 export async function isWanted(db: Db, { account_id, chat_id }: WantedHistory): Promise<boolean> {
   const row = await db.maybe(sql`
     select from chat_sync where account_id = ${account_id} and chat_id = ${chat_id} and wanted_at is not null`)
   return row !== undefined
 }
 
-/** A page was stored: the store now begins at its oldest message. */
+/** Records a stored page: the store now begins at its oldest message. */
 export async function noteHistory(
   tx: Tx,
   account: AccountKey,
@@ -92,7 +92,7 @@ export async function noteHistory(
         wanted_at = null`)
 }
 
-/** The platform gave no more: requests that wait go on with what is stored. */
+/** The platform returned no more: waiting requests continue with what is stored. */
 export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistory): Promise<void> {
   await db.run(sql`
     update chat_sync set wanted_at = null where account_id = ${account_id} and chat_id = ${chat_id}`)
@@ -111,7 +111,7 @@ export async function readSync(db: Db, account: AccountKey): Promise<AccountSync
     on conflict (account_id) do update set updated_at = s.updated_at returning phase, cursor`)
 }
 
-/** A page of the list of chats was stored. */
+/** Records a stored page of the chat list. */
 export async function noteChats(
   tx: Tx,
   account: AccountKey,
@@ -132,7 +132,7 @@ export async function notePhase(db: Db, account: AccountKey, phase: Phase): Prom
     update account_sync set phase = ${phase}, updated_at = domain_now() where account_id = ${account.account_id}`)
 }
 
-/** A chat whose recent history has not been fetched yet. */
+/** The next chat whose recent history has not been fetched. */
 export async function nextUnsynced(db: Db, account: AccountKey): Promise<ChatNumber | undefined> {
   const row = await db.maybe<{ chat_id: ChatNumber }>(sql`
     select chat_id from chat_sync where account_id = ${account.account_id} and oldest_id is null and not complete
@@ -162,7 +162,7 @@ interface Completeness {
 
 /**
  * Whether the store has everything that the platform ever had for these accounts, and the times of its oldest and newest
- * message. Usually it has not: only recent history is fetched by itself (`worker/sync.ts`), older pages when asked for.
+ * message. Usually it has not: `worker/sync.ts` fetches only recent history, and older pages are fetched on request.
  */
 export function listCompleteness(db: Db, account_ids: readonly string[]): Promise<Completeness[]> {
   return db.rows<Completeness>(sql`

@@ -1,6 +1,6 @@
 /**
- * What the platform itself has of a chat, asked from another process than the one that drives the account: the question is a
- * row, the account's session answers it, and nothing of the store stands in for an answer.
+ * Asks the platform itself what it has of a chat, from another process than the one that drives the account: the question is
+ * a row, the account's session answers it, and nothing stored is used as an answer.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, Topic } from '../../app.ts'
@@ -10,15 +10,15 @@ import { listLiveness } from '../../ledger/liveness.ts'
 import { newId } from '../../lib/ids.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 
-/** Somebody waits for what the platform has of a chat. */
+/** A caller waits for what the platform has of a chat. */
 export const historyWanted: Topic = { topic: 'history' }
 
-/** A call may take 20 s, and a page is followed by others: a session that answers nothing for this long does not answer. */
+/** A call may take 20 s, and a question may take several: a session without an answer for this long counts as silent. */
 const answerMsMax = 60_000
 const pollMs = 100
-/** What an asker that was killed has left behind. */
+/** Questions older than this were left by a killed process. */
 const forgottenHours = 24
-/** Of one round; what is left comes with the next. */
+/** How many questions one round answers; the rest wait for the next. */
 const questionsMax = 500
 
 export interface AskedChat {
@@ -27,7 +27,7 @@ export interface AskedChat {
   readonly since: Date
 }
 
-/** A message of the account itself. `random_id` is null where the platform does not show it. */
+/** A message that the account sent. `random_id` is null if the platform does not show it. */
 export interface ShownMessage {
   readonly id: string
   readonly random_id: string | null
@@ -38,11 +38,11 @@ export interface AnsweredChat extends AskedChat {
   readonly answer: readonly ShownMessage[] | string
 }
 
-interface Asking extends AskedChat {
+interface OpenQuestion extends AskedChat {
   readonly id: string
 }
 
-/** Every chat with its answer. An account that cannot be asked, or that falls silent, has the reason instead. */
+/** Every chat with its answer, or the reason where the account cannot be asked or stops answering. */
 export async function askHistory(
   app: App,
   chats: readonly AskedChat[],
@@ -65,7 +65,11 @@ async function findObstacle(db: Db, account_id: string): Promise<string | undefi
   return seconds === undefined ? undefined : `the platform asks it to wait ${seconds} s`
 }
 
-async function askAccount(app: App, chats: readonly Asking[], silentMsMax: number): Promise<AnsweredChat[]> {
+async function askAccount(
+  app: App,
+  chats: readonly OpenQuestion[],
+  silentMsMax: number,
+): Promise<AnsweredChat[]> {
   const ids = chats.map(({ id }) => id)
   await insertQuestions(app.db, chats)
   app.wake.signal(historyWanted)
@@ -86,7 +90,7 @@ async function askAccount(app: App, chats: readonly Asking[], silentMsMax: numbe
   }
 }
 
-async function insertQuestions(db: Db, chats: readonly Asking[]): Promise<void> {
+async function insertQuestions(db: Db, chats: readonly OpenQuestion[]): Promise<void> {
   await db.run(sql`
     delete from history_questions where asked_at < clock_timestamp() - make_interval(hours => ${forgottenHours})`)
   await db.run(sql`
@@ -98,7 +102,7 @@ async function insertQuestions(db: Db, chats: readonly Asking[]): Promise<void> 
     join accounts a on a.id = g.account_id`)
 }
 
-async function readAnswers(db: Db, chats: readonly Asking[]): Promise<AnsweredChat[]> {
+async function readAnswers(db: Db, chats: readonly OpenQuestion[]): Promise<AnsweredChat[]> {
   const rows = await db.rows<{ id: string; shown: ShownMessage[] | null }>(sql`
     select id, shown from history_questions
     where id = any(${chats.map(({ id }) => id)}::uuid[]) and answered_at is not null`)
@@ -113,20 +117,20 @@ export interface HistoryQuestion {
   readonly since: Date
 }
 
-/** What is still to be answered, among these accounts. */
+/** The open questions of these accounts. */
 export function listQuestions(db: Db, account_ids: readonly string[]): Promise<HistoryQuestion[]> {
   return db.rows<HistoryQuestion>(sql`
     select id, account_id, chat_id::text, since from history_questions
     where account_id = any(${account_ids}) and answered_at is null order by id limit ${questionsMax}`)
 }
 
-/** Whether somebody still waits for it. */
+/** Whether a caller still waits for it. */
 export async function isAsked(db: Db, id: string): Promise<boolean> {
   const row = await db.maybe(sql`select from history_questions where id = ${id} and answered_at is null`)
   return row !== undefined
 }
 
-/** Null: the platform did not tell. */
+/** Null: the platform did not answer. */
 export async function noteAnswer(db: Db, id: string, shown: readonly ShownMessage[] | null): Promise<void> {
   await db.run(sql`
     update history_questions set answered_at = clock_timestamp(),

@@ -1,4 +1,4 @@
-/** Keys at the dashboard: members make and revoke their own, admins see and revoke all of the workspace. */
+/** Keys on the dashboard: members make and revoke their own, admins see and revoke all of the workspace. */
 import { z } from 'zod'
 import { hasRole } from '../../access/needs.ts'
 import { type Caller, scopes } from '../../contract.ts'
@@ -103,12 +103,12 @@ export const workspaceRoutes: readonly Route[] = [
   }),
 ]
 
-/** Admins see every key of the workspace, members those of their own. */
+/** Admins see every key of the workspace, members only their own. */
 function visibleTo(caller: Caller): { workspace_id: string; user_id: string | null } {
   return { workspace_id: caller.workspace_id, user_id: hasRole(caller, 'admin') ? null : caller.user_id }
 }
 
-/** Nobody makes a key that may do more than they may. */
+/** A user cannot make a key with more rights than their own. */
 function requireOwnScopes(caller: Caller, wanted: readonly string[]): void {
   const beyond = wanted.filter((scope) => !caller.scopes.some((own) => own === scope))
   if (beyond.length > 0) {

@@ -47,7 +47,7 @@ export async function createKey(app: App, actor: Actor, wanted: NewKey): Promise
   const user = await requireUser(app.db, user_id)
   const { key, prefix, hash } = makeKey()
   const made = await app.db.transaction(async (tx) => {
-    // Keys of one workspace are made one after the other, so the count below is exact, and nobody leaves meanwhile.
+    // The lock makes keys of one workspace one after the other, so the count below is exact and the member cannot leave.
     await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`)
     await requireMembership(tx, { workspace_id, user }) // guard: a key needs a member
     const { live } = await tx.one<{ live: number }>(sql`
@@ -117,7 +117,7 @@ export async function listKeys(db: Db, workspace_id: string): Promise<Key[]> {
     select ${fields} from keys where workspace_id = ${workspace_id} order by created_at, id`)
 }
 
-/** A key as people see it: whose it is by name, and nothing that only the service needs. */
+/** A key as people see it: its owner by e-mail address, and no field that only the service needs. */
 interface SeenKey extends Omit<Key, 'workspace_id' | 'user_id'> {
   readonly user: { readonly id: string; readonly email: string }
 }
@@ -131,12 +131,12 @@ interface KeyOwner {
 /** Revoked keys add up over the years; the page shows the live ones and the newest others. */
 const seenMax = 500
 
-/** The live ones first, then the newest. */
+/** Live keys first, then the newest. */
 export function listKeysOf(db: Db, owner: KeyOwner): Promise<SeenKey[]> {
   return selectSeen(db, owner, null)
 }
 
-/** One of another user, or of another workspace, is not there. */
+/** A key of another user or workspace is reported as not found. */
 export async function requireKeyOf(db: Db, owner: KeyOwner, id: string): Promise<SeenKey> {
   const [key] = isUuid(id) ? await selectSeen(db, owner, id) : []
   if (!key) throw notFound('key', id)
@@ -153,7 +153,7 @@ function selectSeen(db: Db, { workspace_id, user_id }: KeyOwner, id: string | nu
     order by k.revoked_at is not null, k.created_at desc, k.id desc limit ${seenMax}`)
 }
 
-/** Remembers to the minute that these keys were used. */
+/** Stores when these keys were last used, to the minute. */
 export async function noteKeyUse(app: App, ids: readonly string[]): Promise<void> {
   await app.db.run(sql`
     update keys set last_used_at = date_trunc('minute', domain_now())

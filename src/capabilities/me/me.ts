@@ -1,4 +1,4 @@
-/** Who a key is, and what it can do right now. */
+/** Whose key this is, and what it can do right now. */
 import { listEligibleAccounts } from '../../access/accounts.ts'
 import { isCapable } from '../../access/needs.ts'
 import type { App } from '../../app.ts'

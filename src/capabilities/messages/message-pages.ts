@@ -6,7 +6,7 @@ import { ApiError } from '../../lib/errors.ts'
 import { joinText, type Row } from '../../lib/page.ts'
 import { type ChatId, type ChatNumber, chatNumber, parseBound, readTime } from '../../lib/shapes.ts'
 import { requireChat } from '../chats/chats.ts'
-import { type Fetched, fetchOlder } from '../history/history.ts'
+import { type FetchResult, fetchOlder } from '../history/history.ts'
 
 interface MessageQuery {
   readonly before?: string | undefined
@@ -19,8 +19,8 @@ interface Point {
   readonly id: string
 }
 
-/** The message as JSON, its time and id, and what the store knew of the chat's past at the same moment. */
-type Stored = readonly [item: string | null, at: string, id: string, complete: boolean, begun: boolean]
+/** The message as JSON, its time and id, and what the store knew about the chat's past at the same moment. */
+type StoredTuple = readonly [item: string | null, at: string, id: string, complete: boolean, begun: boolean]
 
 const end: Point = { at: 'infinity', id: '0' }
 const idDigits = 19
@@ -29,7 +29,7 @@ const highestId = 2n ** 63n - 1n
 /** One request waits no longer than this for the platform, however far back it reaches. */
 const fetchMsMax = 10_000
 
-/** The page as JSON text, oldest first. What the store lacks is asked of the platform. */
+/** The page as JSON text, oldest first. Messages that the store lacks are fetched from the platform. */
 export async function listMessages(
   app: App,
   accounts: readonly Account[],
@@ -42,21 +42,21 @@ export async function listMessages(
   const before = (query.before === undefined ? undefined : readBefore(query.before)) ?? end
   const place = { account_id: account.id, chat_id: chatNumber(chat_id), before, limit: query.limit }
   const known = await readPage(app, place)
-  // Messages come with their chat: only where there are none is it worth asking whether the chat is there.
+  // Stored messages imply a stored chat: only without any does it pay to check whether the chat exists.
   if (known.rows.length === 0 && named) await require()
   const { source, page } = await reachBack(app, place, known)
   return pageText(page, { source, limit: query.limit, asked: query.before ?? null })
 }
 
-interface Place {
+interface PagePlace {
   readonly account_id: string
   readonly chat_id: ChatNumber
   readonly before: Point
   readonly limit: number
 }
 
-interface Read {
-  /** Newest first, and one more than the page holds where there is one. */
+interface PageRead {
+  /** Newest first, with one more than the page holds if there is one. */
   readonly rows: readonly Row[]
   /** The store has the chat from its beginning. */
   readonly complete: boolean
@@ -64,10 +64,10 @@ interface Read {
   readonly begun: boolean
 }
 
-/** Rows and what is known of the past are read in one statement: history that is stored meanwhile changes both. */
-async function readPage(app: App, place: Place, live = false): Promise<Read> {
+/** One statement reads rows and sync state, because history that is stored meanwhile changes both. */
+async function readPage(app: App, place: PagePlace, live = false): Promise<PageRead> {
   const { account_id, chat_id, before, limit } = place
-  const stored = await app.db.lists<Stored>(
+  const stored = await app.db.lists<StoredTuple>(
     messagePage(account_id, chat_id, { before, limit: limit + 1, live }),
   )
   const rows = stored.flatMap(([item, at, id]): Row[] => (item === null ? [] : [[item, at, id]]))
@@ -75,8 +75,12 @@ async function readPage(app: App, place: Place, live = false): Promise<Read> {
   return { rows, complete, begun }
 }
 
-/** Asks the platform for older messages until the page is full, the chat is at its beginning, or no more is to be had. */
-async function reachBack(app: App, place: Place, known: Read): Promise<{ source: string; page: Read }> {
+/** Fetches older messages from the platform until the page is full, the chat begins, or the platform returns no more. */
+async function reachBack(
+  app: App,
+  place: PagePlace,
+  known: PageRead,
+): Promise<{ source: string; page: PageRead }> {
   const { account_id, chat_id, limit } = place
   const deadline = performance.now() + fetchMsMax
   let source = 'store'
@@ -85,9 +89,9 @@ async function reachBack(app: App, place: Place, known: Read): Promise<{ source:
     const left = deadline - performance.now()
     const fetched = left > 0 ? await fetchOlder(app, account_id, chat_id, left) : 'late'
     if (fetched !== 'fetched' && fetched !== 'complete') {
-      // Of a chat whose past was never fetched, what came live is all there is.
+      // If the chat's past was never fetched, live messages are all there is.
       if (!page.begun) page = await readPage(app, place, true)
-      // A page that begins with stored messages is answered, however short; an empty one needs the platform.
+      // Returns a page that has stored messages, however short; an empty one needs the platform.
       if (page.rows.length === 0 && fetched !== 'late') throw refusalOf(fetched)
       break
     }
@@ -97,13 +101,13 @@ async function reachBack(app: App, place: Place, known: Read): Promise<{ source:
   return { source, page }
 }
 
-function refusalOf(fetched: Exclude<Fetched, 'fetched' | 'complete'>): ApiError {
+function refusalOf(fetched: Exclude<FetchResult, 'fetched' | 'complete'>): ApiError {
   if (fetched === 'unavailable') return new ApiError('session_unavailable')
   return new ApiError('flood_wait', { status: 503, retry_after: fetched.flood_seconds })
 }
 
 function pageText(
-  read: Read,
+  read: PageRead,
   { source, limit, asked }: { source: string; limit: number; asked: string | null },
 ): string {
   const { rows, next } = cutPage(read, limit, asked)
@@ -115,21 +119,21 @@ function pageText(
 }
 
 /**
- * A page ends between two milliseconds, so that `next_before` is a plain time and survives a client that parses and
- * prints it. Only a millisecond with more messages than a page holds is cut, and the digits below it carry the place.
+ * A page ends between two milliseconds, so that `next_before` is a plain time and survives a client that parses and prints
+ * it. Only a millisecond with more messages than a page holds is split; then the digits below it hold the position.
  */
 function cutPage(
-  { rows, complete }: Read,
+  { rows, complete }: PageRead,
   limit: number,
   asked: string | null,
 ): { rows: readonly Row[]; next: string | null } {
   if (complete && rows.length <= limit) return { rows, next: null }
   const page = rows.slice(0, limit)
   const oldest = page.at(-1)
-  // An empty page that is not the end leads back to itself: the past is still on its way.
+  // An empty page that is not the end returns the same cursor: older messages are still being fetched.
   if (!oldest) return { rows: page, next: asked }
   const [, at] = oldest
-  // Without a row beyond it, more of the same millisecond may still have to be fetched.
+  // Without a further row, more messages of the same millisecond may still have to be fetched.
   if (rows[limit] && rows[limit][1] !== at) return { rows: page, next: at ?? null }
   const whole = page.filter((row) => row[1] !== at)
   const last = whole.at(-1)
@@ -137,9 +141,9 @@ function cutPage(
 }
 
 /**
- * Index order from first to last: a page costs the same wherever it lies. The store has no gaps from `oldest_id` on, and
- * before any history was fetched (`live`) none from the first message on that came live. What it has below, such as an
- * old message that was edited, waits until history has come so far: a walk that showed it would pass over those between.
+ * Reads in index order only, so a page costs the same wherever it is. The store has no gaps from `oldest_id` on; before any
+ * history was fetched (`live`), it has none from the first live message on. Older rows, such as an old message that was
+ * edited, stay hidden until history reaches them: showing one would skip the messages in between.
  */
 export function messagePage(
   account_id: string,
@@ -162,7 +166,7 @@ export function messagePage(
       order by m.sent_at desc, m.id desc limit ${limit}) page on true`
 }
 
-/** Received live, or sent by us: an edit of a message that was never seen is neither. */
+/** Received live or sent by us. An edit of a message that was never stored is neither. */
 const firstLive = sql`(
   select min(l.id) from messages l where l.account_id = asked.account_id and l.chat_id = asked.chat_id
     and (l.announced or (l.is_sender and l.random_id is not null and l.edited_at is null)))`
@@ -172,7 +176,7 @@ function makeBefore([, at = '', id = '']: Row): string {
   return `${at.slice(0, -1)}${id.padStart(idDigits, '0')}Z`
 }
 
-/** Takes what `makeBefore` made, however its offset is spelled, or any time. */
+/** Accepts what `makeBefore` returns, with its offset in any spelling, or any time. */
 export function readBefore(value: string): Point | undefined {
   const written = readTime(value)
   if (!written) return undefined

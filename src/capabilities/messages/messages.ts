@@ -1,4 +1,4 @@
-/** Messages as they are stored: each one row, however often and in whatever order it is seen. */
+/** Messages as they are stored: one row each, however often and in whatever order they arrive. */
 import type { AccountKey } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -7,7 +7,7 @@ import type { Attachment, Message, Platform } from '../../platform/port.ts'
 export interface Seen {
   readonly chat_id: ChatNumber
   readonly message: Message
-  /** A live message of the other side: it is announced once. */
+  /** A live message from the other side, which is announced once. */
   readonly announce: boolean
 }
 
@@ -26,23 +26,23 @@ export function toWire(message: Message): WireMessage {
   return { id, text, is_sender, timestamp, edited_at, attachments }
 }
 
-interface Place {
+interface MessagePlace {
   readonly chat_id: ChatNumber
   readonly id: string
 }
 
-interface Stored extends Place {
+interface StoredPlace extends MessagePlace {
   /** The row was inserted, not updated. */
   readonly fresh: boolean
 }
 
 /**
- * Returns those that were not stored before, or whose event has not been emitted before. Each (chat, message) at most once
- * in `seen`.
+ * Returns the messages that were not stored before, or whose event has not been emitted before. Each (chat, message) at most
+ * once in `seen`.
  */
 export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const stored = await tx.rows<Stored>(sql`
+  const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns}, announced)
     select ${valuesOf(account)}, announce from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
@@ -55,12 +55,12 @@ export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly 
 }
 
 /**
- * Newer edits win, and of two at the same time the one that comes last; returns those that changed something.
- * An edit of a message we never saw brings it along.
+ * The newer edit wins, and of two with the same time the one that arrives last. Returns the edits that changed something. An
+ * edit of a message that was never stored inserts it.
  */
 export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly Seen[]): Promise<Seen[]> {
   if (seen.length === 0) return []
-  const stored = await tx.rows<Stored>(sql`
+  const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns})
     select ${valuesOf(account)} from ${unnestSeen(seen)} ${inOrder}
     on conflict (account_id, chat_id, id) do update
@@ -74,20 +74,20 @@ export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly See
   return among(seen, stored)
 }
 
-/** One order for all: history comes newest first and updates oldest first, and two transactions must not deadlock. */
+/** One lock order for all: history arrives newest first and updates oldest first, and two transactions must not deadlock. */
 const inOrder = sql`order by chat_id, id`
 
 /** PostgreSQL leaves xmax at 0 in a row that was inserted and not updated. */
 const isNew = sql`(m.xmax = 0)`
 
 /**
- * Runs with COMMIT, so that the rows of counts are locked as briefly as possible. The total comes first: transactions
- * of the same account wait for each other there, in one order, and so cannot deadlock.
+ * Runs with COMMIT, so that the rows of counts are locked as briefly as possible. The total comes first: there, transactions
+ * of the same account wait for each other in one order, and so cannot deadlock.
  */
 function countFresh(
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
-  { seen, stored }: { seen: readonly Seen[]; stored: readonly Stored[] },
+  { seen, stored }: { seen: readonly Seen[]; stored: readonly StoredPlace[] },
 ): void {
   const fresh = stored.filter((each) => each.fresh)
   if (fresh.length === 0) return
@@ -129,22 +129,22 @@ function unnestSeen(seen: readonly Seen[]) {
       as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce)`
 }
 
-function among(seen: readonly Seen[], stored: readonly Place[]): Seen[] {
+function among(seen: readonly Seen[], stored: readonly MessagePlace[]): Seen[] {
   const places = new Set(stored.map(({ chat_id, id }) => `${chat_id}:${id}`))
   return seen.filter(({ chat_id, message }) => places.has(`${chat_id}:${message.id}`))
 }
 
-/** Which chats of a platform count their messages themselves; all others of an account share one count. */
+/** Which chats of a platform number their own messages; all other chats of an account share one numbering. */
 export type Counting = Pick<Platform, 'ownCountUpTo'>
 
-/** Which of these messages were deleted before: updates about them come too late. */
+/** Which of these messages were deleted already: updates about them arrive too late. */
 export async function findDeleted(
   tx: Tx,
   account: AccountKey,
   { ids, ownCountUpTo }: Counting & { ids: readonly string[] },
 ): Promise<Deleted> {
   if (ids.length === 0) return () => false
-  const rows = await tx.rows<Place>(sql`
+  const rows = await tx.rows<MessagePlace>(sql`
     select d.chat_id, d.id from unnest(${ids}::bigint[]) as given (id)
     join lateral (
       select chat_id, id from deleted_messages
@@ -157,12 +157,12 @@ export async function findDeleted(
 
 export type Deleted = (seen: Pick<Seen, 'chat_id' | 'message'>) => boolean
 
-/** A deletion that names no chat is about the chats that share one count. */
+/** A deletion without a chat refers to the chats that share one numbering. */
 type Deletion =
   | { readonly chat_id: ChatNumber; readonly message_ids: readonly string[] }
   | ({ readonly chat_id: null; readonly message_ids: readonly string[] } & Counting)
 
-/** The row stays, its content goes. Returns what was deleted now, by chat. */
+/** Keeps the row and clears its content. Returns the messages deleted now, by chat. */
 export async function deleteMessages(
   tx: Tx,
   account: AccountKey,
@@ -192,7 +192,7 @@ export async function deleteMessages(
     select chat_id, array_agg(id::text order by id) as message_ids from gone group by chat_id order by chat_id`)
 }
 
-/** The platform told under which random id a message was accepted: on the message it is proof for ever. */
+/** Stores the random id under which the platform says it accepted a message: permanent proof on the message itself. */
 export async function noteRandomIds(
   tx: Tx,
   { account_id }: AccountKey,

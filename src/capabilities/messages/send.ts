@@ -1,4 +1,4 @@
-/** Sending one message, with at most one file: everything about the operation, from the request to what is counted. */
+/** Sending one message with at most one file: the whole operation, from the request to the counters. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Account } from '../../contract.ts'
@@ -24,7 +24,7 @@ const file = z.object({ file_name: z.string(), media_type: z.string(), size: z.n
 const payload = z.object({ text: z.string(), file: file.nullable() })
 type Payload = z.infer<typeof payload>
 
-/** The operation as a request wants it. */
+/** The operation that a request asks for. */
 export async function wantMessage(
   app: App,
   accounts: readonly Account[],
@@ -82,7 +82,7 @@ function sendKind(kind: string, more: { readonly recheck?: Sql } = {}): Operatio
 }
 
 export const sendMessage = sendKind('send_message')
-/** The first message of a chat that was just opened. The person may have been suppressed since, also much later. */
+/** The first message of a newly opened chat. The person may have been suppressed since, even much later. */
 export const startChatText = sendKind('start_chat_text', {
   recheck: forbiddenBySuppression, // guard: suppression in the second half
 })
@@ -98,7 +98,7 @@ async function* requireWhole(chunks: AsyncIterable<Buffer>, size: number): Async
   if (seen !== size) throw new Error(`The file has ${seen} of ${size} bytes.`)
 }
 
-/** What POST /messages answers, first and on every repeat. */
+/** The reply of POST /messages, first and on every repeat. */
 function replyOf(operation: Operation, { message_id, at }: Sent) {
   return {
     ok: true,
@@ -111,11 +111,11 @@ function replyOf(operation: Operation, { message_id, at }: Sent) {
   }
 }
 
-/** Stores what was sent. The platform's own update about it may come before this or after. */
+/** Stores what was sent. The platform's own update about it may arrive before or after. */
 export async function storeSent(tx: Tx, done: readonly Completion<Payload | null, Sent>[]): Promise<void> {
   const rows = done.flatMap(({ operation, value: { message_id: id, at: sent_at } }): SentRow[] => {
     const { account_id, workspace_id, random_id, payload } = operation
-    // A row that was put back from a journal does not know its text; the update about the message does.
+    // A row restored from a journal has no text; the platform's update about the message has it.
     if (!payload) return []
     const attachments = payload.file ? [payload.file] : []
     const chat_id = requireChatOf(operation)

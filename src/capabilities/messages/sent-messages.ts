@@ -1,4 +1,4 @@
-/** Messages of our own that the platform has just accepted, of many accounts at once. */
+/** Stores our own messages that the platform has just accepted, of many accounts at once. */
 import type { AccountKey } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -13,7 +13,7 @@ export interface SentRow extends AccountKey {
   readonly random_id: string
 }
 
-/** One that its own echo has stored before only gets its random id. Those that were not here before are counted. */
+/** A message that its echo has already stored only gets its random id. New ones are counted. */
 export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promise<void> {
   if (rows.length === 0) return
   const fresh = await tx.rows<AccountKey & { sent_at: string }>(sql`
@@ -35,7 +35,7 @@ export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promi
   if (fresh.length > 0) countSentMessages(tx, fresh)
 }
 
-/** As `countFresh` for one account: on the way to COMMIT, in an order that everybody keeps. */
+/** Like `countFresh` for one account: runs with COMMIT, in the order that every transaction keeps. */
 function countSentMessages(tx: Tx, rows: readonly (AccountKey & { sent_at: string })[]): void {
   tx.atCommit(sql`
     insert into message_counts as c (workspace_id, span, at, account_id, received, sent)

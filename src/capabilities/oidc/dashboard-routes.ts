@@ -1,4 +1,4 @@
-/** Linking an identity by a set-up link: the one step of signing in with a provider that a page begins. */
+/** Linking an identity by a set-up link: the one step of OIDC sign-in that starts on a dashboard page. */
 import { z } from 'zod'
 import { said } from '../../lib/wire.ts'
 import { type Route, visitorRoute } from '../../route.ts'

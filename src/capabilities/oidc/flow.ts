@@ -1,17 +1,17 @@
-/** What is kept between the way to the provider and the way back: a sealed cookie in the browser that began it. */
+/** State kept between the redirect to the provider and the callback: a sealed cookie in the browser that started it. */
 import { z } from 'zod'
 import type { App } from '../../app.ts'
 
-/** Ten minutes are enough to type a password and a second factor at the provider. */
+/** Ten minutes are enough to enter a password and a second factor at the provider. */
 export const flowSeconds = 600
 
 const shape = z.object({
   state: z.string(),
   nonce: z.string(),
-  /** PKCE: only who has this can exchange the code. */
+  /** PKCE: only the holder of this can exchange the code. */
   verifier: z.string(),
   return_to: z.string(),
-  /** Of the set-up link that an unknown identity is to be linked by. */
+  /** The set-up link that an unknown identity is to be linked by. */
   setup_token: z.string().nullable(),
   expires_at: z.number(),
 })
@@ -23,7 +23,7 @@ export function sealFlow(app: App, flow: Flow): string {
   return app.secrets.seal('session', place, Buffer.from(JSON.stringify(flow))).toString('base64url')
 }
 
-/** Undefined for a cookie that is missing, made by somebody else, or too old. */
+/** Undefined if the cookie is missing, forged or expired. */
 export async function openFlow(app: App, cookie: string | undefined): Promise<Flow | undefined> {
   if (!cookie) return undefined
   const { now } = await app.settings.current()

@@ -1,4 +1,4 @@
-/** Signing in with an identity provider (OpenID Connect). Nobody becomes a user by it: an identity is linked to one. */
+/** Signing in with an identity provider (OpenID Connect). It creates no user: it links an identity to one. */
 import { issueDeviceToken } from '../../access/devices.ts'
 import { beginSession, endOtherSessions } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
@@ -11,7 +11,7 @@ import { flowSeconds, openFlow, sealFlow } from './flow.ts'
 import { askWho, beginAt, isUnreachable } from './provider.ts'
 import { readReturnTo } from './return-to.ts'
 
-/** Why somebody is not let in, for the sign-in page and, in words, for other clients. */
+/** Why a sign-in is refused: a code for the sign-in page and a sentence for other clients. */
 const refusals = {
   failed: ['sign_in_refused', (label) => `Signing in with ${label} did not work. Please try again.`],
   unknown: [
@@ -30,7 +30,7 @@ const refusals = {
 
 export type Reason = keyof typeof refusals
 
-/** A sign-in that was refused, with the reason as the sign-in page knows it. */
+/** A refused sign-in, with the reason code that the sign-in page knows. */
 export class OidcRefusal extends ApiError {
   readonly reason: Reason
   readonly return_to: string
@@ -44,23 +44,23 @@ export class OidcRefusal extends ApiError {
   }
 }
 
-export interface Begun {
-  /** Where the browser goes. */
+export interface StartedSignIn {
+  /** Where to redirect the browser. */
   readonly location: string
-  /** What it brings back, in a cookie that lasts this many seconds. */
+  /** The cookie that the browser brings back, and how many seconds it lasts. */
   readonly cookie: string
   readonly seconds: number
 }
 
-/** With a set-up link, whoever signs in at the provider is linked to its user. */
+/** With a set-up link, the person who signs in at the provider is linked to the link's user. */
 export async function beginSignIn(
   app: App,
   { return_to, setup_token = null }: { return_to?: string | undefined; setup_token?: string | null },
-): Promise<Begun> {
+): Promise<StartedSignIn> {
   const config = requireOidc(app)
   const going = readReturnTo(return_to)
   if (setup_token !== null) await requireSetupLink(app.db, setup_token)
-  // A provider that is not found, or not the one it was said to be, is as good as none to whoever wants to sign in.
+  // An unreachable or misconfigured provider means the same to the person who signs in: no provider.
   const { location, ...secrets } = await beginAt(app, config).catch((error) => {
     throw refused(app, config, { error, reason: 'unavailable', return_to: going })
   })
@@ -70,19 +70,19 @@ export async function beginSignIn(
   return { location, cookie, seconds: flowSeconds }
 }
 
-interface SignedIn {
+interface FinishedSignIn {
   readonly session_token: string
-  /** Undefined where they have no password, which alone needs it. */
+  /** Undefined for a user without a password: only password sign-ins use it. */
   readonly device_token: string | undefined
   readonly return_to: string
 }
 
-/** The way back. Whoever comes without the cookie of the way there did not begin this sign-in. */
+/** The callback. A browser without the flow's cookie did not start this sign-in. */
 export async function finishSignIn(
   app: App,
   visitor: Visitor,
   { query, cookie }: { query: string; cookie: string | undefined },
-): Promise<SignedIn> {
+): Promise<FinishedSignIn> {
   const config = requireOidc(app)
   const flow = await openFlow(app, cookie)
   if (!flow) throw new OidcRefusal(config, 'failed')
@@ -97,7 +97,7 @@ export async function finishSignIn(
     const linked = await linkIdentity(app, tx, { ...identity, email, invited })
     if (typeof linked === 'string') throw new OidcRefusal(config, linked, return_to)
     const { user_id } = linked
-    // As behind every set-up link: sessions from before end.
+    // Ends earlier sessions, as every set-up link does.
     if (invited) await endOtherSessions(tx, { user_id, except: null })
     const session_token = await beginSession(tx, visitor, { user_id, ...linked.identity })
     app.log.info({ user_id, address: visitor.via.address, issuer: identity.issuer }, 'signed in')
@@ -112,7 +112,7 @@ async function makeDeviceToken(app: App, tx: Tx, user_id: string): Promise<strin
   return password_hash === null ? undefined : issueDeviceToken(app, { user_id, password_hash })
 }
 
-/** Null where the link has been used, or has expired, on the way to the provider. */
+/** Null if the link was used, or expired, while the person was at the provider. */
 async function consume(tx: Tx, token: string): Promise<string | null> {
   try {
     return await consumeSetupLink(tx, token)
@@ -122,7 +122,7 @@ async function consume(tx: Tx, token: string): Promise<string | null> {
   }
 }
 
-/** What the sign-in page shows of it. */
+/** What the sign-in page shows about the provider. */
 export function describeProvider({ config }: App): { label: string } | null {
   return config.oidc ? { label: config.oidc.label } : null
 }
@@ -134,7 +134,7 @@ export function requireOidc({ config }: App): OidcConfig {
   return config.oidc
 }
 
-/** What the library throws may hold codes and tokens, so only its own words and code are written down. */
+/** The library's errors may contain codes and tokens, so only the message and the code are logged. */
 function refused(
   app: App,
   config: OidcConfig,

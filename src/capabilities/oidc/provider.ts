@@ -1,25 +1,25 @@
-/** The identity provider: found by its address, asked to let somebody sign in, asked who that was. */
+/** The identity provider: discovers it, sends people there to sign in, and asks it who they are. */
 import type { ClientAuth, Configuration, UserInfoResponse } from 'openid-client'
 import type { App } from '../../app.ts'
 import type { OidcConfig } from '../../config.ts'
 import { isUuid, namedId, urlNamespace } from '../../lib/ids.ts'
 import { isWellFormed } from '../../lib/text.ts'
 
-/** How long the provider may take for one answer. A person waits for it. */
+/** How long the provider may take for one response, while a person waits. */
 const answerSeconds = 10
-/** How long what the provider says about itself is believed without asking again. */
+/** How long the provider's metadata is cached. */
 const metadataMs = 3_600_000
 
-/** Who signed in, as the provider says it. */
+/** The person who signed in, according to the provider. */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
   readonly idp_user_uuid: string
-  /** Only an address that the provider has verified. */
+  /** Only if the provider has verified the address. */
   readonly email: string | undefined
 }
 
-/** It is loaded when somebody signs in this way: most instances never do, and loading takes a tenth of a second. */
+/** Loaded at the first OIDC sign-in: most instances never have one, and loading takes a tenth of a second. */
 type Library = typeof import('openid-client')
 
 interface Provider {
@@ -27,14 +27,14 @@ interface Provider {
   readonly client: Configuration
 }
 
-interface Found {
+interface CachedProvider {
   readonly provider: Promise<Provider>
   readonly until: number
 }
 
-const found = new WeakMap<OidcConfig, Found>()
+const found = new WeakMap<OidcConfig, CachedProvider>()
 
-/** Throws where the provider does not answer; the next sign-in asks it again. */
+/** Throws if the provider does not answer; the next sign-in tries again. */
 function findProvider(config: OidcConfig): Promise<Provider> {
   const known = found.get(config)
   if (known && known.until > performance.now()) return known.provider
@@ -55,12 +55,12 @@ async function discover({ issuer, client_id, client_secret }: OidcConfig): Promi
     clientAuth(library, client_secret),
     { timeout: answerSeconds, execute: insecure },
   )
-  // The signature is checked although the token comes straight from the provider: a proxy in between proves nothing.
+  // Checks the signature although the token comes straight from the provider, because there may be a proxy in between.
   library.enableNonRepudiationChecks(client) // guard: signature of the provider
   return { library, client }
 }
 
-/** How Parley shows its secret: in the body where the provider takes it there, else in a header, which all of them know. */
+/** Sends the client secret in the body if the provider accepts that, otherwise in a header, which all providers accept. */
 function clientAuth(library: Library, secret: string | undefined): ClientAuth {
   if (secret === undefined) return library.None()
   const [inBody, inHeader] = [library.ClientSecretPost(secret), library.ClientSecretBasic(secret)]
@@ -70,14 +70,14 @@ function clientAuth(library: Library, secret: string | undefined): ClientAuth {
   }
 }
 
-/** What is remembered of one sign-in while its person is at the provider. */
+/** What a sign-in stores while the person is at the provider. */
 export interface Secrets {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
 }
 
-/** The address at which the provider asks who somebody is, and what the answer will be held against. */
+/** Returns the provider's sign-in address, and the secrets to check its answer against. */
 export async function beginAt(app: App, config: OidcConfig): Promise<Secrets & { location: string }> {
   const { library, client } = await findProvider(config)
   const secrets = {
@@ -96,7 +96,7 @@ export async function beginAt(app: App, config: OidcConfig): Promise<Secrets & {
   return { ...secrets, location: location.href }
 }
 
-/** Registered at the provider, and sent along with every question. */
+/** Registered at the provider, and sent with every request. */
 export function callbackOf({ config }: App): string {
   return `${config.base_url}/dashboard/oidc/callback`
 }
@@ -105,7 +105,7 @@ function scopeOf({ link_by_email, uuid_claim }: OidcConfig): string {
   return ['openid', ...(link_by_email ? ['email'] : []), ...(uuid_claim ? ['profile'] : [])].join(' ')
 }
 
-/** Exchanges the code, and checks state, nonce, issuer, audience, times and signature on the way. */
+/** Exchanges the code, and checks state, nonce, issuer, audience, times and signature. */
 export async function askWho(
   app: App,
   config: OidcConfig,
@@ -121,11 +121,11 @@ export async function askWho(
   })
   const claims = tokens.claims()
   if (!claims || claims.sub.length > 255 || !isWellFormed(claims.sub)) throw new Error('unusable subject')
-  // Every person whom a provider forgot to name would be the same one.
+  // Otherwise all people without a subject would be the same user.
   if (claims.sub.trim() === '') throw new Error('empty subject') // guard: empty subject
   const wanted = [...(config.link_by_email ? ['email'] : []), config.uuid_claim ?? 'sub']
   const complete = wanted.every((name) => claims[name] !== undefined)
-  // Many providers tell the e-mail address only at an address of its own.
+  // Many providers return the e-mail address only from their userinfo endpoint.
   const more: Partial<UserInfoResponse> =
     complete || !client.serverMetadata().userinfo_endpoint
       ? {}
@@ -135,7 +135,7 @@ export async function askWho(
 
 type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readonly sub: string }
 
-/** A person has one UUID for good: the subject if it is one, else the named claim, else one made of issuer and subject. */
+/** A person keeps one UUID: the subject if it is one, else the named claim, else one derived from issuer and subject. */
 export function identityOf({ uuid_claim }: Pick<OidcConfig, 'uuid_claim'>, claims: Claims): Identity {
   const { iss: issuer, sub: subject, email, email_verified } = claims
   const claimed = uuid_claim === undefined ? undefined : claims[uuid_claim]
@@ -148,7 +148,7 @@ export function identityOf({ uuid_claim }: Pick<OidcConfig, 'uuid_claim'>, claim
   }
 }
 
-/** Whether the provider could not be asked, as opposed to having answered something that does not hold. */
+/** Whether the provider could not be reached, as opposed to having returned an invalid answer. */
 export function isUnreachable(error: unknown): boolean {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: unknown }
   if (code === 'OAUTH_TIMEOUT' || (name === 'TypeError' && (error as Error).message === 'fetch failed'))

@@ -1,4 +1,4 @@
-/** The ledger for callers and operators: what became of operations, and notes on ambiguous ones. */
+/** The ledger for callers and operators: what happened to operations, and operators' notes on ambiguous ones. */
 
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
@@ -14,7 +14,7 @@ import { type Actor, record } from '../audit/audit.ts'
 
 export type ClosedAs = 'sent' | 'not_sent'
 
-/** The newest first. `ambiguous`: those whose outcome is unknown and that nobody has closed. */
+/** Newest first. `ambiguous`: only those whose outcome is unknown and that no operator has closed. */
 export async function listLedger(
   db: Db,
   wanted: { workspace_id?: string | undefined; ambiguous: boolean },
@@ -71,7 +71,7 @@ interface LedgerRow {
   readonly message_id: string | null
 }
 
-/** One operation of the caller's workspace, with a sentence on what is known of it. */
+/** One operation of the caller's workspace, with a sentence on its outcome. */
 export async function describeOperation(
   { db, routes }: App,
   { workspace_id }: Caller,
@@ -92,12 +92,12 @@ interface Ending {
   readonly effect: 'local' | 'platform'
   readonly cause: string | null
   readonly closed_as: ClosedAs | null
-  /** Of the stored answer: what it says was done, and whether it says that there was nothing to change. */
+  /** From the stored reply: what was done, and whether there was nothing to change. */
   readonly message: string | null
   readonly unchanged: boolean | null
 }
 
-/** What changes only our database commits together with its row, so such a row is always completed. */
+/** A local change commits together with its row, so such a row is always completed. */
 function localSentence({ message, unchanged }: Ending, done = 'It was done.'): string {
   const what = message ?? (unchanged ? 'It was already in that state, so nothing changed.' : done)
   return `${what} Nothing was sent by this request.`

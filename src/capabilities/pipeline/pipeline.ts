@@ -1,4 +1,4 @@
-/** The stages that chats move through, and moving them. */
+/** The stages that chats move through, and moving chats between them. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import { placesWith } from '../../db/places.ts'
@@ -11,7 +11,7 @@ import { type Actor, record } from '../audit/audit.ts'
 import {
   emptyStage,
   invalidStage,
-  type Left,
+  type MovedChat,
   type Placement,
   placeChat,
   requireChat,
@@ -37,7 +37,7 @@ export const defaultStage: NewStage = { key: 'new', label: 'New' }
 const stagesMax = 100
 const fields = sql`key, label, terminal, hidden`
 
-/** Who moved a chat, as its event tells. */
+/** Who moved a chat, for the event. */
 interface Mover {
   readonly type: 'key' | 'user' | 'cli' | 'system'
   readonly id: string
@@ -60,7 +60,7 @@ function movedEvent({ stage_key, ...chat }: Placement, from_stage_key: string, a
   }
 }
 
-/** Puts a chat into a stage. Repeating the same move changes nothing and announces nothing. */
+/** Moves a chat to a stage. Repeating the move changes nothing and emits no event. */
 export async function moveChat(
   tx: Tx,
   caller: Caller,
@@ -70,7 +70,7 @@ export async function moveChat(
   const { hidden } = await requireStage(tx, caller, stage_key)
   const { id } = await requireChat({ db: tx }, accounts, { chat_id, missing: 'chat_not_found' }).catch(
     async (error) => {
-      // What is wrong with the stage is said before anything is said of the chat.
+      // An error about the stage takes precedence over one about the chat.
       throw hidden && error.code === 'chat_not_found' ? await hiddenStage(tx, caller, stage_key) : error
     },
   )
@@ -78,7 +78,7 @@ export async function moveChat(
   const from = await placeChat(tx, to)
   if (from === undefined) throw new ApiError('chat_not_found')
   const changed = from !== stage_key
-  // Thrown, it takes the placement back with it. Who is in the stage already has nothing to be refused.
+  // Throwing rolls the placement back. A chat that already is in the hidden stage is no error.
   if (changed && hidden) throw await hiddenStage(tx, caller, stage_key)
   if (changed) emit(tx, caller.workspace_id, [movedEvent(to, from, moverOf(caller))])
   return { ...to, changed }
@@ -88,7 +88,7 @@ function hiddenStage(tx: Tx, caller: Caller, key: string): Promise<ApiError> {
   return invalidStage(tx, caller, `The stage ${quote(key)} is hidden: no chat can be moved to it.`)
 }
 
-/** Locked against deletion until the move is committed. */
+/** Locks the stage against deletion until the move commits. */
 async function requireStage(tx: Tx, caller: Caller, key: string): Promise<Pick<Stage, 'hidden'>> {
   const stage = await tx.maybe<Pick<Stage, 'hidden'>>(sql`
     select hidden from stages where workspace_id = ${caller.workspace_id} and key = ${key} for key share`)
@@ -186,8 +186,8 @@ async function putAt(
 const emptiedMax = 1_000
 
 /**
- * Its chats go back to `new` in batches, each with its event. The stage is hidden first, so that no chats are added.
- * If it is interrupted, the stage stays hidden with the chats that are left, and the next call goes on.
+ * Moves its chats back to `new` in batches, each with its event. The stage is hidden first, so that no chats are added.
+ * After an interruption it stays hidden with the remaining chats, and the next call continues.
  */
 export async function deleteStage(
   app: App,
@@ -230,15 +230,15 @@ async function listAccounts(db: Db, workspace_id: string): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** `run` gives each batch its transaction. Returns how many chats there were. */
+/** `run` gives each batch its transaction. Returns how many chats were moved. */
 async function emptyAccount(
   { workspace_id, key, actor }: { workspace_id: string; key: string; actor: Actor },
   account_id: string,
-  run: (work: (tx: Tx) => Promise<Left[]>) => Promise<Left[]>,
+  run: (work: (tx: Tx) => Promise<MovedChat[]>) => Promise<MovedChat[]>,
 ): Promise<number> {
   const to = defaultStage.key
   let moved = 0
-  let after: Left | undefined
+  let after: MovedChat | undefined
   do {
     const left = await run(async (tx) => {
       const some = await emptyStage(tx, account_id, { from: key, to, after, limit: emptiedMax })
@@ -254,7 +254,7 @@ async function emptyAccount(
   return moved
 }
 
-/** One change of a workspace's stages at a time. */
+/** Locks the workspace's stages: one change at a time. */
 async function lockStages(tx: Tx, workspace_id: string): Promise<Stage[]> {
   await tx.run(sql`select 1 from workspaces where id = ${workspace_id} for no key update`)
   return listStages(tx, workspace_id)

@@ -18,7 +18,7 @@ const placements: LongList = {
   name: 'placements',
   pageSize: placementsMax,
   page: placementPage,
-  // Batches several times as large take megabytes more of the server's memory, for nothing.
+  // Larger batches cost megabytes of the server's memory and gain nothing.
   batchSize: 500,
   batch: placementBatch,
 }

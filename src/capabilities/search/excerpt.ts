@@ -1,7 +1,7 @@
-/** The part of a text around what was looked for, as it was written. Pure. */
+/** The part of a text around the match, as it was written. Pure. */
 import { type Phrase, standsAt, type Token, tokenise } from '../../lib/tokens.ts'
 
-/** Characters, the marks where it was cut included. */
+/** In characters, including the ellipses where it was cut. */
 export const excerptMax = 200
 export const contextMax = 4000
 /** How many characters before the match are shown. */
@@ -14,23 +14,23 @@ export function excerptOf(text: string, phrases: readonly Phrase[]): string {
   const match = firstMatch(tokenise(whole), phrases)
   const at = match === undefined ? 0 : [...whole.slice(0, match)].length
   const room = excerptMax - 2
-  // At the end of the text there is more room before the match.
+  // Near the end of the text, show more before the match.
   const start = wordStart(characters, Math.max(0, Math.min(at - lead, characters.length - room)), at)
   const end = wordEnd(characters, Math.min(characters.length, start + room), at)
   const shown = characters.slice(start, end).join('').trim()
   return `${start > 0 ? '…' : ''}${shown}${end < characters.length ? '…' : ''}`
 }
 
-/** Where the first of the phrases begins. */
+/** Where the first matching phrase begins. */
 function firstMatch(tokens: readonly Token[], phrases: readonly Phrase[]): number | undefined {
   return tokens.find((_, at) => phrases.some((phrase) => standsAt(tokens, at, phrase)))?.start
 }
 
 const space = /\s/u
-/** What belongs to the character before it, or joins it to the next. */
+/** Characters that belong to the one before, or join it to the next. */
 const joined = /\p{M}|\p{Emoji_Modifier}|\u200d/u
 
-/** The first word that begins there or after, but not after the match; in a script without spaces, right there. */
+/** The first word that starts at or after `from`, but not after the match; in a script without spaces, `from` itself. */
 function wordStart(characters: readonly string[], from: number, match: number): number {
   if (from === 0) return 0
   for (let at = from; at < match; at++) if (space.test(characters[at - 1] ?? '')) return at
@@ -43,7 +43,7 @@ function wordEnd(characters: readonly string[], until: number, match: number): n
   return whole(characters, until)
 }
 
-/** Back to where a character begins that is not part of another. */
+/** Moves back to the beginning of a whole character. */
 function whole(characters: readonly string[], from: number): number {
   let at = from
   while (at > 0 && (joined.test(characters[at] ?? '') || characters[at - 1] === '\u200d')) at--
@@ -57,7 +57,7 @@ interface Line {
   readonly excerpt: string
 }
 
-/** One line a match, for a reader who has nothing else: as many as fit. */
+/** One line per match, as many as fit, for a reader that sees nothing else. */
 export function contextOf(lines: readonly Line[]): string {
   let context = ''
   let length = 0

@@ -1,4 +1,4 @@
-/** The background work of search: index what is new, merge segments, index anew what has another format. */
+/** The background work of search: index new messages, merge segments, reindex segments of another format. */
 import { Gauge } from 'prom-client'
 import type { App } from '../../app.ts'
 import { sharedMetric } from '../../lib/metrics.ts'
@@ -21,12 +21,12 @@ export function loops(app: App): readonly Loop[] {
   return makeLoops()
 }
 
-/** Each call has a state of its own. To merge a large account takes minutes, and indexing does not wait for it. */
+/** Each call makes its own state. Merging a large account takes minutes, and indexing does not wait for it. */
 export function makeLoops(): readonly [index: Loop, merge: Loop, reindex: Loop] {
   return [indexLoop(), mergeLoop(), reindexLoop()]
 }
 
-/** How far the index is behind the messages. */
+/** Exports how many messages wait for indexing. */
 function countLag(app: App): void {
   const name = 'parley_search_pending'
   sharedMetric(app.metrics, name, () => {
@@ -50,7 +50,7 @@ function indexLoop(): Loop {
     async step({ db }) {
       const owners = await findPending(db)
       const failed: unknown[] = []
-      // An account that fails is in no other account's way.
+      // An account that fails does not block the others.
       for (const owner of owners) await indexPending(db, owner).catch((error) => failed.push(error))
       if (failed.length > 0) throw failed[0]
       return owners.length > 0
@@ -59,7 +59,7 @@ function indexLoop(): Loop {
 }
 
 function mergeLoop(): Loop {
-  // Accounts whose merge failed, or that somebody else holds: the others have their turn first.
+  // Accounts whose merge failed, or whose segments another process holds: the others come first.
   const passed = new Set<string>()
   return {
     name: 'search-merge',

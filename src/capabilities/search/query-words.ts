@@ -1,10 +1,10 @@
-/** The language of `query`, `keywords` and `people`: all words, "a phrase", -not, and the last word as the beginning of one. */
+/** The language of `query`, `keywords` and `people`: all words, "a phrase", -not, and the last word as a prefix. */
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
 import { type Phrase, phraseOf, prefixPhrases, toTsquery } from '../../lib/tokens.ts'
 import type { Words } from './index/search-index.ts'
 
-/** Words, or pairs of characters in scripts without spaces, that one search may have. */
+/** How many words, or pairs of characters in scripts without spaces, one search may have. */
 const wordsMax = 128
 
 export function readWords({
@@ -29,7 +29,7 @@ export function readWords({
   return { all, none, any }
 }
 
-/** Any of the names, all words of each as beginnings of words, in the syntax of `tsquery`. */
+/** Any of the names, with all words of each as prefixes, in `tsquery` syntax. */
 export function readNames(people: readonly string[]): string {
   const names = people.map((name) => {
     const phrases = prefixPhrases(name)
@@ -54,7 +54,7 @@ interface Piece {
   readonly excluded: boolean
 }
 
-/** One pass; a quotation mark that is never closed reaches to the end. What has no letter or digit is left out. */
+/** One pass; an unclosed quotation mark extends to the end. Parts without a letter or digit are skipped. */
 export function parseQuery(text: string): Query {
   const pieces = split(text)
   const last = pieces.findLastIndex(

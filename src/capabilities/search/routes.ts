@@ -17,7 +17,7 @@ const limit = z
 
 const entriesMax = 20
 
-/** An empty list means not given. */
+/** An empty list means that the field was not given. */
 const some = (description: string) =>
   z
     .array(text(100))

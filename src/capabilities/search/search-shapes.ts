@@ -1,4 +1,4 @@
-/** What a search answers. */
+/** The reply of a search. */
 import { z } from 'zod'
 import {
   accountIdOut,

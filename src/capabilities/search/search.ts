@@ -1,4 +1,4 @@
-/** Search over the messages that are stored: newest first, at a cost that does not grow with what does not match. */
+/** Search over the stored messages: newest first, at a cost that does not grow with messages that do not match. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
 import type { Db } from '../../db/sql.ts'
@@ -11,12 +11,12 @@ import {
   type Condition,
   findMatches,
   inOrder,
+  type MatchLimits,
   type MessageKey,
-  type Wanted,
   type Words,
 } from './index/search-index.ts'
 import { readNames, readWords } from './query-words.ts'
-import { findNamed, type Message, type Place, readMessages, readTimeRange } from './stored-messages.ts'
+import { findNamed, type Message, readMessages, readTimeRange, type SearchPlace } from './stored-messages.ts'
 
 interface SearchRequest {
   readonly query?: string | undefined
@@ -30,14 +30,14 @@ interface SearchRequest {
   readonly account_types: 'messaging' | 'email' | 'all'
 }
 
-/** Matches are counted up to this; one more tells that there are more. */
+/** Counts matches up to this; one more shows that there are more. */
 const countMax = 1000
-/** People of an account that have one of the names: with more, the most recently active are searched, which is not complete. */
+/** How many people of an account with a matching name are searched: if there are more, only the most recently active. */
 const peopleMax = 200
-/** Where no times are given. */
+/** If the request has no times. */
 const always = { from: Date.UTC(0, 0), until: Date.UTC(9999, 11, 31) }
 
-/** What of a request can be refused without looking at any account. */
+/** The parts of a request that are checked without reading any account. */
 interface CheckedSearch {
   readonly words: Words
   readonly names: string | undefined
@@ -89,7 +89,7 @@ export async function searchMessages(
   const { words, names, after, next } = checked
   const { limit } = request
   const searched = await accountsOf(app, accounts, request)
-  const place: Place = {
+  const place: SearchPlace = {
     account_ids: searched.map(({ id }) => id),
     chat_id: request.chat_id === undefined ? undefined : chatNumber(request.chat_id),
   }
@@ -101,13 +101,13 @@ export async function searchMessages(
     from: request.time_after?.getTime() ?? always.from,
     until: Math.min(request.time_before?.getTime() ?? always.until, after ? after.at + 1 : always.until),
   }
-  // Those of the last page's millisecond are found again, and left out below.
+  // Matches of the last page's final millisecond are found again, and skipped below.
   const most = limit + 1 + (after?.shown ?? 0)
   const wanted = { limit: most, count: after ? most : countMax + 1 }
   const [found, histories] = await app.db.snapshot((db) =>
     Promise.all([
       findPage(db, place, { condition, wanted }),
-      // Beside it, and not on a connection of its own: that would only wait for the same processors.
+      // On the same connection: a second one would only wait for the same processors.
       listCompleteness(db, place.account_ids),
     ]),
   )
@@ -129,7 +129,7 @@ export async function searchMessages(
   }
 }
 
-/** How many matches of the last one's millisecond this page and those before it have shown. */
+/** How many matches of the last one's millisecond this and the previous pages have shown. */
 function countShown(page: readonly Message[], after: After | undefined): number {
   const at = page.at(-1)?.sent_at.getTime()
   const here = page.filter(({ sent_at }) => sent_at.getTime() === at).length
@@ -144,12 +144,12 @@ interface Page {
 
 async function findPage(
   db: Db,
-  place: Place,
-  { condition, wanted }: { condition: Condition; wanted: Wanted },
+  place: SearchPlace,
+  { condition, wanted }: { condition: Condition; wanted: MatchLimits },
 ): Promise<Page> {
   if (place.account_ids.length === 0) return { page: [], total: 0, complete: true }
   const { words, people, from, until } = condition
-  // Nothing but times: an index of messages has those.
+  // Only times: an index on messages covers those.
   if (words.all.length === 0 && words.any.length === 0 && people === undefined) {
     return { ...(await readTimeRange(db, place, { ...wanted, from, until })), complete: true }
   }
@@ -162,7 +162,7 @@ function keyOf({ account_id, chat_id, id, sent_at }: Message): MessageKey {
   return { account_id, chat_id, id, at: sent_at.getTime() }
 }
 
-/** The accounts to search. None of them is a mailbox, so `email` leaves none. */
+/** The accounts to search. None is a mailbox, so `email` leaves none. */
 async function accountsOf(
   app: App,
   accounts: readonly Account[],
@@ -176,11 +176,11 @@ async function accountsOf(
 
 interface People {
   readonly ids: ReadonlyMap<string, ReadonlySet<string>>
-  /** There were more than are searched. */
+  /** There were more people than are searched. */
   readonly cut: boolean
 }
 
-async function findPeople(app: App, { account_ids }: Place, query: string): Promise<People> {
+async function findPeople(app: App, { account_ids }: SearchPlace, query: string): Promise<People> {
   const found = Map.groupBy(
     await findNamed(app.db, account_ids, { query, each: peopleMax + 1 }),
     ({ account_id }) => account_id,

@@ -1,15 +1,15 @@
-/** Messages and people as the store has them. Each statement begins with an account, in an index. */
+/** Stored messages and people. Every statement starts from an account, in an index. */
 import { type Db, sql } from '../../db/sql.ts'
 import type { MessageKey } from './index/search-index.ts'
 
 /** Where to search: whole accounts, or one chat of one account. */
-export interface Place {
+export interface SearchPlace {
   readonly account_ids: readonly string[]
-  /** Its number. */
+  /** The chat's number. */
   readonly chat_id: string | undefined
 }
 
-/** As much of a message as is shown. */
+/** The fields of a message that are shown. */
 export interface Message {
   readonly account_id: string
   readonly chat_id: string
@@ -23,7 +23,7 @@ export interface Message {
 const message = sql`m.account_id, m.chat_id, m.id, m.is_sender, m.sent_at, m.text, coalesce(
   (select c.name from chats c where c.account_id = m.account_id and c.chat_id = m.chat_id), '') as chat_name`
 
-/** The messages with these keys, in no order. */
+/** The messages with these keys, in any order. */
 export function readMessages(db: Db, keys: readonly MessageKey[]): Promise<Message[]> {
   if (keys.length === 0) return Promise.resolve([])
   return db.rows<Message>(sql`
@@ -42,10 +42,10 @@ interface TimeRange {
   readonly count: number
 }
 
-/** The newest messages of these times, and how many there are, at most `count`. */
+/** The newest messages in this range, and how many there are, at most `count`. */
 export async function readTimeRange(
   db: Db,
-  { account_ids, chat_id }: Place,
+  { account_ids, chat_id }: SearchPlace,
   { from, until, count, limit }: TimeRange,
 ): Promise<{ page: Message[]; total: number }> {
   const here = sql`m.account_id = a.id and m.deleted_at is null ${chat_id === undefined ? sql`` : sql`and m.chat_id = ${chat_id}`}
@@ -66,7 +66,7 @@ export async function readTimeRange(
   return { page, total }
 }
 
-/** People, and chats that are no person's, by the words of their names: the most recently active first. */
+/** People, and chats that are not with a person, by the words of their names: most recently active first. */
 export function findNamed(
   db: Db,
   account_ids: readonly string[],

@@ -1,4 +1,4 @@
-/** Signing in and out, and what is a user's own: their sessions, profile and password. */
+/** Signing in and out, and a user's own sessions, profile and password. */
 import { z } from 'zod'
 import { endSession } from '../../access/sessions.ts'
 import { givenPassword, newPassword } from '../../lib/passwords.ts'

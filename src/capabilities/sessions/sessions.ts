@@ -1,4 +1,4 @@
-/** What a signed-in user sees and changes of their own: who they are, where they are signed in, their password. */
+/** What signed-in users see and change about themselves: profile, sessions, password. */
 import { issueDeviceToken } from '../../access/devices.ts'
 import { beginSession, endOtherSessions, endSession, listSessions } from '../../access/sessions.ts'
 import type { App } from '../../app.ts'
@@ -14,7 +14,7 @@ import { countAttempts, type SignedIn } from './sign-in.ts'
 
 type OwnUser = Pick<User, 'id' | 'email' | 'name' | 'operator' | 'time_zone' | 'has_password'>
 
-/** What a user is told of themselves. */
+/** A user as shown to themselves. */
 export async function describeUser(db: Db, user_id: string): Promise<OwnUser> {
   const { id, email, name, operator, time_zone, has_password } = await requireUser(db, user_id)
   return { id, email, name, operator, time_zone, has_password }
@@ -58,7 +58,7 @@ export async function listOwnSessions(app: App, { user_id, via }: UserCaller) {
   return sessions.map((session) => ({ ...session, current: session.id === via.id }))
 }
 
-/** One of their own. Whose session another id is, is nobody's concern. */
+/** Revokes one of the user's own sessions. Another user's session is reported as not found. */
 export async function revokeSession(app: App, tx: Tx, caller: UserCaller, id: string): Promise<void> {
   const { user_id } = caller
   if (!(await endSession(tx, { user_id, id }))) throw notFound('session', id)
@@ -77,7 +77,7 @@ export async function revokeOtherSessions(app: App, tx: Tx, { user_id, via }: Us
   return revoked
 }
 
-/** How often one may guess the password of a session that somebody left open. */
+/** How often a password may be guessed in a session that was left open. */
 const guesses = { limit: 10, seconds: 900 }
 
 interface Change {
@@ -85,14 +85,18 @@ interface Change {
   readonly password: string
 }
 
-interface Prepared {
-  /** As they are stored; there may have been none before. */
+interface PreparedChange {
+  /** The stored hash; null if there was no password before. */
   readonly before: string | null
   readonly password_hash: string
 }
 
-/** The new password as it is stored, once the present one, where there is one, was given. */
-export async function prepareChange(app: App, { user_id }: UserCaller, change: Change): Promise<Prepared> {
+/** Returns the new hash once the current password, if there is one, was given correctly. */
+export async function prepareChange(
+  app: App,
+  { user_id }: UserCaller,
+  change: Change,
+): Promise<PreparedChange> {
   const { password_hash } = await app.db.one<{ password_hash: string | null }>(
     sql`select password_hash from users where id = ${user_id}`,
   )
@@ -107,14 +111,14 @@ export async function prepareChange(app: App, { user_id }: UserCaller, change: C
 }
 
 /**
- * Whoever knew the old one is signed out everywhere. That may have happened to this session while passwords were compared:
- * then it must not undo it.
+ * Signs out every other session, because another person may have known the old password. If this session was ended that
+ * way while passwords were compared, it must not undo that.
  */
 export async function changePassword(
   app: App,
   tx: Tx,
   { user_id, via }: UserCaller,
-  { before, password_hash }: Prepared,
+  { before, password_hash }: PreparedChange,
 ): Promise<Pick<SignedIn, 'device_token'>> {
   const still = await tx.maybe(sql`
     select 1 from users where id = ${user_id} and password_hash is not distinct from ${before}
@@ -123,11 +127,11 @@ export async function changePassword(
   if (!still) throw new ApiError('not_signed_in')
   await setPassword(app, tx, `user:${user_id}`, { user_id, password_hash })
   await endOtherSessions(tx, { user_id, except: via.id })
-  // The one from before went by the old password.
+  // The previous device token was bound to the old password.
   return { device_token: await issueDeviceToken(app, { user_id, password_hash }) }
 }
 
-/** The password as it is stored. A link that is not good costs nobody a hash. */
+/** Returns the hash to store. An invalid link costs no hash. */
 export async function prepareSetup(
   app: App,
   { token, password }: { token: string; password: string },
@@ -136,7 +140,7 @@ export async function prepareSetup(
   return hashPassword(password, { lane: 'setup', source: user_id }) // guard: links have their own queue
 }
 
-/** The user chooses a password behind a set-up link and is signed in; sessions from before end. */
+/** Sets the password that the user chose behind a set-up link and signs them in; earlier sessions end. */
 export async function setUp(
   app: App,
   tx: Tx,

@@ -1,4 +1,4 @@
-/** What signing in and the user's own pages answer with. */
+/** The replies of signing in and of the user's own pages. */
 import { z } from 'zod'
 import { roles, scopes } from '../../contract.ts'
 import { moment, said, uuid } from '../../lib/wire.ts'

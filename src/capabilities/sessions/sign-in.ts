@@ -10,32 +10,32 @@ import { isPassword, type PasswordTurn, requireTurn } from '../../lib/passwords.
 import { sha256 } from '../../lib/secrets.ts'
 import { localIssuer } from '../users/users.ts'
 
-/** How many attempts strangers have: on one user from one source or from all, and one source on all users. */
+/** How many attempts strangers have: on one user from one source, on one user in total, and from one source in total. */
 const onUserFromSource = { limit: 10, seconds: 900 }
 const onUser = { limit: 100, seconds: 3600 }
 const fromSource = { limit: 100, seconds: 900 }
-/** A browser that is known as this user's has its own. */
+/** A browser that is known to be this user's has its own limit. */
 const fromDevice = { limit: 10, seconds: 900 }
 
-interface Given {
+interface Credentials {
   readonly email: string
   readonly password: string
 }
 
-/** A user whose password was right. */
-export interface Proven {
+/** A user who gave the right password. */
+export interface ProvenUser {
   readonly user_id: string
   readonly subject: string
   readonly password_hash: string
 }
 
 /**
- * Every attempt is counted, also for an address that nobody here has, which costs and answers the same: who asks learns
- * nothing about who is here.
+ * Counts every attempt. An address that no user has costs and answers the same, so that strangers learn nothing about who
+ * has an account.
  */
-export async function requirePassword(app: App, { via }: Visitor, given: Given): Promise<Proven> {
-  // In small letters as the database writes them, or one address spelled in many ways would have many attempts.
-  const { address, user } = await app.db.one<{ address: string; user: Proven | null }>(sql`
+export async function requirePassword(app: App, { via }: Visitor, given: Credentials): Promise<ProvenUser> {
+  // Lower-cased as the database does it: otherwise each spelling of an address would have attempts of its own.
+  const { address, user } = await app.db.one<{ address: string; user: ProvenUser | null }>(sql`
     select lower(${given.email}) as address, (
       select json_build_object('user_id', u.id, 'password_hash', u.password_hash, 'subject', i.subject)
       from users u join identities i on i.user_id = u.id and i.issuer = ${localIssuer}
@@ -56,9 +56,9 @@ function attemptOf(device: string): Taking {
   return { caller: `sign-in:device:${device}`, rule: fromDevice }
 }
 
-/** The source first, so that one which has used up its attempts adds nothing to those of a user. */
+/** The source first, so that a source without attempts left uses up none of a user's. */
 function attemptsOf(address: string, source: string): Taking[] {
-  // The limiter's store needs to know no e-mail address.
+  // The limiter's store gets no e-mail address.
   const email = sha256(address).toString('base64url')
   return [
     { caller: `sign-in:from:${source}`, rule: fromSource }, // guard: attempts of one source
@@ -81,8 +81,8 @@ export interface SignedIn {
   readonly device_token: string
 }
 
-/** The password may have been changed, or the user disabled, while it was compared: whoever does so waits for us, or we see it. */
-export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: Proven): Promise<SignedIn> {
+/** The password or the user may have changed during the comparison: the lock makes that change wait, or this sees it. */
+export async function signIn(app: App, tx: Tx, visitor: Visitor, proven: ProvenUser): Promise<SignedIn> {
   const { user_id, subject, password_hash } = proven
   const still = await tx.maybe(sql`
     select 1 from users

@@ -1,4 +1,4 @@
-/** What an entry of the list is: one kind of identity in one form. Pure. */
+/** The normal form of an entry: one kind of identity and its value. Pure. */
 import { quote } from '../../lib/text.ts'
 import { listedDigits, parseIdentifier } from '../../platform/identifier.ts'
 
@@ -10,7 +10,7 @@ export interface Entry {
   readonly value: string
 }
 
-/** The one form of an identity, or a sentence on why it is none. */
+/** The normal form of an identity, or a sentence that says what is wrong with it. */
 export function toEntry(kind: Kind, given: string): Entry | string {
   const text = given.trim()
   if (kind === 'platform_id') {

@@ -1,24 +1,24 @@
-/** The suppression list as a CSV file: what its rows mean, and what is wrong with those that cannot be read. Pure. */
+/** Parses the suppression list from a CSV file and says what is wrong with rows that it cannot read. Pure. */
 import { type CsvRow, parseCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { quote } from '../../lib/text.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
 
-export interface Skipped {
+export interface SkippedRow {
   readonly line: number
   readonly reason: string
 }
 
-export interface Found {
+export interface FoundEntry {
   readonly line: number
   readonly entry: Entry
 }
 
-/** A file in whatever pieces it comes. */
+/** The file's text in pieces of any size. */
 export type Text = AsyncIterable<string> | Iterable<string>
 
-/** The first row names the columns: `kind` and `value`, or one for each kind of identity. Others are left alone. */
-export async function* readTable(text: Text): AsyncGenerator<Found | Skipped, void> {
+/** The first row names the columns: `kind` and `value`, or one for each kind of identity. Others are ignored. */
+export async function* readTable(text: Text): AsyncGenerator<FoundEntry | SkippedRow, void> {
   const rows = parseCsv(text)
   const head = await rows.next()
   const names = head.done ? [] : head.value.cells.map((cell) => cell.trim().toLowerCase())
@@ -31,15 +31,15 @@ export async function* readTable(text: Text): AsyncGenerator<Found | Skipped, vo
   for await (const row of rows) yield* read(names, row)
 }
 
-function* readPair(names: readonly string[], { line, cells }: CsvRow): Generator<Found | Skipped> {
+function* readPair(names: readonly string[], { line, cells }: CsvRow): Generator<FoundEntry | SkippedRow> {
   const kind = cells[names.indexOf('kind')]?.trim().toLowerCase() ?? ''
   const value = cells[names.indexOf('value')] ?? ''
   if (kinds.includes(kind as Kind)) yield toFound(line, kind as Kind, value)
   else yield { line, reason: `${quote(kind)} is not a kind: one of ${kinds.join(', ')}.` }
 }
 
-/** Each identity of the row is an entry of its own. */
-function* readColumns(names: readonly string[], { line, cells }: CsvRow): Generator<Found | Skipped> {
+/** Each identity of the row becomes its own entry. */
+function* readColumns(names: readonly string[], { line, cells }: CsvRow): Generator<FoundEntry | SkippedRow> {
   let empty = true
   for (const [at, name] of names.entries()) {
     const value = cells[at] ?? ''
@@ -50,7 +50,7 @@ function* readColumns(names: readonly string[], { line, cells }: CsvRow): Genera
   if (empty) yield { line, reason: `It has no ${kinds.join(', no ')}.` }
 }
 
-function toFound(line: number, kind: Kind, value: string): Found | Skipped {
+function toFound(line: number, kind: Kind, value: string): FoundEntry | SkippedRow {
   const entry = toEntry(kind, value)
   return typeof entry === 'string' ? { line, reason: entry } : { line, entry }
 }

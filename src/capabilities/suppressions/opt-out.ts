@@ -1,11 +1,11 @@
 /** Whether a message asks us to stop. Pure. */
 import { tokenise } from '../../lib/tokens.ts'
 
-/** The words of `PARLEY_OPT_OUT_WORDS`, made ready once. */
+/** The words of `PARLEY_OPT_OUT_WORDS`, normalised once. */
 const made = new Map<readonly string[], ReadonlySet<string>>()
 
 /**
- * The whole message is one of the words, however it is written: "Stop!" asks, "stop by tomorrow" does not. A message
+ * The whole message must be one of the words, however it is written: "Stop!" asks, "stop by tomorrow" does not. A message
  * that only contains one is for a person to read.
  */
 export function isOptOut(words: readonly string[], text: string): boolean {

@@ -1,4 +1,4 @@
-/** Whom a workspace never writes to first. */
+/** The people whom a workspace never writes to first. */
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -9,25 +9,25 @@ import { listedDigits } from '../../platform/identifier.ts'
 import type { Message } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { type Entry, type Kind, kinds, toEntry } from './entries.ts'
-import { type Found, readTable, type Skipped, type Text } from './import-table.ts'
+import { type FoundEntry, readTable, type SkippedRow, type Text } from './import-table.ts'
 import { isOptOut } from './opt-out.ts'
 
 export { isOptOut } from './opt-out.ts'
 
-/** As much of a person as is known. */
+/** The known names of a person. */
 export interface Identity {
   readonly id?: string | null
   readonly username?: string | null
   readonly phone?: string | null
 }
 
-/** Whether any known identity of this person is on the list. Throws where the list cannot be read, so nobody is written to. */
+/** Whether any known identity of this person is on the list. Throws if the list cannot be read, so that nothing is sent. */
 export async function findSuppressed(db: Db, workspace_id: string, identity: Identity): Promise<boolean> {
   const found = await listSuppressed(db, workspace_id, entriesOf(identity))
   return found.size > 0
 }
 
-/** Every entry that would be this person. */
+/** Every entry that this person would match. */
 export function entriesOf({ id, username, phone }: Identity): Entry[] {
   const digits = listedDigits(phone ?? '')
   return [
@@ -56,8 +56,8 @@ export async function listSuppressed(
 }
 
 /**
- * Whether a person is on the list, by any of these names: rows of a kind and a value in the form that the list has. Each is
- * looked up by its key, however long the list is.
+ * Whether a person is on the list under any of these names: rows of a kind and a value in the list's form. Each is looked up
+ * by its key, however long the list is.
  */
 export function isListed(workspace_id: Sql, names: Sql): Sql {
   return sql`exists (
@@ -65,35 +65,34 @@ export function isListed(workspace_id: Sql, names: Sql): Sql {
       on listed.workspace_id = ${workspace_id} and listed.kind = named.kind and listed.value = named.value)`
 }
 
-/** A phone number in the form that the list has. */
+/** A phone number in the list's form. */
 export const listedPhone = (phone: Sql): Sql => sql`phone_digits(${phone})`
 
 /**
- * The re-check at the boundary for an operation in a private chat, whose row is `o`. Whoever adds to the list waits for
- * crossings under way, and crossings that come meanwhile ask again: after an entry has committed, nothing crosses to
- * that person.
+ * The re-check at the boundary for an operation in a private chat, whose row is `o`. Adding to the list waits for crossings
+ * in flight, and crossings that start meanwhile check again: once an entry has committed, nothing crosses to that person.
  */
 export const forbiddenBySuppression: Sql = sql`forbidden_by_suppression(o.workspace_id, o.account_id, o.chat_id)`
 
-/** The last thing before the commit, so that crossings wait for no more than that. */
+/** Taken last before the commit, so that crossings wait for no more than the commit. */
 function lockList(tx: Tx, workspace_id: string): void {
   tx.atCommit(sql`select pg_advisory_xact_lock(suppressions_lock(${workspace_id}))`) // guard: entries wait for crossings
 }
 
 interface Suppression extends Entry {
   readonly source: 'operator' | 'import' | 'opt_out'
-  /** For an opt-out the message that asked, for an import where in which file. */
+  /** For an opt-out, the message that asked; for an import, the file and line. */
   readonly evidence: Readonly<Record<string, unknown>>
   readonly created_at: Date
 }
 
 /** One of the kinds, named by its property. */
-type Given = { readonly [K in Kind]?: string | undefined }
+type GivenEntry = { readonly [K in Kind]?: string | undefined }
 
 export async function addSuppression(
   app: App,
   actor: Actor,
-  { workspace_id, ...given }: Given & { workspace_id: string },
+  { workspace_id, ...given }: GivenEntry & { workspace_id: string },
 ): Promise<Entry & { added: boolean }> {
   const entry = requireEntry(given)
   const added = await app.db.transaction(async (tx) => {
@@ -108,7 +107,7 @@ export async function addSuppression(
 export async function removeSuppression(
   app: App,
   actor: Actor,
-  { workspace_id, ...given }: Given & { workspace_id: string },
+  { workspace_id, ...given }: GivenEntry & { workspace_id: string },
 ): Promise<Entry & { removed: boolean }> {
   const entry = requireEntry(given)
   const removed = await app.db.transaction(async (tx) => {
@@ -121,7 +120,7 @@ export async function removeSuppression(
   return { ...entry, removed }
 }
 
-function requireEntry(given: Given): Entry {
+function requireEntry(given: GivenEntry): Entry {
   const named = kinds.filter((kind) => given[kind] !== undefined)
   const [kind, another] = named
   if (kind === undefined || another !== undefined) {
@@ -135,7 +134,7 @@ function requireEntry(given: Given): Entry {
   return entry
 }
 
-/** The audit log has no phone numbers and no names: the kind, and for an id the id. */
+/** The audit log gets no phone numbers and no names: only the kind, and the value if it is an id. */
 function note(
   app: App,
   tx: Tx,
@@ -194,7 +193,7 @@ async function* suppressionsIn(db: Db, workspace_id: string): AsyncGenerator<Sup
   } while (last)
 }
 
-/** What `importSuppressions` takes again, in pieces. */
+/** The CSV that `importSuppressions` accepts, in pieces. */
 export async function* exportSuppressions(db: Db, workspace_id: string): AsyncGenerator<string, void> {
   yield writeCsv([['kind', 'value', 'source', 'created_at', 'evidence']])
   for await (const rows of suppressionsIn(db, workspace_id)) {
@@ -213,14 +212,14 @@ export async function* exportSuppressions(db: Db, workspace_id: string): AsyncGe
 export interface ImportReport {
   readonly added: number
   /** Every row that added nothing, and why. */
-  readonly skipped: readonly Skipped[]
+  readonly skipped: readonly SkippedRow[]
 }
 
 const importedAtOnce = 1_000
 /** The report is kept in memory until the end of the file, so it is limited. */
 const skippedMax = 1_000_000
 
-/** All or nothing, in one transaction: an upload that breaks off imports nothing. */
+/** All or nothing, in one transaction: an interrupted upload imports nothing. */
 export async function importSuppressions(
   app: App,
   actor: Actor,
@@ -229,9 +228,9 @@ export async function importSuppressions(
   return app.db.transaction(async (tx) => {
     // The list may grow a thousandfold meanwhile: a plan cached while it was small would scan it for each batch.
     await tx.run(sql`set local plan_cache_mode = force_custom_plan`)
-    const skipped: Skipped[] = []
+    const skipped: SkippedRow[] = []
     let added = 0
-    let batch: Found[] = []
+    let batch: FoundEntry[] = []
     const store = async () => {
       added += await insert(
         tx,
@@ -263,8 +262,12 @@ export async function importSuppressions(
   })
 }
 
-/** Which rows of a batch that was just stored were on the list before, or further up in the file. */
-async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]): Promise<Skipped[]> {
+/** Which rows of a batch that was just stored were on the list before, or earlier in the file. */
+async function findSkipped(
+  tx: Tx,
+  workspace_id: string,
+  batch: readonly FoundEntry[],
+): Promise<SkippedRow[]> {
   if (batch.length === 0) return []
   const entries = batch.map(({ entry }) => entry)
   // A row that this transaction wrote holds its line number. Each is looked up by its key, because the planner's
@@ -278,9 +281,9 @@ async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]
       from suppressions
       where workspace_id = ${workspace_id} and kind = entry.kind and value = entry.value limit 1) s`)
   const lines = new Map(rows.map(({ kind, value, line }) => [`${kind} ${value}`, line]))
-  // Of a line that names one identity twice, the first was stored.
+  // If a line names one identity twice, the first one was stored.
   const stored = new Set<string>()
-  const skipped: Skipped[] = []
+  const skipped: SkippedRow[] = []
   for (const { line, entry } of batch) {
     const name = `${entry.kind} ${entry.value}`
     const before = lines.get(name) ?? null
@@ -292,23 +295,23 @@ async function findSkipped(tx: Tx, workspace_id: string, batch: readonly Found[]
 
 const onTheList = 'It is on the list already.'
 
-/** A message of the other side of a private chat. */
-interface Heard {
+/** A message from the other side of a private chat. */
+interface IncomingMessage {
   readonly chat_id: ChatNumber
   readonly message: Message
-  /** It is live. One that history brings may be older than anything that Parley did. */
+  /** A live message. One from history may be older than anything that Parley did. */
   readonly announce: boolean
 }
 
 /**
- * Adds everybody who asks to stop, with the message as evidence. A second request keeps the first evidence. What history
- * brings counts where this workspace has written to the person before: what was said earlier is for people to judge.
+ * Adds everyone who asks to stop, with the message as evidence. A second request keeps the first evidence. A message from
+ * history counts only if this workspace had written to the person before it: earlier requests are for people to judge.
  */
 export function noteOptOuts(
   app: App,
   tx: Tx,
   { account_id, workspace_id }: AccountKey,
-  heard: readonly Heard[],
+  heard: readonly IncomingMessage[],
 ): void {
   const asked = heard.filter(({ message }) => isOptOut(app.config.opt_out_words, message.text))
   if (asked.length === 0) return
@@ -340,8 +343,8 @@ export function noteOptOuts(
 }
 
 /**
- * When an account of the workspace first wrote to a person: what it sent, and messages of campaigns, of which one that is in
- * flight or unknown counts from its crossing. Platforms tell whole seconds.
+ * When an account of the workspace first wrote to a person: by its messages, and by campaign messages, of which one in
+ * flight or unknown counts from its crossing. Platforms report whole seconds.
  */
 const firstWrittenAt = (workspace_id: string, chat_id: Sql): Sql => sql`least(
   (select min(m.sent_at) from accounts a

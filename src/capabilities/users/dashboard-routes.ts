@@ -1,4 +1,4 @@
-/** Members of a workspace at the dashboard, for admins and owners; every user of the instance, for operators. */
+/** Members of a workspace on the dashboard, for admins and owners; every user of the instance, for operators. */
 import { z } from 'zod'
 import { hasRole } from '../../access/needs.ts'
 import type { App } from '../../app.ts'
@@ -199,9 +199,9 @@ function keyOf({ workspace_id }: Caller, { user_id }: { user_id: string }) {
   return { workspace_id, user_id }
 }
 
-/** A member whom this caller may remove or invite again: admins leave owners alone, members everybody. */
+/** A member whom this caller may remove or invite again: owners manage all, admins all but owners, members none. */
 async function requireManageable(app: App, caller: Caller, params: { user_id: string }) {
-  // Only admins may know who is a member at all.
+  // Only admins may learn who is a member.
   if (!hasRole(caller, 'admin')) throw missingRole('Only an admin of this workspace may do this.')
   const found = await requireMember(app.db, keyOf(caller, params))
   if (found.role === 'owner') requireOwner(caller, 'do this to an owner') // guard: owners are for owners
@@ -216,7 +216,7 @@ function missingRole(detail: string): ApiError {
   return new ApiError('missing_role', { detail })
 }
 
-/** Whoever adds an address learns whether it belongs to a user here, so nobody adds thousands. */
+/** Adding an address reveals whether it belongs to a user here, so the number is limited. */
 const addRule = { limit: 100, seconds: 3_600 }
 
 async function requireAddLimit(app: App, workspace_id: string): Promise<void> {

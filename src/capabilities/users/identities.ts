@@ -1,35 +1,39 @@
-/** Identities at an identity provider, and the users they belong to. Nobody is created here. */
+/** Identities at an identity provider, and the users they belong to. This never creates a user. */
 import type { App } from '../../app.ts'
 import type { Identity } from '../../contract.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import { record } from '../audit/audit.ts'
 
-/** Somebody whom the provider has vouched for. */
-export interface Proven extends Identity {
-  /** Verified by the provider, and only where that is enough to be linked. */
+/** An identity that the provider has proved. */
+export interface ProvenIdentity extends Identity {
+  /** Verified by the provider, and only set if that is enough to link it. */
   readonly email: string | undefined
   /** The user of the set-up link that led to the provider. */
   readonly invited: string | undefined
 }
 
-/** Somebody who has proved to be this user. */
-export interface Linked {
+/** A user, and the identity that proved them. */
+export interface LinkedUser {
   readonly user_id: string
   readonly identity: Identity
 }
 
-/** Why nobody was linked. The caller undoes its transaction then, so that a set-up link stays good. */
-export type Unlinked = 'unknown' | 'taken' | 'disabled'
+/** Why no user was linked. The caller then rolls its transaction back, so that a set-up link stays valid. */
+export type LinkRefusal = 'unknown' | 'taken' | 'disabled'
 
-/** The user behind an identity, which is linked first where a set-up link or a verified e-mail address says to whom. */
-export async function linkIdentity(app: App, tx: Tx, proven: Proven): Promise<Linked | Unlinked> {
+/** The user of an identity. An unknown identity is first linked by a set-up link or a verified e-mail address. */
+export async function linkIdentity(
+  app: App,
+  tx: Tx,
+  proven: ProvenIdentity,
+): Promise<LinkedUser | LinkRefusal> {
   const { issuer, subject } = proven
   const known = await tx.maybe<{ user_id: string; idp_user_uuid: string }>(
     sql`select user_id, idp_user_uuid from identities where issuer = ${issuer} and subject = ${subject}`,
   )
   const user_id = proven.invited ?? known?.user_id ?? (await findByEmail(tx, proven.email))
   if (user_id === undefined) return 'unknown'
-  // Locked, so that of two identities of one provider only one is linked by an e-mail address.
+  // The lock makes sure that an e-mail address links only one identity of a provider.
   const user = await tx.one<{ disabled_at: Date | null }>(
     sql`select disabled_at from users where id = ${user_id} for update`,
   )
@@ -37,7 +41,7 @@ export async function linkIdentity(app: App, tx: Tx, proven: Proven): Promise<Li
   if (known && known.user_id !== user_id) return 'taken'
   const identity = { issuer, subject, idp_user_uuid: known?.idp_user_uuid ?? proven.idp_user_uuid }
   if (known) return { user_id, identity }
-  // An address that was given to somebody else at the provider must not lead to the user who had it before.
+  // If the provider gave the address to another person, it must not lead to its previous user.
   if (proven.invited === undefined && (await hasIdentity(tx, user_id, issuer))) return 'unknown' // guard: an address given anew
   return (await insertIdentity(app, tx, user_id, proven)) ? { user_id, identity } : 'taken'
 }
@@ -55,14 +59,14 @@ async function hasIdentity(tx: Tx, user_id: string, issuer: string): Promise<boo
   return found !== undefined
 }
 
-/** False where somebody else was linked to the same identity at this very moment. */
-async function insertIdentity(app: App, tx: Tx, user_id: string, proven: Proven): Promise<boolean> {
+/** False if a concurrent transaction linked the same identity to another user. */
+async function insertIdentity(app: App, tx: Tx, user_id: string, proven: ProvenIdentity): Promise<boolean> {
   const { issuer, subject, idp_user_uuid, invited } = proven
   const inserted = await tx.run(sql`
     insert into identities (issuer, subject, user_id, idp_user_uuid)
     values (${issuer}, ${subject}, ${user_id}, ${idp_user_uuid}) on conflict do nothing`)
   if (inserted === 0) return false
-  // As with a password: links that could add another way to sign in are good no longer.
+  // As with a password, this invalidates links that could add another way to sign in.
   await endSetupLinks(tx, user_id)
   await record(app, tx, `user:${user_id}`, {
     action: 'user.identity_linked',
@@ -72,13 +76,13 @@ async function insertIdentity(app: App, tx: Tx, user_id: string, proven: Proven)
   return true
 }
 
-/** The links of a user are good no longer: they would be another way to sign in, or lead further than whoever made them may go. */
+/** Invalidates a user's links: they would be another way to sign in, or lead further than their maker may go. */
 export async function endSetupLinks(tx: Tx, user_id: string): Promise<void> {
   await tx.run(sql`
     update setup_links set used_at = domain_now() where user_id = ${user_id} and used_at is null`)
 }
 
-/** Of everybody, on the whole instance. */
+/** The links of every user of the instance. */
 export async function endEverySetupLink(tx: Tx): Promise<void> {
   await tx.run(sql`update setup_links set used_at = domain_now() where used_at is null`)
 }

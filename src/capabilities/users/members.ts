@@ -1,4 +1,4 @@
-/** Who belongs to a workspace, and as what. A membership that is over is kept, because keys refer to it. */
+/** Who belongs to a workspace, and in which role. An ended membership is kept, because keys refer to it. */
 import type { App } from '../../app.ts'
 import type { Role } from '../../contract.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -17,7 +17,7 @@ export interface Member {
   readonly last_seen_at: Date | null
 }
 
-/** One membership of one user. */
+/** Identifies one membership of one user. */
 export interface MemberKey {
   readonly workspace_id: string
   readonly user_id: string
@@ -37,7 +37,7 @@ export function listMembers(db: Db, workspace_id: string): Promise<Member[]> {
   return selectMembers(db, workspace_id, null)
 }
 
-/** Who is in another workspace, or was in this one, is not there. */
+/** A user of another workspace, or a former member, is reported as not found. */
 export async function requireMember(db: Db, { workspace_id, user_id }: MemberKey): Promise<Member> {
   const [member] = isUuid(user_id) ? await selectMembers(db, workspace_id, user_id) : []
   if (!member) throw notFound('member', user_id)
@@ -61,7 +61,7 @@ export async function setRole(
     await tx.run(sql`
       update memberships set role = ${role}
       where workspace_id = ${key.workspace_id} and user_id = ${key.user_id}`)
-    // An admin may have made one, and admins do not become owners.
+    // An admin may have made a link, and must not become an owner by it.
     if (role === 'owner') await endSetupLinks(tx, key.user_id) // guard: links from before an owner
     await record(app, tx, actor, {
       action: 'member.role_changed',
@@ -73,7 +73,7 @@ export async function setRole(
   return requireMember(app.db, key)
 }
 
-/** From now on the user is a stranger here, on every process within a second: a trigger revokes the keys too. */
+/** Removes the user's access, on every process within a second. A trigger revokes their keys too. */
 export async function endMembership(app: App, actor: Actor, key: MemberKey): Promise<void> {
   await requireMember(app.db, key)
   await app.db.transaction(async (tx) => {
@@ -94,12 +94,12 @@ export async function endMembership(app: App, actor: Actor, key: MemberKey): Pro
   await app.settings.refresh()
 }
 
-/** Roles of one workspace change one after the other: two owners who go at once would leave none. */
+/** The lock makes role changes of a workspace sequential: two owners leaving at once would leave none. */
 async function lockMembers(tx: Tx, workspace_id: string): Promise<void> {
   await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`) // guard: one owner remains
 }
 
-/** Another owner counts only if they can sign in: with a password, or at the identity provider of today. */
+/** Another owner counts only if they can sign in: with a password, or at the configured identity provider. */
 async function requireOtherOwner(app: App, tx: Tx, { workspace_id, user_id }: MemberKey): Promise<void> {
   const provider = app.config.oidc?.issuer ?? null
   const { last } = await tx.one<{ last: boolean }>(sql`
@@ -116,8 +116,8 @@ async function requireOtherOwner(app: App, tx: Tx, { workspace_id, user_id }: Me
 }
 
 /**
- * Whether an admin may have a set-up link for this member. Whoever holds one can become the user, so it must not lead to
- * anything beyond this workspace, nor replace a way of signing in that the user has chosen.
+ * Whether an admin may have a set-up link for this member. The link's holder can become the user, so it must not give access
+ * to anything beyond this workspace, nor replace a way of signing in that the user has chosen.
  */
 export async function mayLink(db: Db, { workspace_id, user_id }: MemberKey): Promise<boolean> {
   const { may } = await db.one<{ may: boolean }>(sql`

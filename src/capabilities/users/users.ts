@@ -1,4 +1,4 @@
-/** The people who sign in, and the workspaces they belong to. */
+/** The people who sign in, and their workspaces. */
 import { randomUUID } from 'node:crypto'
 import type { App } from '../../app.ts'
 import type { Identity, Role } from '../../contract.ts'
@@ -34,11 +34,11 @@ interface NewUser {
   readonly workspace_id: string
   readonly role?: Role | undefined
   readonly operator?: boolean | undefined
-  /** So that they can sign in without a set-up link. */
+  /** Lets them sign in without a set-up link. */
   readonly password_hash?: string | undefined
 }
 
-/** Makes the user, or adds an existing one to a further workspace. */
+/** Creates the user, or adds an existing one to another workspace. */
 export async function createUser(app: App, actor: Actor, fields: NewUser): Promise<User> {
   const { email, workspace_id, role = 'owner', operator = false, password_hash } = fields
   requireEmail(email)
@@ -56,7 +56,7 @@ export async function createUser(app: App, actor: Actor, fields: NewUser): Promi
     if (joined === 0) {
       throw new ApiError('conflict', { detail: `${email} is a member of this workspace already.` })
     }
-    // Whoever was given a link before may not go where it would lead from now on.
+    // An earlier link would now give its holder access to this workspace too.
     await endSetupLinks(tx, user.id) // guard: links from before a further workspace
     await record(app, tx, actor, {
       action: 'user.created',
@@ -117,12 +117,12 @@ function selectUsers(db: Db, id: string | null): Promise<User[]> {
 const setupDays = 7
 
 interface SetupLink {
-  /** Its token stands behind the #, which browsers keep to themselves: it reaches no log. */
+  /** The token stands behind the #, which browsers do not send: it reaches no log. */
   readonly setup_link: string
   readonly expires_at: Date
 }
 
-/** Shown once: behind it the user chooses how to sign in, for the first time or anew. */
+/** Shown once: behind it the user chooses how to sign in, the first time or again. */
 export async function makeSetupLink(app: App, actor: Actor, user_id: string): Promise<SetupLink> {
   const user = await requireUser(app.db, user_id)
   const token = randomText(43)
@@ -142,7 +142,7 @@ interface OpenLink {
   readonly expires_at: Date
 }
 
-/** Whose link it is. One that is unknown, used or expired, or of a disabled user, is not there. */
+/** The link's user. A link that is unknown, used or expired, or of a disabled user, is reported as not found. */
 export async function requireSetupLink(db: Db, token: string): Promise<OpenLink> {
   const link = await db.maybe<OpenLink>(sql`
     select l.user_id, u.email, l.expires_at from setup_links l join users u on u.id = l.user_id
@@ -152,7 +152,7 @@ export async function requireSetupLink(db: Db, token: string): Promise<OpenLink>
   return link
 }
 
-/** Of two who follow it at the same time one gets in. */
+/** Of two concurrent uses, only one succeeds. */
 export async function consumeSetupLink(tx: Tx, token: string): Promise<string> {
   const link = await tx.maybe<{ user_id: string }>(sql`
     update setup_links l set used_at = domain_now() from users u
@@ -171,7 +171,7 @@ function linkNotFound(): ApiError {
 
 export const localIssuer = 'local'
 
-/** The password from now on, and the identity it proves. Links that could set another one are good no longer. */
+/** Sets the password and returns the identity it proves. Invalidates links that could set another one. */
 export async function setPassword(
   app: App,
   tx: Tx,
@@ -229,7 +229,7 @@ export async function updateUser(
     await record(app, tx, actor, {
       action: 'user.updated',
       target: id,
-      // Neither names nor addresses: the log says what was changed.
+      // No names or addresses: the log says which fields were changed.
       detail: { changed: changed.map(([field]) => field), ...(operator !== undefined && { operator }) },
     })
   })
@@ -240,7 +240,7 @@ function emailTaken(email: string): ApiError {
   return new ApiError('conflict', { detail: `Another user has the address ${quote(email)}.` })
 }
 
-/** A disabled user's sessions end for good; their keys do not work meanwhile. On every process within a second. */
+/** Disabling ends the user's sessions for good and suspends their keys, on every process within a second. */
 export async function setUserEnabled(
   app: App,
   actor: Actor,

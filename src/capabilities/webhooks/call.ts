@@ -1,4 +1,4 @@
-/** One HTTP call to an endpoint. It connects only to addresses that were checked, and ends within its time. */
+/** One HTTP call to an endpoint. It connects only to checked addresses, and ends within its time limit. */
 import { lookup, Resolver } from 'node:dns/promises'
 import type { LookupFunction, Socket } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
@@ -10,11 +10,11 @@ const callMsMax = 15_000 // limit: webhook call
 const headerBytesMax = 16 * 1024
 const bodyBytesRead = 64 * 1024
 const bodyBytesKept = 2 * 1024
-/** What is read from a socket at once, and held before it is used. Answers are short, and most have no body at all. */
+/** How much is read from a socket at once and buffered. Responses are short, and most have no body at all. */
 const socketBytes = 8 * 1024
 /**
- * All sockets read into this one buffer and keep a copy of what came. Otherwise every socket that has something to read
- * gets 64 KiB of its own: hundreds of endless answers at once would fill the memory.
+ * All sockets read into this one buffer and keep a copy of what arrived. Otherwise every readable socket gets its own 64
+ * KiB: hundreds of endless responses at once would fill the memory.
  */
 const sharedRead = {
   buffer: Buffer.alloc(socketBytes),
@@ -22,7 +22,7 @@ const sharedRead = {
     return this.push(Buffer.from(buffer.subarray(0, size)))
   },
 }
-/** Idle connections are closed soon, so that a name that moves is looked up again. */
+/** Idle connections close soon, so that a name that moved is looked up again. */
 const idleMs = 4_000
 
 const problems = [
@@ -35,17 +35,17 @@ const problems = [
   'blocked_address',
   'too_large',
   'invalid_response',
-  // The secret of the endpoint cannot be opened, so nothing was sent.
+  // The endpoint's secret cannot be opened, so nothing was sent.
   'unsigned',
 ] as const
 type Problem = (typeof problems)[number]
 
-/** What came of a call. A status without a problem is an answer, whatever it says. */
+/** How a call ended. A status without a problem is a response, whatever it says. */
 export interface CallOutcome {
   readonly status: number | null
   readonly error: Problem | null
   readonly ms: number
-  /** The beginning of the answer as text, unless it was a success. */
+  /** The beginning of the response as text, unless it was a success. */
   readonly response: string | null
   /** Seconds. */
   readonly retry_after: number | null
@@ -57,13 +57,13 @@ export interface NewCall {
   readonly body: string
 }
 
-/** Every address a name has. Tests bring a resolver of their own. */
+/** Every address of a name. Tests pass their own resolver. */
 export type Resolve = (name: string) => Promise<readonly string[]>
 
 interface CallerOptions {
   readonly allow: Allowed
   readonly resolve?: Resolve
-  /** Certificate authorities besides the usual ones. */
+  /** Certificate authorities besides the default ones. */
   readonly ca?: string
 }
 
@@ -79,7 +79,7 @@ export class HttpCaller {
       autoSelectFamily: true,
       highWaterMark: socketBytes,
       onread: sharedRead, // guard: one buffer for all sockets
-      // Whatever the environment says.
+      // Even if the environment says otherwise.
       rejectUnauthorized: true,
       ...(ca !== undefined && { ca }),
     }
@@ -87,7 +87,7 @@ export class HttpCaller {
       connect,
       allowH2: false,
       maxHeaderSize: headerBytesMax,
-      // The one limit of time is the call's own: a drip of bytes would renew these.
+      // Only the call's own limit counts: a trickle of bytes would reset these.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: idleMs,
@@ -95,7 +95,7 @@ export class HttpCaller {
     })
   }
 
-  /** Undefined where `stopping` cut it off: then nobody knows. */
+  /** Undefined if `stopping` cut it off: then the outcome is unknown. */
   async post(call: NewCall, stopping?: AbortSignal): Promise<CallOutcome | undefined> {
     const startedAt = performance.now()
     const ended = new AbortController()
@@ -104,14 +104,14 @@ export class HttpCaller {
       late = true
       ended.abort()
     }, callMsMax)
-    // Not AbortSignal.any(): a signal that is made of one that lives long lives as long as that.
+    // Not AbortSignal.any(): a signal derived from a long-lived one lives as long as that does.
     const cut = () => ended.abort()
     stopping?.addEventListener('abort', cut)
     if (stopping?.aborted) cut()
     let status: number | null = null
     try {
       const target = readTarget(call.url, this.#allow)
-      // A literal address is not looked up, so the hook below would never see it.
+      // A literal address is never looked up, so the hook below would not see it.
       if (typeof target === 'string') throw new CallProblem('blocked_address') // guard: url checked at every call
       const { signal } = ended
       const answer = await Promise.race([this.#request(target.url, call, signal), rejectionOf(signal)])
@@ -130,7 +130,7 @@ export class HttpCaller {
     }
   }
 
-  /** Cuts off what is left. */
+  /** Aborts the calls that are left. */
   async close(): Promise<void> {
     await this.#agent.destroy()
   }
@@ -154,7 +154,7 @@ export class HttpCaller {
   }
 }
 
-/** A request that waits for its connection does not hear the signal itself. It is aborted once it is connected. */
+/** A request that waits for its connection ignores the signal. It is aborted once it is connected. */
 function rejectionOf(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason)
@@ -178,7 +178,7 @@ class CallProblem extends Error {
   }
 }
 
-/** What net.connect gets: only addresses that may be connected to, or the problem. */
+/** The look-up for net.connect: returns only permitted addresses, or the problem. */
 function checkedLookup(allow: Allowed, resolve: Resolve): LookupFunction {
   return (hostname, _options, callback) => {
     const name = hostname.replace(/\.$/, '')
@@ -190,10 +190,10 @@ function checkedLookup(allow: Allowed, resolve: Resolve): LookupFunction {
 }
 
 async function requireAddresses(name: string, allow: Allowed, resolve: Resolve) {
-  // An operator's own names may be in the hosts file, which DNS does not know.
+  // An operator's own names may be in the hosts file, which DNS does not read.
   const addresses = allow.has(name) ? await lookupAll(name) : await resolve(name)
   if (addresses.length === 0) throw new CallProblem('dns')
-  // One private address is reason enough: which of them is connected to would be left to chance.
+  // One private address blocks the name, because it would be chance which address is connected to.
   if (!allow.has(name) && !addresses.every((address) => allow.has(address) || isPublic(address))) {
     throw new CallProblem('blocked_address') // guard: every address of a name is checked
   }
@@ -205,25 +205,25 @@ async function lookupAll(name: string): Promise<readonly string[]> {
   return found.map(({ address }) => address)
 }
 
-/** Asks the name servers directly: a name that never resolves must not take one of the few threads that look up names. */
+/** Asks the name servers directly: a name that never resolves must not block one of the few look-up threads. */
 async function resolveName(name: string): Promise<readonly string[]> {
   return resolveWith(new Resolver({ timeout: 3_000, tries: 2 }), name)
 }
 
-/** Both families. One that fails while the other answers is taken for one the name does not have. */
+/** Both families. If one fails while the other answers, the name counts as not having it. */
 export async function resolveWith(resolver: Resolver, name: string): Promise<readonly string[]> {
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
 }
 
-/** Reads no further than it may, keeps the beginning unless it was a success. Leaving early closes the connection. */
+/** Reads no more than the limit, and keeps the beginning unless it was a success. Leaving early closes the connection. */
 async function readBeginning({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<string | null> {
   const kept: Buffer[] = []
   let size = 0
-  // What is too long to be read to its end is not read for the sake of the connection.
+  // Reading a long body to its end, only to reuse the connection, is not worth it.
   const enough = Number(one(headers['content-length'])) > bodyBytesRead ? bodyBytesKept : bodyBytesRead
   for await (const chunk of body) {
-    // A copy, because a part would keep the whole chunk in memory.
+    // A copy, because a slice would keep the whole chunk in memory.
     if (size < bodyBytesKept) kept.push(Buffer.from(chunk.subarray(0, bodyBytesKept - size)))
     size += chunk.length
     if (size >= enough) break
@@ -242,7 +242,7 @@ function msSince(startedAt: number): number {
   return Math.round(performance.now() - startedAt)
 }
 
-/** By the code of the error, and never its message, which may quote what the receiver sent. */
+/** Matched by the error's code, never by its message, which may quote what the receiver sent. */
 const patterns: readonly (readonly [RegExp, Problem])[] = [
   [/^(UND_ERR_HEADERS_OVERFLOW|HPE_HEADER_OVERFLOW)$/, 'too_large'],
   [/^(UND_ERR_\w*TIMEOUT|ETIMEDOUT)$/, 'timeout'],

@@ -1,4 +1,4 @@
-/** Delivers: attempts run beside the loop, each endpoint by itself, and none of them holds a database connection. */
+/** Delivers events. Attempts run beside the loop, each endpoint on its own, and hold no database connection. */
 import type { App } from '../../app.ts'
 import { Gatherer } from '../../lib/gatherer.ts'
 import { openSecret, signatureHeaders } from '../../lib/webhook-signatures.ts'
@@ -17,14 +17,14 @@ import {
 } from './endpoints.ts'
 import { breakerFailures, nextDelay } from './schedule.ts'
 
-/** How many attempts of one endpoint run at once. */
+/** How many attempts of one endpoint run concurrently. */
 const concurrency = 8
-/** How many deliveries are loaded for the next attempts: of one endpoint, and of all together, which bounds the memory. */
+/** How many deliveries are loaded ahead: for one endpoint, and for all together, which bounds the memory. */
 const readyMax = { least: 16, most: 128, together: 4_096 } as const
-/** How many endpoints with something due a process holds. */
+/** How many endpoints with due deliveries a process holds. */
 const endpointsMax = 256
 const recordMax = 500
-/** How often it looks for more when nothing tells it to. */
+/** How often it looks for more without a wake-up. */
 const lookMs = 250
 const renewMs = (leaseSeconds * 1_000) / 3
 const stopMsMax = 5_000 // limit: attempts at a stop
@@ -34,18 +34,18 @@ export type Ending = 'delivered' | 'failed' | 'cut_off'
 
 /** An endpoint that this process holds. */
 interface Endpoint {
-  /** Null until it was loaded for the first time. */
+  /** Null until it is loaded for the first time. */
   state: EndpointState | null
-  /** Loaded and not begun. */
+  /** Loaded and not started. */
   ready: DueDelivery[]
   /** Whether more may be due than is loaded. */
   more: boolean
-  /** Begun and not recorded. */
+  /** Started and not recorded. */
   readonly busy: Set<string>
   running: number
-  /** How many attempts have ended: what was read before the last of them did is old. */
+  /** How many attempts have ended: rows read before the last one ended are stale. */
   ended: number
-  /** Failures in a row, those that are about to be recorded included. */
+  /** Failures in a row, including those not recorded yet. */
   failures: number
 }
 
@@ -55,7 +55,7 @@ export class Deliverer {
   readonly #count: (ending: Ending) => void
   readonly #owner: string
   readonly #endpoints = new Map<string, Endpoint>()
-  readonly #recorder: Gatherer<Ended, true>
+  readonly #recorder: Gatherer<EndedCall, true>
   readonly #attempts = new Set<Promise<void>>()
   readonly #cut = new AbortController()
   #renewedAt = 0
@@ -71,18 +71,18 @@ export class Deliverer {
     this.#recorder = new Gatherer({ most: recordMax, work: (ended) => this.#record(ended) })
   }
 
-  /** How many attempts have begun and are not recorded. */
+  /** How many attempts have started and are not recorded. */
   get underWay(): number {
     return this.#attempts.size
   }
 
-  /** There may be deliveries of endpoints that nobody holds yet. */
+  /** Called when there may be deliveries for endpoints that no process holds yet. */
   lookForMore(): void {
     this.#claimAt = 0
     this.#news.resolve()
   }
 
-  /** Takes what is due and begins attempts. While it holds endpoints it waits in here, so that a stop finds it. */
+  /** Claims what is due and starts attempts. While it holds endpoints it waits in here, so that a stop finds it. */
   async step(stopping: AbortSignal): Promise<boolean> {
     this.#news = Promise.withResolvers<void>()
     await this.#claim()
@@ -91,12 +91,12 @@ export class Deliverer {
     const wake = () => this.#news.resolve()
     stopping.addEventListener('abort', wake)
     if (!stopping.aborted) await Promise.race([this.#news.promise, this.#app.sources.sleep(lookMs)])
-    stopping.removeEventListener('abort', wake) // it lives as long as the process
+    stopping.removeEventListener('abort', wake) // the signal lives as long as the process
     if (stopping.aborted) await this.#stop()
     return true
   }
 
-  /** Claims endpoints with something due, and renews the leases of those it has. */
+  /** Claims endpoints with due deliveries, and renews the leases it has. */
   async #claim(): Promise<void> {
     const { db, sources } = this.#app
     const now = sources.now()
@@ -113,7 +113,7 @@ export class Deliverer {
     }
   }
 
-  /** Reads how the endpoints are now and what is due for them. One with nothing to do is given back. */
+  /** Reads the current state of the endpoints and their due deliveries. Releases those with nothing to do. */
   async #load(): Promise<void> {
     if (this.#endpoints.size === 0) return
     const held = [...this.#endpoints].map(([webhook_id, endpoint]) => {
@@ -127,7 +127,7 @@ export class Deliverer {
       const now = found.get(webhook_id)
       endpoint.more = room > 0 && now?.due.length === room
       if (now) this.#refresh(endpoint, now, ended === endpoint.ended)
-      // Deleted, or taken by another process. What runs is still recorded.
+      // Deleted, or taken by another process. Running attempts are still recorded.
       else endpoint.ready = [] // guard: nothing for a deleted endpoint
       if (!now) this.#endpoints.delete(webhook_id)
       else if (endpoint.busy.size + endpoint.ready.length === 0) idle.push(webhook_id)
@@ -136,7 +136,7 @@ export class Deliverer {
     await releaseLeases(this.#app.db, this.#owner, idle)
   }
 
-  /** `current` says that no attempt has ended since it was read. */
+  /** `current`: no attempt has ended since it was read. */
   #refresh(
     endpoint: Endpoint,
     { state, due }: { state: EndpointState; due: readonly DueDelivery[] },
@@ -146,12 +146,12 @@ export class Deliverer {
     if (current && endpoint.busy.size === 0) endpoint.failures = state.consecutive_failures
     endpoint.ready.push(...due)
     if (!state.active) endpoint.ready = endpoint.ready.filter(isTest) // guard: nothing for an endpoint that is off
-    // Loaded before the breaker opened: it is loaded again when its time comes.
+    // Loaded before the breaker opened: they are loaded again when they are due.
     if (isOpen(endpoint) && !current) endpoint.ready = []
     this.#begin(endpoint)
   }
 
-  /** Begins as many attempts as the endpoint may have at once. */
+  /** Starts as many attempts as the endpoint may run at once. */
   #begin(endpoint: Endpoint): void {
     const { state } = endpoint
     if (isOpen(endpoint) && endpoint.busy.size > 0) endpoint.ready = [] // guard: one probe at a time
@@ -172,7 +172,7 @@ export class Deliverer {
     return Math.max(readyMax.least, Math.min(readyMax.most, share))
   }
 
-  /** One attempt, from the signature to the recorded answer. It does not throw. */
+  /** One attempt, from the signature to the recorded outcome. It does not throw. */
   async #attempt(endpoint: Endpoint, state: EndpointState, delivery: DueDelivery): Promise<void> {
     const startedAt = this.#app.sources.now()
     const probe = isOpen(endpoint)
@@ -180,20 +180,20 @@ export class Deliverer {
     endpoint.running -= 1
     endpoint.ended += 1
     const ok = outcome !== undefined && outcome.error === null && isSuccess(outcome.status)
-    // What came from an address that the endpoint no longer has does not count.
+    // A response from an address that the endpoint no longer has does not count.
     const counts = outcome !== undefined && endpoint.state?.url === state.url
     if (counts && ok) endpoint.failures = 0
     else if (counts && !isTest(delivery)) endpoint.failures += 1
     this.#count(ok ? 'delivered' : outcome ? 'failed' : 'cut_off')
     const recorded = outcome && this.#recordUntilStored({ state, delivery, outcome, ok, probe, startedAt })
-    // The next one begins while this one is recorded.
+    // The next one starts while this one is recorded.
     this.#begin(endpoint)
     await recorded
     endpoint.busy.delete(delivery.id)
     if (endpoint.busy.size === 0) this.#news.resolve()
   }
 
-  /** Undefined where a stop has cut it off. */
+  /** Undefined if a stop cut it off. */
   async #post(state: EndpointState, delivery: DueDelivery): Promise<CallOutcome | undefined> {
     const body = bodyOf(delivery)
     const timestamp = Math.floor(Date.now() / 1_000)
@@ -201,7 +201,7 @@ export class Deliverer {
     try {
       headers = signatureHeaders({ id: delivery.event_id, timestamp, body }, this.#secretsOf(state))
     } catch (err) {
-      // The secret was sealed with another PARLEY_SECRET. Nothing is sent that cannot be signed.
+      // The secret was sealed with another PARLEY_SECRET. Nothing is sent without a signature.
       this.#app.log.error({ err, webhook_id: state.webhook_id }, 'the secret of a webhook cannot be opened')
       return { status: null, error: 'unsigned', ms: 0, response: null, retry_after: null }
     }
@@ -213,8 +213,8 @@ export class Deliverer {
     return previous_secret ? [open(secret), open(previous_secret)] : [open(secret)]
   }
 
-  /** A database that is away is waited for, because what is not recorded is sent again. */
-  async #recordUntilStored(ended: Ended): Promise<void> {
+  /** Waits while the database is unavailable, because an attempt that is not recorded is sent again. */
+  async #recordUntilStored(ended: EndedCall): Promise<void> {
     for (let tries = 0; !this.#cut.signal.aborted; tries++) {
       try {
         await this.#recorder.add(ended)
@@ -226,7 +226,7 @@ export class Deliverer {
     }
   }
 
-  async #record(ended: readonly Ended[]): Promise<readonly true[]> {
+  async #record(ended: readonly EndedCall[]): Promise<readonly true[]> {
     const now = this.#app.sources.now()
     const attempts = ended.map((each) => attemptedOf(each, now))
     for (const { id, ...rest } of await recordAttempts(this.#app, this.#owner, attempts)) {
@@ -235,12 +235,12 @@ export class Deliverer {
     return ended.map(() => true)
   }
 
-  /** What runs gets a while to end; what is cut off then is sent again by whoever holds the endpoint next. */
+  /** Lets running attempts end for a while, then cuts them off: the endpoint's next holder sends those again. */
   async #stop(): Promise<void> {
     this.#stopping = true
     const { db, sources, log } = this.#app
     const held = [...this.#endpoints.keys()]
-    // Nobody else may take them while attempts run, and the last renewal may be a third of the lease ago.
+    // No other process may take them while attempts run, and the last renewal may be a third of the lease ago.
     const renewed = renewLeases(db, this.#owner, held) // guard: leases of endpoints at a stop
     await renewed.catch((err) => log.warn({ err }, 'the leases of webhooks could not be renewed'))
     const all = () => Promise.all(this.#attempts)
@@ -254,7 +254,7 @@ export class Deliverer {
 }
 
 /** An attempt that has ended. */
-interface Ended {
+interface EndedCall {
   readonly state: EndpointState
   readonly delivery: DueDelivery
   readonly outcome: CallOutcome
@@ -264,7 +264,7 @@ interface Ended {
   readonly startedAt: number
 }
 
-function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: Ended, now: number): Attempted {
+function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: EndedCall, now: number): Attempted {
   const { id: delivery_id, attempts, series_attempts } = delivery
   const { retry_after, ...rest } = outcome
   const attempt = attempts + 1
@@ -284,7 +284,7 @@ function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: Ended, 
   }
 }
 
-/** How many more deliveries may be loaded: with an open breaker one, and only when none is under way. */
+/** How many more deliveries may be loaded: with an open breaker one, and only if none is in flight. */
 function roomOf(endpoint: Endpoint, most: number): number {
   const taken = endpoint.busy.size + endpoint.ready.length
   if (isOpen(endpoint)) return taken === 0 ? 1 : 0

@@ -1,4 +1,4 @@
-/** What was delivered to an endpoint and what was not, and asking for it again. */
+/** An endpoint's deliveries, sent or not, and requests to send them again. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
@@ -11,7 +11,7 @@ import { requireWebhook, type WebhookKey } from './webhooks.ts'
 
 type State = (typeof deliveryStates)[number]
 
-/** How many deliveries of one endpoint `resend-failed` takes up again at a time. */
+/** How many deliveries of one endpoint `resend-failed` queues at a time. */
 export const resendMax = 10_000
 
 export interface Delivery {
@@ -27,7 +27,7 @@ export interface Delivery {
   readonly last: { at: Date; status: number | null; ms: number; error: string | null } | null
 }
 
-interface Row extends Omit<Delivery, 'last'> {
+interface DeliveryRow extends Omit<Delivery, 'last'> {
   readonly last_at: Date | null
   readonly last_status: number | null
   readonly last_ms: number | null
@@ -37,18 +37,18 @@ interface Row extends Omit<Delivery, 'last'> {
 const columns = sql`d.id, d.event_id, d.type, d.sequence::float8 as sequence, d.state, d.attempts,
   d.due_at as next_attempt_at, d.created_at, d.delivered_at, d.last_at, d.last_status, d.last_ms, d.last_error`
 
-function deliveryOf({ last_at, last_status, last_ms, last_error, ...rest }: Row): Delivery {
+function deliveryOf({ last_at, last_status, last_ms, last_error, ...rest }: DeliveryRow): Delivery {
   const last = last_at && { at: last_at, status: last_status, ms: last_ms ?? 0, error: last_error }
   return { ...rest, last }
 }
 
-interface Wanted {
+interface DeliveryQuery {
   readonly state?: State | undefined
   readonly limit: number
   readonly paging: Paging
 }
 
-/** A cursor is good for one endpoint and one state. */
+/** A cursor is valid only for its endpoint and state. */
 export function readDeliveryPaging(
   { secrets }: App,
   { workspace_id }: Pick<Caller, 'workspace_id'>,
@@ -65,10 +65,12 @@ export function readDeliveryPaging(
 export async function listDeliveries(
   db: Db,
   key: WebhookKey,
-  { state, limit, paging }: Wanted,
+  { state, limit, paging }: DeliveryQuery,
 ): Promise<{ deliveries: Delivery[]; next_cursor: string | null; has_more: boolean }> {
   await requireWebhook(db, key)
-  const rows = await db.rows<Row & { place: string }>(newestFirst(key, { state, limit: limit + 1, paging }))
+  const rows = await db.rows<DeliveryRow & { place: string }>(
+    newestFirst(key, { state, limit: limit + 1, paging }),
+  )
   const has_more = rows.length > limit
   const page = rows.slice(0, limit).map(({ place, ...row }) => ({ place, delivery: deliveryOf(row) }))
   const last = page.at(-1)
@@ -80,8 +82,8 @@ export async function listDeliveries(
   }
 }
 
-/** A range of the index for each state, so that a page costs the same however many there are. */
-function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after } }: Wanted): Sql {
+/** Reads one index range per state, so that a page costs the same however many deliveries there are. */
+function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after } }: DeliveryQuery): Sql {
   const [at, sequence, id] = after ?? ['infinity', 0, newest]
   const states: readonly State[] = state ? [state] : ['pending', 'delivered', 'failed']
   return sql`
@@ -96,7 +98,7 @@ function newestFirst({ webhook_id }: WebhookKey, { state, limit, paging: { after
 
 const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-interface Try {
+interface AttemptRow {
   readonly n: number
   readonly at: Date
   readonly status: number | null
@@ -109,7 +111,7 @@ interface DeliveryKey extends WebhookKey {
   readonly delivery_id: string
 }
 
-interface Detailed extends Row {
+interface DetailedRow extends DeliveryRow {
   readonly workspace_id: string
   readonly body: string | null
   readonly occurred_at: Date | null
@@ -119,12 +121,12 @@ interface Detailed extends Row {
 export async function readDelivery(
   db: Db,
   key: DeliveryKey,
-): Promise<Delivery & { body: string; tries: Try[] }> {
+): Promise<Delivery & { body: string; tries: AttemptRow[] }> {
   await requireWebhook(db, key)
   const { workspace_id, webhook_id, delivery_id } = key
   const found =
     isUuid(delivery_id) &&
-    (await db.maybe<Detailed>(sql`
+    (await db.maybe<DetailedRow>(sql`
       select ${columns}, d.workspace_id, d.body, e.occurred_at, e.data::text as data
       from webhook_deliveries d
       left join events e on e.workspace_id = d.workspace_id and e.sequence = d.sequence
@@ -132,7 +134,7 @@ export async function readDelivery(
   if (!found) throw missing()
   const { workspace_id: _, body, occurred_at, data, ...row } = found
   const delivery = deliveryOf(row)
-  const tries = await db.rows<Try>(sql`
+  const tries = await db.rows<AttemptRow>(sql`
     select n, at, status, ms, error, response from webhook_attempts where delivery_id = ${delivery.id} order by n`)
   const { state, attempts, last } = delivery
   const success = state === 'delivered' && last ? [{ n: attempts, ...last, response: null }] : []
@@ -150,19 +152,19 @@ interface WithBody {
   readonly data: string | null
 }
 
-/** What is sent: the event's text, or the body that a test carries. Empty once the event was forgotten. */
+/** The body to send: the event's text, or a test's own body. Empty once the event has expired. */
 export function bodyOf({ event_id: id, body, occurred_at, data, ...rest }: WithBody): string {
   if (body !== null) return body
   return data === null || occurred_at === null ? '' : textOfEvent({ ...rest, id, occurred_at, data })
 }
 
-/** Due at once, a new series of attempts. For an inactive endpoint: once it is active. */
+/** Starts a new series of attempts, due at once. For an inactive endpoint: once it is active. */
 export async function resendDelivery(tx: Tx, key: DeliveryKey): Promise<Delivery> {
   await requireWebhook(tx, key)
   const { workspace_id, webhook_id, delivery_id } = key
   const row =
     isUuid(delivery_id) &&
-    (await tx.maybe<Row>(sql`
+    (await tx.maybe<DeliveryRow>(sql`
       update webhook_deliveries d set ${queuedAnew}
       where d.id = ${delivery_id} and d.webhook_id = ${webhook_id} and d.workspace_id = ${workspace_id}
       returning ${columns}`))
@@ -172,7 +174,7 @@ export async function resendDelivery(tx: Tx, key: DeliveryKey): Promise<Delivery
 
 const queuedAnew = sql`state = 'pending', due_at = domain_now(), series_attempts = 0, delivered_at = null`
 
-/** Refuses a time that no delivery can be of. */
+/** Throws on a time from which no delivery can be. */
 export async function requireSince({ settings }: App, since: Date): Promise<void> {
   const now = (await settings.current()).now()
   if (since > now) throw new ApiError('invalid_request', { detail: 'since must not lie in the future.' })
@@ -183,7 +185,7 @@ export async function requireSince({ settings }: App, since: Date): Promise<void
 
 const retentionMs = 30 * 24 * 3_600_000
 
-/** What was given up of all events since then. Tests are not: each is asked for by somebody who looks at it. */
+/** Queues failed deliveries of events since then. Not tests: the person who asked for a test is watching it. */
 export async function resendFailed(tx: Tx, key: WebhookKey, since: Date): Promise<number> {
   const { id: webhook_id } = await requireWebhook(tx, key)
   return tx.run(sql`
@@ -194,7 +196,7 @@ export async function resendFailed(tx: Tx, key: WebhookKey, since: Date): Promis
       order by created_at, id limit ${resendMax})`)
 }
 
-/** One attempt of an event that only this endpoint is told, also while it is inactive. */
+/** Queues one attempt of an event that only this endpoint gets, even while it is inactive. */
 export async function queueTest(tx: Tx, key: WebhookKey): Promise<Delivery> {
   const { id: webhook_id } = await requireWebhook(tx, key)
   const { workspace_id } = key
@@ -209,7 +211,7 @@ export async function queueTest(tx: Tx, key: WebhookKey): Promise<Delivery> {
     created_at: now,
   }
   const body = textOfEvent({ ...event, data: JSON.stringify({ webhook_id }) })
-  const row = await tx.one<Row>(sql`
+  const row = await tx.one<DeliveryRow>(sql`
     insert into webhook_deliveries as d (id, workspace_id, webhook_id, event_id, type, body, due_at, created_at)
     values (${newId()}, ${workspace_id}, ${webhook_id}, ${event_id}, ${testType}, ${body}, domain_now(), ${now})
     returning ${columns}`)

@@ -1,4 +1,4 @@
-/** The routes below one endpoint: its deliveries, and asking for them again. */
+/** The routes below one endpoint: its deliveries, and sending them again. */
 import { z } from 'zod'
 import { cursor, limit } from '../../lib/shapes.ts'
 import { count, done, pageEnd } from '../../lib/wire.ts'

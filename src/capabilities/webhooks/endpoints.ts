@@ -1,6 +1,6 @@
 /**
- * What the delivering process reads and writes: which endpoints are its own, what is due for them, what came of it. The
- * endpoint is what a process claims, so its concurrency, its count of failures and its breaker have one owner.
+ * What the delivering process reads and writes: which endpoints it holds, what is due for them, how attempts ended. A
+ * process claims whole endpoints, so concurrency, failure count and breaker of each have one owner.
  */
 import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
@@ -9,21 +9,21 @@ import { record } from '../audit/audit.ts'
 import { behind } from './planning.ts'
 import { breakerFailures, disablingFailures, probeGapSeconds } from './schedule.ts'
 
-/** In real time. A process that dies leaves its endpoints alone for this long. */
+/** In real time. For this long, no other process takes the endpoints of one that died. */
 export const leaseSeconds = 6 // limit: lease of an endpoint
 
-/** Due, and young enough for its event to be there still. */
+/** Due, and recent enough for its event to still be stored. */
 const isDue = sql`d.state = 'pending' and d.due_at <= domain_now()
   and d.created_at > domain_now() - ${retention}::interval`
 
-/** Due events of an active endpoint whose breaker lets one through, and tests, which wait for neither. */
+/** Due events of an active endpoint whose breaker allows one, and tests, which need neither. */
 const ready = sql`(
   w.active and (w.probe_at is null or w.probe_at <= domain_now()) and exists (
     select from webhook_deliveries d
     where d.webhook_id = w.id and ${isDue} and d.sequence is not null)
   or w.id in (select d.webhook_id from webhook_deliveries d where d.sequence is null and ${isDue}))`
 
-/** Takes endpoints with something due that nobody holds, and says which. */
+/** Claims endpoints with due deliveries that no process holds. Returns their ids. */
 export async function claimEndpoints(
   db: Db,
   { owner, most }: { owner: string; most: number },
@@ -42,7 +42,7 @@ export async function claimEndpoints(
   return rows.map(({ id }) => id)
 }
 
-/** Says that this process still delivers to them. One that was taken meanwhile stays with its new owner. */
+/** Extends the leases of this process. An endpoint that was taken meanwhile stays with its new owner. */
 export async function renewLeases(db: Db, owner: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   await db.run(sql`
@@ -81,20 +81,20 @@ export interface DueDelivery {
   readonly data: string | null
 }
 
-interface Wanted {
+interface EndpointRoom {
   readonly webhook_id: string
   /** How many more deliveries there is room for. */
   readonly room: number
 }
 
-type Loaded = EndpointState & { [K in keyof DueDelivery]: DueDelivery[K] | null }
+type LoadedRow = EndpointState & { [K in keyof DueDelivery]: DueDelivery[K] | null }
 
-/** The present state of endpoints that are still ours, each with deliveries that are due and not in `busy`. */
+/** The current state of endpoints that this process still holds, each with due deliveries that are not in `busy`. */
 export async function loadDue(
   db: Db,
-  { owner, wanted, busy }: { owner: string; wanted: readonly Wanted[]; busy: readonly string[] },
+  { owner, wanted, busy }: { owner: string; wanted: readonly EndpointRoom[]; busy: readonly string[] },
 ): Promise<{ state: EndpointState; due: DueDelivery[] }[]> {
-  const rows = await db.rows<Loaded>(sql`
+  const rows = await db.rows<LoadedRow>(sql`
     select w.id as webhook_id, w.url, w.secret,
       case when w.previous_until > domain_now() then w.previous_secret end as previous_secret, w.active,
       w.consecutive_failures, d.id, d.workspace_id, d.event_id, d.type, d.sequence::float8 as sequence, d.attempts,
@@ -114,44 +114,46 @@ export async function loadDue(
   const grouped = Map.groupBy(rows, ({ webhook_id }) => webhook_id)
   return [...grouped.values()].flatMap((group) => {
     const [state] = group
-    return state ? [{ state, due: group.filter((row): row is Loaded & DueDelivery => row.id !== null) }] : []
+    return state
+      ? [{ state, due: group.filter((row): row is LoadedRow & DueDelivery => row.id !== null) }]
+      : []
   })
 }
 
-/** What came of one attempt. */
+/** How one attempt ended. */
 export interface Attempted {
   readonly webhook_id: string
-  /** Where it was sent: the endpoint may have another address by now. */
+  /** The address it was sent to: the endpoint may have another one by now. */
   readonly url: string
   readonly delivery_id: string
-  /** Those of the series before this one. */
+  /** The attempts of the series before this one. */
   readonly series_attempts: number
   readonly test: boolean
-  /** It was the one attempt that an open breaker lets through. */
+  /** It was the one attempt that an open breaker allows. */
   readonly probe: boolean
   readonly ok: boolean
-  /** How long ago it began. */
+  /** How long ago it started. */
   readonly ago_ms: number
   readonly status: number | null
   readonly ms: number
   readonly error: string | null
   readonly response: string | null
-  /** Seconds until the next attempt; null where there is none. */
+  /** Seconds until the next attempt; null if there is none. */
   readonly retry_seconds: number | null
 }
 
-interface Disabled {
+interface DisabledEndpoint {
   readonly id: string
   readonly workspace_id: string
   readonly consecutive_failures: number
 }
 
-/** Stores many attempts in one statement, in the order in which they ended; the last of 20 failures is audited with it. */
+/** Stores many attempts in one statement, in the order they ended, and audits endpoints that 20 failures disabled. */
 export async function recordAttempts(
   app: App,
   owner: string,
   attempts: readonly Attempted[],
-): Promise<readonly Disabled[]> {
+): Promise<readonly DisabledEndpoint[]> {
   return app.db.transaction(async (tx) => {
     const disabled = await storeAttempts(tx, owner, attempts)
     for (const { id, workspace_id, consecutive_failures } of disabled) {
@@ -163,32 +165,36 @@ export async function recordAttempts(
 }
 
 /**
- * How the attempts at one address change the endpoint's count: from zero where one succeeded, and the failures after that.
- * What an address answered that it no longer has does not count.
+ * How the attempts at one address change the endpoint's count: a success resets it, and later failures add to it. Responses
+ * from an address that the endpoint no longer has do not count.
  */
 function tallyOf(attempts: readonly Attempted[]) {
   const lastSuccess = attempts.findLastIndex(({ ok }) => ok)
-  // A test never counts as a failure, and its success counts as everybody's.
+  // A test never counts as a failure, but its success resets the count like any other.
   const failed = attempts.slice(lastSuccess + 1).filter(({ test }) => !test)
   const probed = failed.some(({ probe }) => probe)
   const { webhook_id, url } = attempts[0] as Attempted
   return { webhook_id, url, succeeded: lastSuccess >= 0, failures: failed.length, probed }
 }
 
-/** It was queued anew during the attempt, which is one of the series before: the new one is as it was asked for. */
+/** It was queued again during the attempt, which belongs to the previous series: the new series stays as requested. */
 const queuedAnew = sql`d.series_attempts < r.series_attempts` // guard: queued anew
 
-async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted[]): Promise<Disabled[]> {
+async function storeAttempts(
+  tx: Tx,
+  owner: string,
+  attempts: readonly Attempted[],
+): Promise<DisabledEndpoint[]> {
   const byAddress = Map.groupBy(attempts, ({ webhook_id, url }) => `${webhook_id} ${url}`)
   const tallies = [...byAddress.values()].map(tallyOf)
   const all = <K extends keyof Attempted>(name: K) => attempts.map((attempt) => attempt[name])
-  const changed = await tx.rows<Disabled & { disabled: boolean }>(sql`
+  const changed = await tx.rows<DisabledEndpoint & { disabled: boolean }>(sql`
     with tally as (
       select * from unnest(${tallies.map(({ webhook_id }) => webhook_id)}::uuid[],
         ${tallies.map(({ url }) => url)}::text[],
         ${tallies.map(({ succeeded }) => succeeded)}::boolean[], ${tallies.map(({ failures }) => failures)}::int[],
         ${tallies.map(({ probed }) => probed)}::boolean[]) as t (webhook_id, url, succeeded, failures, probed)),
-    -- Endpoints before deliveries, by their ids: everybody locks them in this order.
+    -- Endpoints before deliveries, by id: the lock order of every transaction.
     locked as materialized (
       select w.id, w.url, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
       from webhooks w where w.id in (select webhook_id from tally) order by w.id for no key update),
@@ -221,7 +227,7 @@ async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted
       from locked l join tally t on t.webhook_id = l.id
         and t.url = l.url -- guard: count of the address
       where l.lease_owner = ${owner}), -- guard: count of the owner
-    -- The breaker opens with the first gap. Attempts that were under way then change nothing; a failed probe doubles it.
+    -- The breaker opens with the first gap. Attempts then in flight change nothing; a failed probe doubles the gap.
     breaker as (
       select c.*, case
         when c.count < ${breakerFailures} then null
@@ -236,15 +242,15 @@ async function storeAttempts(tx: Tx, owner: string, attempts: readonly Attempted
       active = p.active and p.count < ${disablingFailures},
       disabled_at = case when p.active and p.count >= ${disablingFailures} then domain_now() else w.disabled_at end
     from breaker p
-    -- Most batches are successes of endpoints that work: nothing about those changes.
+    -- Skips the most common batch: successes of endpoints that work change nothing.
     where w.id = p.id and (p.failures > 0 or w.consecutive_failures <> p.count or w.probe_at is not null)
     returning w.id, w.workspace_id, w.consecutive_failures, p.active and not w.active as disabled`)
   return changed.filter(({ disabled }) => disabled).map(({ disabled: _, ...rest }) => rest)
 }
 
 /**
- * How much is due now, with what is on its way to become due: events without a number, and endpoints that are behind. One
- * statement, because whoever waits until nothing is left must not look at each between two moves.
+ * How much is due now, or about to be: events without a sequence number, and endpoints that are behind. One statement,
+ * because a caller that waits for 0 must not miss what moves between two reads.
  */
 export async function countDue(db: Db): Promise<number> {
   const { count } = await db.one<{ count: number }>(sql`
@@ -259,7 +265,7 @@ export async function countDue(db: Db): Promise<number> {
   return count
 }
 
-/** When the next attempt may be made, in domain time. */
+/** When the next attempt is due, in domain time. */
 export async function findNextDue(db: Db): Promise<Date | null> {
   const { due_at } = await db.one<{ due_at: Date | null }>(sql`
     select min(greatest(w.probe_at, first.due_at)) as due_at

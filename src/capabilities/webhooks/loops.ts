@@ -35,7 +35,7 @@ function deliverLoop(app: App): Loop {
     wakeOn: planned,
     step: (_, stopping) => deliverer.step(stopping),
     nextDueAt: ({ db }) => findNextDue(db),
-    // What is under way may no longer be due: the breaker opens while other attempts run.
+    // Attempts in flight may no longer be due: the breaker may have opened while they ran.
     countDue: async ({ db }) => (await countDue(db)) + deliverer.underWay,
   }
 }

@@ -4,17 +4,17 @@ import { type Db, sql } from '../../db/sql.ts'
 import { retention } from '../../events/sequencer.ts'
 import { allEvents } from './webhook-shapes.ts'
 
-/** There are new deliveries. */
+/** New deliveries were planned. */
 export const planned: Topic = { topic: 'planned' }
 
-/** How many endpoints a statement plans for, and how many events for each of them. */
+/** How many endpoints one statement plans for, and how many events for each. */
 const endpointsMax = 20
 const eventsMax = 500
-/** How far it looks at a time for events of types that an endpoint gets: rare types must not make a long statement. */
+/** How many events it scans at a time for an endpoint's types: rare types must not make a statement long. */
 const windowMax = 5_000
 /**
- * An endpoint with this many undelivered deliveries gets no more planned. What it has to catch up with stays a position
- * in the sequence, which costs nothing, however long it is down.
+ * An endpoint with this many pending deliveries gets no more for now. Its backlog stays a position in the sequence, which
+ * costs nothing, however long the endpoint is down.
  */
 const backlogMax = 1_000
 
@@ -24,7 +24,7 @@ export const behind = sql`
   where w.active and not exists (
     select from webhook_deliveries d where d.webhook_id = w.id and d.state = 'pending' offset ${backlogMax - 1})`
 
-/** Plans for some endpoints that are behind, in one statement with their positions. Returns how many it moved on. */
+/** Plans for some endpoints that are behind, and advances their positions in the same statement. Returns how many. */
 export function plan(db: Db): Promise<number> {
   return db.run(sql`
     with behind as materialized (

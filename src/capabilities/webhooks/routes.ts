@@ -7,7 +7,7 @@ import { deliveryRoutes } from './delivery-routes.ts'
 import { eventsIn, secretOut, urlIn, webhookOut, webhookParams } from './webhook-shapes.ts'
 import { createWebhook, deleteWebhook, listWebhooks, rotateSecret, updateWebhook } from './webhooks.ts'
 
-/** No idempotency key: a replay would have to keep the secret. */
+/** No idempotency key: a replay would have to store the secret. */
 const needs = { scopes: ['write'], dashboard_role: 'admin' } as const
 const params = { webhook_id: '019a7e6e-7c1a-7b55-9f53-0d6a1f0c7b01' }
 const webhook = {

@@ -1,7 +1,7 @@
 /** When a delivery is attempted again. Pure: the same delivery and attempt always give the same time. */
 import { sha256 } from '../../lib/secrets.ts'
 
-/** After the first attempt, the second and so on; after the last of them the delivery is given up. */
+/** Seconds after the first attempt, the second and so on; after the last one the delivery fails. */
 const delays = [5, 30, 300, 1_800, 7_200, 18_000, 36_000, 36_000] as const
 const jitter = 0.2
 /** An endpoint that asks for more time gets at most this much. */
@@ -10,21 +10,26 @@ const retryAfterMax = 3_600
 /** How many failures in a row open the circuit breaker, and how many make an endpoint inactive. */
 export const breakerFailures = 3
 export const disablingFailures = 20
-/** While the breaker is open: the first gap between attempts doubles up to the last. */
+/** The gap between attempts while the breaker is open: it doubles from the first to the last. */
 export const probeGapSeconds = { first: 5, most: 3_600 } as const
 
-interface Failed {
+interface FailedAttempt {
   readonly delivery_id: string
-  /** All attempts so far, this one included. */
+  /** All attempts so far, including this one. */
   readonly attempt: number
-  /** Those since it was last queued, this one included. */
+  /** The attempts since it was last queued, including this one. */
   readonly series_attempt: number
-  /** What the endpoint asked for; null where it did not. */
+  /** What the endpoint asked for; null if it did not. */
   readonly retry_after: number | null
 }
 
-/** Seconds until the next attempt, or null where there is none. */
-export function nextDelay({ delivery_id, attempt, series_attempt, retry_after }: Failed): number | null {
+/** Seconds until the next attempt, or null if there is none. */
+export function nextDelay({
+  delivery_id,
+  attempt,
+  series_attempt,
+  retry_after,
+}: FailedAttempt): number | null {
   const delay = delays[series_attempt - 1]
   if (delay === undefined) return null
   const spread = sha256(`${delivery_id}:${attempt}`).readUInt32BE() / 2 ** 32
@@ -32,7 +37,7 @@ export function nextDelay({ delivery_id, attempt, series_attempt, retry_after }:
   return Math.max(planned, Math.min(retry_after ?? 0, retryAfterMax))
 }
 
-/** The header Retry-After: seconds, or a date, which counts from `now` in real time. */
+/** The Retry-After header: seconds, or a date, which counts from `now` in real time. */
 export function readRetryAfter(value: string | undefined, now: number): number | null {
   if (value === undefined) return null
   if (/^\d{1,10}$/.test(value.trim())) return Number(value)

@@ -1,4 +1,4 @@
-/** Which URLs a webhook may have, and which addresses may be connected to. No look-up is made here. */
+/** Which URLs a webhook may have, and which addresses it may connect to. This makes no look-ups. */
 import ipaddr from 'ipaddr.js'
 import { lengthOf, quote } from '../../lib/text.ts'
 
@@ -9,20 +9,20 @@ const browserPorts = [
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697,
   10080,
 ]
-/** Ports of databases and caches, which may take the text of a request for commands. */
+/** Ports of databases and caches, which may interpret a request as commands. */
 const databasePorts = [
   1433, 1434, 1521, 2379, 2380, 3050, 3306, 5432, 5433, 5984, 6379, 6380, 7474, 7687, 8086, 9042, 9200, 9300,
   11211, 26257, 27017, 27018, 27019, 28015, 33060, 50000,
 ]
 export const blockedPorts: ReadonlySet<number> = new Set([...browserPorts, ...databasePorts])
 
-/** Names that mean this machine or its own network. */
+/** Names of this machine or its local network. */
 const localNames = ['localhost', 'local', 'internal', 'home.arpa']
 
-/** Public by its range, and yet it answers for the machine itself: the metadata service of Azure. */
+/** In a public range, but answered by the host itself: the metadata service of Azure. */
 const metadataAddress = '168.63.129.16'
 
-/** Global unicast. ipaddr.js takes everything else for unicast that has no range of its own, such as `::7f00:1`. */
+/** Global unicast. ipaddr.js also calls addresses unicast that are in no known range, such as `::7f00:1`. */
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3]
 
 /** The hosts of PARLEY_WEBHOOK_ALLOW: these may be plain HTTP or private. */
@@ -35,7 +35,7 @@ export interface Target {
   readonly allowed: boolean
 }
 
-/** Where a URL leads, or a sentence that says what is wrong with it. It continues the name of the property. */
+/** The target of a URL, or what is wrong with it, as a continuation of the property's name. */
 export function readTarget(text: string, allow: Allowed): Target | string {
   if (lengthOf(text) > urlLengthMax) return `must have at most ${urlLengthMax} characters`
   // A URL parser drops line breaks and tabs silently, so two different texts would be the same URL.
@@ -60,13 +60,13 @@ function problemOf(url: URL, { host, allowed }: Omit<Target, 'url'>): string | u
   }
   if (allowed) return undefined
   if (ipaddr.isValid(host)) return isPublic(host) ? undefined : `must not lead to the address ${quote(host)}`
-  // A second dot at the end would make another name of `localhost`.
+  // A second dot at the end would turn `localhost` into another name.
   if (host.split('.').includes('')) return 'must not have an empty part in its host name'
   const local = localNames.some((name) => host === name || host.endsWith(`.${name}`))
   return local || !host.includes('.') ? `must not lead to the local name ${quote(host)}` : undefined
 }
 
-/** Whether an address is of the public internet. IPv4 in the clothes of IPv6 is judged as IPv4. */
+/** Whether an address is on the public internet. IPv4 mapped to IPv6 is judged as IPv4. */
 export function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
   const parsed = ipaddr.process(address)

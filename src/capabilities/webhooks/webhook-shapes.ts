@@ -1,10 +1,10 @@
-/** Webhooks and their deliveries as the API takes and gives them. */
+/** Webhooks and their deliveries as the API accepts and returns them. */
 import { z } from 'zod'
 import { eventTypes } from '../../events/emit.ts'
 import { time } from '../../lib/shapes.ts'
 import { count, moment, momentOrNull, said, uuid } from '../../lib/wire.ts'
 
-/** What a subscription may name. `webhook.test` is sent on request only. */
+/** The value of `events` that subscribes to all. `webhook.test` is sent on request only. */
 export const allEvents = '*'
 const subscribable = [...eventTypes, allEvents] as const
 
@@ -28,7 +28,7 @@ export const eventsIn = z
 const id = (description: string) =>
   z.string().meta({ description, openapi: { type: 'string', format: 'uuid' } })
 
-/** Not checked by the schema, because a malformed id is answered as an unknown one. */
+/** The schema does not check the form, because a malformed id is answered like an unknown one. */
 export const webhookParams = z.strictObject({ webhook_id: id('The webhook.') })
 export const deliveryParams = z.strictObject({
   webhook_id: id('The webhook.'),

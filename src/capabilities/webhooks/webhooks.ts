@@ -1,4 +1,4 @@
-/** The endpoints of a workspace: made, listed, changed, removed. The secret is shown once and stored sealed. */
+/** The endpoints of a workspace: created, listed, changed, deleted. The secret is shown once and stored sealed. */
 import type { App } from '../../app.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -9,7 +9,7 @@ import { readTarget } from './url-rules.ts'
 import { allEvents } from './webhook-shapes.ts'
 
 export const webhooksMax = 10
-/** How long the secret before a rotation signs as well. */
+/** How long the previous secret also signs after a rotation. */
 const rotationHours = 24
 
 export interface Webhook {
@@ -24,7 +24,7 @@ export interface Webhook {
 
 const fields = sql`id, url, events, active, created_at, consecutive_failures, disabled_at`
 
-/** Which endpoint of which workspace. */
+/** Identifies an endpoint of a workspace. */
 export interface WebhookKey {
   readonly workspace_id: string
   readonly webhook_id: string
@@ -36,7 +36,7 @@ interface NewWebhook {
   readonly events?: readonly string[] | undefined
 }
 
-/** It gets what happens from now on: its position begins at the present end of the sequence. */
+/** The endpoint gets events from now on: its position starts at the current end of the sequence. */
 export async function createWebhook(
   app: App,
   tx: Tx,
@@ -44,7 +44,7 @@ export async function createWebhook(
   { workspace_id, url, events = [allEvents] }: NewWebhook,
 ): Promise<{ webhook: Webhook; secret: string }> {
   requireUrl(app, url)
-  // Endpoints of one workspace are made one after the other, so the count below is exact.
+  // The lock makes endpoints of one workspace one after the other, so the count below is exact.
   await tx.one(sql`select id from workspaces where id = ${workspace_id} for no key update`) // guard: webhooks counted under a lock
   const { known } = await tx.one<{ known: number }>(sql`
     select count(*)::int as known from webhooks where workspace_id = ${workspace_id} and deleted_at is null`)
@@ -77,7 +77,7 @@ interface WebhookChange {
   readonly active?: boolean | undefined
 }
 
-/** Activating it, or another address, begins anew: no failures, the breaker closed. */
+/** Activating it, or a new address, resets the failures and closes the breaker. */
 export async function updateWebhook(
   app: App,
   tx: Tx,
@@ -117,7 +117,7 @@ export async function updateWebhook(
 
 const qualified = sql`w.id, w.url, w.events, w.active, w.created_at, w.consecutive_failures, w.disabled_at`
 
-/** Gone for everybody at once; what was planned for it is removed in lots by the loop that forgets. */
+/** Deletes the endpoint at once; the loop `forget-deliveries` removes its deliveries in batches. */
 export async function deleteWebhook(
   app: App,
   tx: Tx,
@@ -133,7 +133,7 @@ export async function deleteWebhook(
   await record(app, tx, actor, { action: 'webhook.deleted', target: webhook_id, workspace_id })
 }
 
-/** Another secret. The one before signs as well for a day, so that receivers can follow without a gap. */
+/** Makes a new secret. The previous one also signs for a day, so that receivers can switch without a gap. */
 export async function rotateSecret(
   app: App,
   tx: Tx,
@@ -169,7 +169,7 @@ function requireUrl(app: App, url: string): void {
   if (typeof target === 'string') throw new ApiError('invalid_request', { detail: `url ${target}.` })
 }
 
-/** What the audit log keeps of a URL: paths and queries may hold tokens of the receiver. */
+/** The part of a URL for the audit log: paths and queries may contain the receiver's tokens. */
 function hostOf(url: string): string {
   return new URL(url).host
 }

@@ -1,4 +1,4 @@
-/** Workspaces at the dashboard, for operators. */
+/** Workspaces on the dashboard, for operators. */
 import { z } from 'zod'
 import { moment, said, uuid } from '../../lib/wire.ts'
 import { ok, ownRoute, type Route } from '../../route.ts'

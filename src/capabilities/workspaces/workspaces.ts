@@ -27,7 +27,7 @@ export interface WorkspaceFields {
   readonly window?: string | undefined
 }
 
-/** Makes the workspace with the stage `new`, which every chat starts in. */
+/** Creates the workspace with the stage `new`, which every chat starts in. */
 export async function createWorkspace(
   app: App,
   actor: Actor,
@@ -102,7 +102,7 @@ async function requireFields(db: Db, { name, timezone }: WorkspaceFields): Promi
   }
 }
 
-/** Node and PostgreSQL must both know the name, which leaves out abbreviations: IST is India to one, Israel to the other. */
+/** Node and PostgreSQL must both know the name, which excludes abbreviations: IST is India to one, Israel to the other. */
 export async function isTimezone(db: Db, name: string): Promise<boolean> {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })

@@ -1,8 +1,8 @@
-/** Placeholders of a message and what stands for them. Pure. */
+/** The placeholders of a message and the values that replace them. Pure. */
 import { ApiError } from '../../../lib/errors.ts'
 import { isBlank, lengthOf, quote } from '../../../lib/text.ts'
 
-/** `brackets`: `[[name]]`, of recipients that are chats. `braces`: `{{name}}`, of contacts and broadcasts. */
+/** `brackets`: `[[name]]`, for recipients that are chats. `braces`: `{{name}}`, for contacts and broadcasts. */
 export type PlaceholderForm = 'brackets' | 'braces'
 
 export interface Values {
@@ -12,15 +12,15 @@ export interface Values {
 
 type Word = keyof Values
 
-/** Which words each of the contract's documents knows, and what it writes around them. */
+/** The words that each of the contract's documents defines, and the brackets around them. */
 const forms = {
   brackets: { open: '[[', close: ']]', words: ['name', 'username'] },
   braces: { open: '{{', close: '}}', words: ['name'] },
 } as const
 
-/** A word with an optional fallback. The letter case of the word and the blanks around it do not matter. */
+/** A word with an optional fallback. Letter case and surrounding blanks do not matter. */
 const wordAndFallback = /^\s*([a-z_]+)\s*(?:\|([^[\]{}]*))?$/i
-/** A word between the brackets of the other document's form: without this, people would get `{{name}}` as text. */
+/** A word in the other document's brackets: without this check, people would get `{{name}}` as text. */
 const foreignWord = {
   brackets: /\[\[\s*[a-z_]+\s*(?:\||\]\])/i,
   braces: /\{\{\s*[a-z_]+\s*(?:\||\}\})/i,
@@ -33,12 +33,12 @@ export function formOf(kind: 'scoped' | 'contacts' | 'broadcast'): PlaceholderFo
   return kind === 'scoped' ? 'brackets' : 'braces'
 }
 
-/** A text taken apart once, to be filled for many. */
+/** A parsed text, to be filled for many recipients. */
 export interface Template {
   readonly parts: readonly (string | { readonly word: Word; readonly fallback: string | undefined })[]
-  /** What first stands in brackets and can never be filled: no known word, or one in the other document's form. */
+  /** The first bracketed text that can never be filled: an unknown word, or one in the other document's form. */
   readonly unknown: string | undefined
-  /** Of everything that is not a placeholder. */
+  /** The length of everything that is not a placeholder. */
   readonly text_length: number
   readonly text_blank: boolean
 }
@@ -76,7 +76,7 @@ interface Bracketed {
   readonly inside: string
 }
 
-/** Everything between opening brackets and the closing ones that come next. Brackets that nothing closes are text. */
+/** Everything between opening brackets and the next closing ones. Unclosed brackets are text. */
 function findBracketed(text: string, form: PlaceholderForm): Bracketed[] {
   const { open, close } = forms[form]
   const found: Bracketed[] = []
@@ -85,7 +85,7 @@ function findBracketed(text: string, form: PlaceholderForm): Bracketed[] {
     const first = text.indexOf(open, from)
     if (first < 0) return found
     let start = first + open.length
-    // Of more than two in a row the last two open: `[[[name]]]` is a name in brackets.
+    // If more than two open in a row, the last two count: `[[[name]]]` is a name in brackets.
     while (text[start] === open[0]) start++
     const end = text.indexOf(close, start)
     if (end < 0) return found
@@ -95,7 +95,7 @@ function findBracketed(text: string, form: PlaceholderForm): Bracketed[] {
   }
 }
 
-/** Refuses a text with a placeholder that nobody could ever fill. */
+/** Throws on a text with a placeholder that can never be filled. */
 export function requireKnown({ unknown }: Template, form: PlaceholderForm): void {
   if (unknown === undefined) return
   const known = form === 'braces' ? '{{name}} is' : '[[name]] and [[username]] are'
@@ -104,7 +104,7 @@ export function requireKnown({ unknown }: Template, form: PlaceholderForm): void
   })
 }
 
-/** Whether it can be filled, without doing so: a campaign asks for each of its recipients and texts. */
+/** Whether it can be filled, without filling it: a campaign checks this for each of its recipients and texts. */
 export function findFault(template: Template, values: Values): Fault | undefined {
   const { text_length, text_blank, unknown, parts } = template
   let [length, blank] = [text_length, text_blank]
@@ -122,7 +122,7 @@ export function findFault(template: Template, values: Values): Fault | undefined
 
 export type Fault = 'unresolved_personalization' | 'text_too_long'
 
-/** What the person gets. A value is put in as it is: brackets in a name are text. */
+/** The text the person gets. Values are inserted as they are: brackets in a name are text. */
 export function fill(template: Template, values: Values): { text: string } | { fault: Fault } {
   const fault = findFault(template, values)
   if (fault) return { fault }
@@ -147,7 +147,7 @@ export function render(text: string, form: PlaceholderForm, values: Values) {
   return fill(template, values)
 }
 
-/** Whether a text needs the name of everybody who gets it. */
+/** Whether the text needs the name of every recipient. */
 export function needsName({ parts }: Template): boolean {
   return parts.some((part) => typeof part === 'object' && part.word === 'name' && part.fallback === undefined)
 }

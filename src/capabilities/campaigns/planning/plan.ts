@@ -1,6 +1,6 @@
 /**
- * What a campaign does next for one recipient, and why not now. Pure: the same facts give the same answer, whether the
- * worker picks, the boundary checks again, a page shows `blocked_by`, or a preview plays a whole campaign through.
+ * Decides what a campaign does next for one recipient, or why not now. Pure: the same facts give the same answer when the
+ * worker picks, when the boundary checks again, when a page shows `blocked_by`, and when a preview simulates a campaign.
  */
 
 import { sha256 } from '../../../lib/secrets.ts'
@@ -48,55 +48,53 @@ export interface PlannedCampaign {
   readonly status: CampaignStatus
   readonly message_text: string
   readonly branching_enabled: boolean
-  /** Null: a broadcast, which no quota holds. */
+  /** Null: a broadcast, which has no quota. */
   readonly daily_quota_per_account: number | null
   readonly max_followups: number
   readonly scheduled_at: Date | null
   /** In the order given. */
   readonly steps: readonly Step[]
-  /**
-   * Everything that must be open is: dispatch, gates, allowlists, the user not disabled, the suppression list readable.
-   */
+  /** All conditions hold: dispatch on, gates open, allowlists, user not disabled, suppression list readable. */
   readonly allowed: boolean
 }
 
 export interface PlannedRecipient {
   readonly id: string
   readonly status: RecipientStatus
-  /** How many messages it has had; the next one's `step_no`. */
+  /** How many messages it has got; the `step_no` of the next one. */
   readonly step: number
   /** Null: a contact that has not been looked up yet. */
   readonly chat_id: string | null
   readonly name: string | null
   readonly username: string | null
-  /** When the message before was sent; null where there was none. */
+  /** When the previous message was sent; null if there was none. */
   readonly last_sent_at: Date | null
-  /** When the first message is due: creation, or the schedule. Later ones are due by `last_sent_at` and their wait. */
+  /** When the first message is due: at creation, or as scheduled. `last_sent_at` and their wait decide about later ones. */
   readonly next_action_at: Date | null
-  /** The last message has been read, as far as we were told. */
+  /** Whether the last message has been read, as far as the platform reported it. */
   readonly read: boolean
-  /** While submitting: nobody knows the outcome. */
+  /** Set while submitting if the outcome is unknown. */
   readonly unknown_since: Date | null
-  /** This person has never written to the account. Decides only about the first message. */
+  /** This person has never written to the account. Matters only for the first message. */
   readonly cold: boolean
 }
 
-/** The account that is to write, with what it has used of today. */
+/** The account that would write, with what it has used today. */
 export interface PlannedAccount {
   /** READY, and its session is live. */
   readonly ready: boolean
   readonly flood_until: Date | null
-  /** The pause between two messages is over then. */
+  /** When the pause between two messages ends. */
   readonly next_campaign_at: Date | null
   readonly cold_per_day: number | null
   readonly lookups_per_day: number
-  /** Of `quotaDay(now, timezone)`. */
+  /** On `quotaDay(now, timezone)`, like the two below. */
   readonly used: number
   readonly used_cold: number
   readonly lookups: number
 }
 
-/** The workspace's zone and sending window. */
+/** The workspace's time zone and sending window. */
 export interface Hours {
   readonly timezone: string
   /** Null: always. */
@@ -106,7 +104,7 @@ export interface Hours {
 export interface Facts {
   readonly campaign: PlannedCampaign
   readonly recipient: PlannedRecipient
-  /** Null: no account may take this contact as things stand. */
+  /** Null: at present no account may take this contact. */
   readonly account: PlannedAccount | null
   readonly hours: Hours
   readonly now: Date
@@ -120,19 +118,19 @@ export type Plan =
       readonly branch: Branch | null
       readonly variant: number
       readonly text: string
-      /** It uses the account's allowance for people who never wrote. */
+      /** It uses the account's daily allowance for people who never wrote. */
       readonly cold: boolean
     }
-  /** A contact has to be found first. Then it is planned again. */
+  /** The contact has to be looked up first, and is then planned again. */
   | { readonly do: 'look_up' }
-  /** `until`: the earliest moment as things stand; null where somebody has to act. */
+  /** `until`: the earliest possible time at present; null if a person has to act. */
   | { readonly do: 'wait'; readonly until: Date | null; readonly blocked_by: Block }
   | {
       readonly do: 'end'
       readonly status: 'completed' | 'cancelled' | 'failed' | 'ambiguous'
       readonly reason: string | null
     }
-  /** It is in flight or final. */
+  /** The message is in flight, or the recipient is final. */
   | { readonly do: 'nothing' }
 
 type Wait = Extract<Plan, { do: 'wait' }>
@@ -152,7 +150,7 @@ export function plan(facts: Facts): Plan {
   return held(facts) ?? sendOrEnd(facts, next)
 }
 
-/** Nobody knows whether the last message went out. When the next would be due, that stays so. */
+/** The last message's outcome is unknown. Once the next message is due, it becomes final. */
 function planUnknown({ unknown_since, next_action_at }: PlannedRecipient, now: Date): Plan {
   if (!unknown_since) return { do: 'nothing' }
   if (next_action_at && now < next_action_at) {
@@ -163,13 +161,13 @@ function planUnknown({ unknown_since, next_action_at }: PlannedRecipient, now: D
 
 interface NextStep {
   readonly due: Date
-  /** Null: the first message, or no step of the track that the recipient is on by then. */
+  /** Null: the first message, or the recipient's track has no such step. */
   readonly step: Step | null
 }
 
 /**
- * The step that comes next and when it is due, by schedule and wait alone. Undefined: none is left. With branches the
- * track is the one that fits as of now; where only the other has such a step, its wait sets the moment all the same.
+ * The next step and when it is due, by schedule and wait alone. Undefined: none is left. With branches, `read` selects the
+ * track; if only the other track has such a step, its wait still sets the time.
  */
 function nextStep(campaign: PlannedCampaign, recipient: PlannedRecipient): NextStep | undefined {
   const { step: done, last_sent_at, next_action_at, read } = recipient
@@ -182,7 +180,7 @@ function nextStep(campaign: PlannedCampaign, recipient: PlannedRecipient): NextS
   return { due: new Date(last_sent_at.getTime() + waitMs(wait_hours)), step: own ?? null }
 }
 
-/** Never early: a fraction of a millisecond counts as a whole one. */
+/** Never early: rounds up to whole milliseconds. */
 function waitMs(hours: number): number {
   return Math.ceil(hours * 3_600_000)
 }
@@ -200,7 +198,7 @@ export function dueAt(campaign: PlannedCampaign, recipient: PlannedRecipient): D
   return nextStep(campaign, recipient)?.due ?? null
 }
 
-/** The day whose quota a message of now uses. */
+/** The day whose quota a message sent now uses. */
 export function quotaDay(now: Date, timezone: string): string {
   return localDay(now, timezone)
 }
@@ -214,7 +212,7 @@ function notYet(facts: Facts, due: Date): Wait | undefined {
   return now < due ? { do: 'wait', until: earliest(facts, due), blocked_by: 'waiting' } : undefined
 }
 
-/** It is due, and something holds it: the account first, then the hour, the day's use, and the gap between messages. */
+/** What blocks a due message: the account first, then the sending window, the quota, and the gap between messages. */
 function held(facts: Facts): Wait | undefined {
   const { account, hours, now } = facts
   const wait = (blocked_by: Block): Wait => ({ do: 'wait', until: earliest(facts, now), blocked_by })
@@ -226,7 +224,7 @@ function held(facts: Facts): Wait | undefined {
   return undefined
 }
 
-/** Nothing more of this kind goes out from the account today. */
+/** The account may send nothing more of this kind today. */
 function usedUp({ campaign, recipient }: Facts, account: PlannedAccount): boolean {
   const quota = campaign.daily_quota_per_account
   if (quota !== null && account.used >= quota) return true
@@ -236,12 +234,12 @@ function usedUp({ campaign, recipient }: Facts, account: PlannedAccount): boolea
   )
 }
 
-/** Whoever has not been looked up has not written to the account, as far as anybody knows. */
+/** A contact that was never looked up is cold too: as far as we know, they never wrote to the account. */
 function isCold(campaign: PlannedCampaign, { step, cold }: PlannedRecipient): boolean {
   return campaign.kind !== 'broadcast' && step === 0 && cold
 }
 
-/** The earliest moment from `from` on, as things stand. Null where nothing would ever go out without somebody acting. */
+/** The earliest possible time from `from` on, at present. Null if nothing can go out until a person acts. */
 function earliest(facts: Facts, from: Date): Date | null {
   const { account, hours, now, campaign, recipient } = facts
   const gaps = [account?.flood_until?.getTime() ?? 0, account?.next_campaign_at?.getTime() ?? 0] as const
@@ -273,14 +271,14 @@ function sendOrEnd({ campaign, recipient }: Facts, { step }: NextStep): Plan {
   }
 }
 
-/** By a hash of recipient and step: even over many, and the same whenever it is asked. */
+/** Hashes recipient and step: evenly distributed, and always the same for the same recipient. */
 export function variantOf(recipient_id: string, step_no: number, count: number): number {
   return count === 1 ? 0 : sha256(`${recipient_id}:${step_no}`).readUInt32BE() % count
 }
 
 /**
- * What becomes of a schedule. A sequence whose start was missed by more than the lateness that is tolerated is paused,
- * because it would write at an hour that nobody chose.
+ * Whether a scheduled campaign waits, starts or pauses. A sequence that is later than the tolerated lateness pauses, because
+ * it would write at an hour that no user chose.
  */
 export function planStart(
   { scheduled_at, sequence }: { readonly scheduled_at: Date; readonly sequence: boolean },

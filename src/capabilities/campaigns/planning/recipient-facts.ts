@@ -1,4 +1,4 @@
-/** Everything that decides about one recipient, as one row: read when picking, and again under locks at the boundary. */
+/** All facts that decide about one recipient, as one row: read when picking, and again under locks at the boundary. */
 
 import type { App } from '../../../app.ts'
 import { type Sql, sql } from '../../../db/sql.ts'
@@ -29,7 +29,7 @@ export interface FactsRow {
   readonly step: number
   readonly version: number
   readonly chat_id: ChatNumber | null
-  /** False for a contact with a chat of whom nothing else is known: another look-up tells what the list may have. */
+  /** False for a contact of which only the chat is known: another look-up finds the names that the list may have. */
   readonly identified: boolean
   readonly contact: string
   readonly name: string | null
@@ -52,13 +52,13 @@ export interface FactsRow {
   readonly now: Date
 }
 
-/** The name that recipient `r` was given with, in the form that the suppression list has. */
+/** The identifier that recipient `r` was created with, in the suppression list's form. */
 const givenName: Sql = sql`case split_part(r.contact, ':', 1) when 'phone'
   then ${listedPhone(sql`split_part(r.contact, ':', 2)`)} else split_part(r.contact, ':', 2) end`
 
 /**
- * Whether the person of recipient `r`, whose chat is given, is on the suppression list: by that, by the names that are known
- * of them (`person`, of `contacts`), by whom a look-up found, and by the name that they were given with.
+ * Whether the person behind recipient `r` is on the suppression list: by the given chat, by their known names (`person`, a
+ * row of `contacts`), by the identity that a look-up found, or by the identifier that `r` was created with.
  */
 export const isSuppressed = (chat_id: Sql): Sql =>
   isListed(
@@ -68,19 +68,19 @@ export const isSuppressed = (chat_id: Sql): Sql =>
       ('platform_id', r.found_id::text), ('username', r.found_username), ('phone', r.found_phone)`,
   )
 
-/** What else is known of recipient `r`, as `recipient_forbidden` takes it. */
+/** The other known names of recipient `r`, in the form `recipient_forbidden` takes. */
 export const knownNames: Sql = sql`array_remove(array[split_part(r.contact, ':', 1) || ':' || ${givenName},
   'username:' || lower(r.username), 'platform_id:' || r.found_id, 'username:' || r.found_username,
   'phone:' || r.found_phone], null)`
 
-/** The steps of campaign `k`. `variants` are those of step `s`. */
+/** The steps of campaign `k`. `variants` selects those of step `s`. */
 export const stepsWith = (variants: Sql): Sql => sql`(
   select coalesce(json_agg(json_build_object('branch', s.branch, 'wait_hours', s.wait_hours, 'variants', ${variants})
     order by s.position), '[]') from campaign_steps s where s.campaign_id = k.id)`
 
 export const stepsOf: Sql = stepsWith(sql`s.variants`)
 
-/** What holds for a whole campaign `k`, read once for each and not for each recipient: a part of `with`, named `about`. */
+/** Facts about campaigns `k`, read once per campaign and not per recipient: a `with` query named `about`. */
 export const aboutCampaigns = (campaigns: Sql): Sql => sql`
   about as materialized (
     select k.id as campaign_id, ${stepsOf} as steps,
@@ -100,8 +100,8 @@ export const aboutCampaigns = (campaigns: Sql): Sql => sql`
     from ${campaigns})`
 
 /**
- * Needs `r` (recipient), `k` (campaign), `about` (of the campaign), `g.account_id` (who would write), and the rows that
- * `factTables` and `personTables` join.
+ * Needs `r` (recipient), `k` (campaign), `about` (of the campaign), `g.account_id` (the account that would write), and the
+ * rows that `factTables` and `personTables` join.
  */
 export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k.workspace_id, k.user_id, g.account_id, k.kind,
   k.status as campaign_status, k.message_text, k.branching_enabled, k.daily_quota_per_account, k.max_followups,
@@ -110,12 +110,12 @@ export const factColumns: Sql = sql`r.id as recipient_id, k.id as campaign_id, k
   k.kind <> 'contacts' or r.chat_id is null or r.found_id is not null or person.provider_id is not null as identified, r.contact, r.name, r.username, r.last_sent_at, r.next_action_at,
   coalesce(chat.read_by_them_id >= r.last_message_id, false) as read, r.unknown_since,
   r.step = 0 and (
-    -- With a limit it is looked up for each row: without one the planner may choose to read all messages once.
+    -- The limit makes PostgreSQL look it up for each row; without it, the planner may choose to read all messages once.
     select m.id from messages m where m.account_id = g.account_id and m.chat_id = r.chat_id and not m.is_sender
     limit 1) is null as cold,
   ${isSuppressed(sql`r.chat_id`)} as suppressed, -- guard: suppression at the boundary
   account.status = 'READY' and ${isLive}
-    -- Who has a contact in this database need not be who had it when it was written to.
+    -- After a restore, the account that has a contact here need not be the one that wrote to them.
     and not (r.step = 0 and about.pool_unconfirmed) as ready, -- guard: a pool is confirmed
    h.flood_until, h.next_campaign_at, account.cold_per_day,
   coalesce(d.used, 0) as used, coalesce(d.used_cold, 0) as used_cold, coalesce(d.lookups, 0) as lookups,
@@ -133,7 +133,7 @@ export const personTables: Sql = sql`
   left join chats chat on chat.account_id = g.account_id and chat.chat_id = r.chat_id
   left join contacts person on person.account_id = g.account_id and person.provider_id = r.chat_id`
 
-/** The facts as the planner wants them. */
+/** The facts in the planner's form. */
 export function factsOf({ config }: App, row: FactsRow): Facts {
   return {
     campaign: campaignOf(row),

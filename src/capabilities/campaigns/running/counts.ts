@@ -1,18 +1,18 @@
-/** The figures of campaigns, by quarter of an hour and all together, kept as things happen. */
+/** The counters of campaigns, per quarter of an hour and in total, updated with every outcome. */
 import { sql, type Tx } from '../../../db/sql.ts'
 
 export interface CountChange {
   readonly campaign_id: string
   readonly workspace_id: string
   readonly account_id: string
-  /** When it happened. What is taken back is taken back there. */
+  /** When it happened. A correction is subtracted at the same time. */
   readonly at: Date
   readonly sent: number
   readonly failed: number
   readonly ambiguous: number
   readonly reached: number
   readonly replied: number
-  /** Of those who replied, who asked to stop. */
+  /** How many of those who replied asked to stop. */
   readonly opted_out: number
 }
 
@@ -30,7 +30,7 @@ export function countReply(
   }
 }
 
-/** On the way to COMMIT, in an order that everybody keeps. */
+/** Runs with COMMIT, in the order that every transaction keeps. */
 export function countOutcomes(tx: Tx, changes: readonly CountChange[]): void {
   const real = changes.filter(
     ({ sent, failed, ambiguous, reached, replied }) => sent || failed || ambiguous || reached || replied,
@@ -58,7 +58,7 @@ export function countOutcomes(tx: Tx, changes: readonly CountChange[]): void {
       opted_out = c.opted_out + excluded.opted_out`)
 }
 
-/** Something of campaign `k` has gone out, also where the loop that notes it has not come by yet. */
+/** A message of campaign `k` has gone out, even if the loop has not set the campaign's status yet. */
 export const hasBegun = sql`exists (
   select from campaign_accounts c where c.campaign_id = k.id
     and c.submitting + c.waiting + c.completed + c.replied + c.ambiguous > 0)`

@@ -1,7 +1,7 @@
 /**
  * The campaigns' statement at the boundary: it crosses messages of many accounts in one transaction, in two round trips. The
- * first locks and reads, in the order that every transaction keeps. The second writes what was decided on the locked rows:
- * operations, recipients and the use of the day.
+ * first locks and reads, in the order that every transaction keeps. The second writes the decisions on the locked rows:
+ * operations, recipients and the day's quota use.
  */
 import type { App } from '../../../app.ts'
 import { planOnce, type Tx } from '../../../db/sql.ts'
@@ -28,16 +28,16 @@ import {
   type LockedRow,
   lockFound,
   lockRecipients,
+  type MessageCrossing,
   markEnded,
   markSubmitting,
-  type Wanted,
 } from './locked-recipients.ts'
 import { adoptOutcomes } from './outcomes.ts'
 
-/** A message that wants to cross. */
-export type WantedMessage = Omit<Wanted, 'id' | 'token'>
+/** A message that asks to cross. */
+export type WantedMessage = Omit<MessageCrossing, 'id' | 'token'>
 
-/** `ended`: nothing is sent, and the recipient knows why. */
+/** `ended`: nothing is sent, and the recipient's row says why. */
 export type MessageAnswer =
   | (StatementAnswer & {
       readonly status: 'crossed'
@@ -57,7 +57,7 @@ async function crossMessages(
   instance: Instance,
   crossings: readonly Crossing<WantedMessage>[],
 ): Promise<MessageAnswer[]> {
-  const all = crossings.map(({ id, token, wanted }): Wanted => ({ id, token, ...wanted }))
+  const all = crossings.map(({ id, token, wanted }): MessageCrossing => ({ id, token, ...wanted }))
   const held = [...new Map(crossings.map((one) => [one.held.account_id, one.held])).values()]
   return app.db.transaction(async (tx) => {
     const facts = await lockAll(app, tx, { instance, held, wanted: all })
@@ -73,7 +73,11 @@ async function crossMessages(
 async function lockAll(
   app: App,
   tx: Tx,
-  { instance, held, wanted }: { instance: Instance; held: readonly Held[]; wanted: readonly Wanted[] },
+  {
+    instance,
+    held,
+    wanted,
+  }: { instance: Instance; held: readonly Held[]; wanted: readonly MessageCrossing[] },
 ): Promise<LockedFacts> {
   const account_ids = held.map(({ account_id }) => account_id)
   const [, accounts, contended, rows, days] = await Promise.all([
@@ -100,14 +104,14 @@ interface LockedFacts {
 }
 
 type Decision = Crossable | { readonly do: 'busy' | 'behind' | 'no' }
-type Decisions = ReadonlyMap<Wanted, Decision>
+type Decisions = ReadonlyMap<MessageCrossing, Decision>
 
 /**
- * One message of each account, and one to each person of a campaign, whichever accounts would write to them. In the order of
- * the recipients, so that of two contacts who are one person the first is written to, whenever it is asked.
+ * At most one message from each account, and one to each person of a campaign, whichever accounts would write to them.
+ * Decides in recipient order: of two contacts that are one person, always the same one gets the message.
  */
-function decideAll(app: App, wanted: readonly Wanted[], facts: LockedFacts): Decisions {
-  const decisions = new Map<Wanted, Decision>()
+function decideAll(app: App, wanted: readonly MessageCrossing[], facts: LockedFacts): Decisions {
+  const decisions = new Map<MessageCrossing, Decision>()
   const sending = new Set<string>()
   const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
   for (const one of ordered) {
@@ -120,36 +124,40 @@ function decideAll(app: App, wanted: readonly Wanted[], facts: LockedFacts): Dec
   return decisions
 }
 
-/** What nothing else of the batch may take. In a campaign of chats the same person in two accounts is two recipients. */
-function placesOf({ row }: Wanted, { chat_id }: NewAttempt): readonly string[] {
+/** What no other message of the batch may use. In a campaign of chats, one person in two accounts is two recipients. */
+function placesOf({ row }: MessageCrossing, { chat_id }: NewAttempt): readonly string[] {
   const { account_id, campaign_id, kind } = row
   const person = kind === 'contacts' ? chat_id : `${account_id} ${chat_id}` // guard: one person of a batch
   return [account_id, `${campaign_id} ${person}`]
 }
 
-function decideOne(app: App, wanted: Wanted, { statuses, rows, days, contended }: LockedFacts): Decision {
+function decideOne(
+  app: App,
+  wanted: MessageCrossing,
+  { statuses, rows, days, contended }: LockedFacts,
+): Decision {
   const { account_id, recipient_id } = wanted.row
   const status = statuses.get(account_id) ?? 'no'
   if (status !== 'held') return { do: status }
   const row = rows.get(recipient_id)
   const day = days.get(account_id)
-  // Another transaction holds it, or it is not as it was picked: that is for the next pick to see.
+  // Another transaction holds the recipient, or it has changed since it was picked: the next pick decides again.
   if (!row || !day) return { do: 'no' }
   // guard: what another transaction holds is left alone
   if (day.busy || row.forbidden === 'busy' || contended.has(recipient_id)) return { do: 'busy' }
   return decideCrossing(app, wanted, row, day)
 }
 
-interface Written {
+interface DecidedBatch {
   readonly decisions: Decisions
   readonly rows: ReadonlyMap<string, LockedRow>
 }
 
-/** The second round trip. Returns the accounts' counts of writes, by recipient. */
+/** The second round trip. Returns each account's count of writes, by recipient. */
 async function writeAll(
   tx: Tx,
   instance: Instance,
-  { decisions, rows }: Written,
+  { decisions, rows }: DecidedBatch,
 ): Promise<ReadonlyMap<string, string>> {
   const attempts: NewAttempt[] = []
   const ended: Parameters<typeof markEnded>[1][number][] = []

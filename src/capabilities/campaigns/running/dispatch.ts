@@ -1,4 +1,4 @@
-/** Sends what campaigns have due, for the accounts of this process: one message of each account at a time. */
+/** Sends the campaigns' due messages for the accounts of this process, one message per account at a time. */
 import type { App } from '../../../app.ts'
 import { planOnce } from '../../../db/sql.ts'
 import type { Driven } from '../../../ledger/attempt.ts'
@@ -10,9 +10,9 @@ import { attemptMessage, type MessageWays } from './message-attempt.ts'
 import { chooseDue, type Due, type Head, listHeads } from './pick.ts'
 
 const restMs = 1_000
-/** A process that stops waits this long for what it has submitted. */
+/** How long a stopping process waits for the messages it has submitted. */
 const drainMsMax = 10_000
-/** A recipient that failed for a reason of ours is left alone for so long, and hides nobody meanwhile. */
+/** How long to skip a recipient that failed for a reason of ours. It blocks no other recipient meanwhile. */
 const avoidMs = 30_000
 
 export class Dispatch {
@@ -28,9 +28,9 @@ export class Dispatch {
   readonly #app: App
   readonly #ways: MessageWays
   readonly #driving: Driving
-  /** The accounts with a message on its way. */
+  /** The accounts with a message in flight. */
   readonly #busy = new Map<string, Promise<void>>()
-  /** Until when recipients are left alone, by the monotonic clock. */
+  /** Until when to skip a recipient, on the monotonic clock. */
   readonly #avoid = new Map<string, number>()
   #stopping = false
   #beginning = false
@@ -47,7 +47,7 @@ export class Dispatch {
     await within(this.#app.sources, drainMsMax, Promise.all(this.#busy.values()))
   }
 
-  /** Takes what is due now. Called by the loop and whenever an account is free again. */
+  /** Starts what is due now. The loop calls it, and so does every account that becomes free. */
   async #begin(): Promise<void> {
     if (this.#beginning) {
       this.#again = true
@@ -56,7 +56,7 @@ export class Dispatch {
     this.#beginning = true
     try {
       do {
-        // Messages that were recorded together end in the same turn: their accounts are picked for, and cross, together.
+        // Messages that were recorded together end in the same turn: waiting one turn picks for their accounts together.
         await new Promise<void>((turn) => setImmediate(turn))
         this.#again = false
         const accounts = this.#stopping ? new Map<string, Driven>() : this.#driving.driven()

@@ -1,4 +1,4 @@
-/** The recipients' side of the boundary: what is locked and read, what is decided on it, and what is written. */
+/** The recipients' side of the boundary: locks and reads the rows, decides on them, and writes the result. */
 
 import type { App } from '../../../app.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
@@ -18,13 +18,13 @@ import {
 import { identityOf } from './message.ts'
 import { decide } from './pick.ts'
 
-/** A message that wants to cross: the recipient as it was picked, and for a contact who was found. */
-export interface Wanted {
+/** A message that asks to cross: the recipient as it was picked, and for a contact the person the look-up found. */
+export interface MessageCrossing {
   readonly row: FactsRow
   readonly found: Person | null
-  /** From this message to the account's next. */
+  /** The minimum gap between this message and the account's next. */
   readonly gapMs: number
-  /** The new operation's, unless an earlier attempt of the same message has one. */
+  /** The id of the new operation, unless an earlier attempt of the same message has one. */
   readonly id: string
   readonly token: string
 }
@@ -32,28 +32,28 @@ export interface Wanted {
 export interface LockedRow extends FactsRow {
   readonly earlier_id: string | null
   readonly earlier_state: State | null
-  /** The stored message that carries the random id, of whichever account of the pool. */
+  /** The stored message with this random id, from any account of the pool. */
   readonly message_id: string | null
   readonly sent_at: Date | null
   readonly sent_by: string | null
   readonly sent_to: ChatNumber | null
-  /** Whom the look-ups found, in the forms that the suppression list has. */
+  /** The identity that look-ups found, in the suppression list's forms. */
   readonly found_id: string | null
   readonly found_username: string | null
   readonly found_phone: string | null
   /** Another contact of the campaign is the same person. */
   readonly duplicate: boolean
-  /** Random ids of messages that the pool sent to this person, and that the ledger has forgotten. */
+  /** Random ids of messages that the pool sent to this person and that the ledger has lost. */
   readonly forgotten_ids: readonly string[]
-  /** What the suppression list says in one order with whoever adds to it; `busy` while somebody does. */
+  /** What the suppression list says, read in one order with its writers; `busy` while another transaction adds to it. */
   readonly forbidden: string | null
 }
 
 /**
- * Two contacts may turn out to be one person at the same time. Before anything is read, whoever found somebody takes that
- * name for its transaction. Answers who did not get it.
+ * Two contacts may turn out to be one person at the same time. So before anything is read, each message locks the person its
+ * look-up found for this transaction. Returns the recipients that did not get the lock.
  */
-export async function lockFound(tx: Tx, wanted: readonly Wanted[]): Promise<Set<string>> {
+export async function lockFound(tx: Tx, wanted: readonly MessageCrossing[]): Promise<Set<string>> {
   const found = wanted.filter((one) => one.found !== null)
   if (found.length === 0) return new Set()
   const rows = await tx.rows<{ id: string }>(sql`
@@ -63,8 +63,12 @@ export async function lockFound(tx: Tx, wanted: readonly Wanted[]): Promise<Set<
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Campaigns, then recipients. What another transaction holds is left to it, and is not answered. */
-export async function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
+/** Locks campaigns, then recipients. Skips rows that another transaction holds, and does not return them. */
+export async function lockRecipients(
+  app: App,
+  tx: Tx,
+  wanted: readonly MessageCrossing[],
+): Promise<LockedRow[]> {
   const rows = await lockRows(app, tx, wanted)
   return Promise.all(
     rows.map(async (row) => ({ ...row, duplicate: row.duplicate || (await isForgotten(app, tx, row)) })),
@@ -72,8 +76,8 @@ export async function lockRecipients(app: App, tx: Tx, wanted: readonly Wanted[]
 }
 
 /**
- * Whether this campaign wrote to the person under another name, and the database has forgotten it. That contact is not known
- * to be the same person until its own turn comes.
+ * Whether this campaign wrote to the person under another name, and the database has lost that message. The other contact is
+ * not known to be the same person until its own turn.
  */
 async function isForgotten(app: App, tx: Tx, row: LockedRow): Promise<boolean> {
   const { campaign_id, recipient_id: own_id, forgotten_ids } = row
@@ -84,9 +88,9 @@ async function isForgotten(app: App, tx: Tx, row: LockedRow): Promise<boolean> {
   return sentAs.some((random_id) => forgotten_ids.includes(random_id)) // guard: a person who was written to under another name
 }
 
-function lockRows(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRow[]> {
+function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise<LockedRow[]> {
   const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
-  const all = <T>(pick: (one: Wanted) => T): T[] => ordered.map(pick)
+  const all = <T>(pick: (one: MessageCrossing) => T): T[] => ordered.map(pick)
   return tx.rows<LockedRow>(sql`
     with given as materialized (
       select * from unnest(${all(({ row }) => row.recipient_id)}::uuid[], ${all(({ row }) => row.campaign_id)}::uuid[],
@@ -121,7 +125,7 @@ function lockRows(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRo
       k.kind = 'contacts' and r.step = 0 and exists (
         select from campaign_recipients other where other.campaign_id = k.id and other.chat_id = r.chat_id
           and other.id <> r.id
-          -- What failed after the first message has reached the person all the same.
+          -- A recipient that failed after its first message did reach the person.
           and (other.step > 0 or other.status not in ('failed', 'cancelled')) -- guard: a person who was reached is not written to again
         ) as duplicate,
       case when k.kind = 'contacts' and r.step = 0 and m.id is null then array(
@@ -155,15 +159,20 @@ function lockRows(app: App, tx: Tx, wanted: readonly Wanted[]): Promise<LockedRo
 export type Crossable =
   | { readonly do: 'send'; readonly attempt: NewAttempt }
   | { readonly do: 'end'; readonly status: string; readonly reason: string | null }
-  /** The ledger knows more of this message than its recipient does. */
+  /** The ledger knows more about this message than the recipient does. */
   | { readonly do: 'adopt'; readonly operation_id: string }
   | { readonly do: 'nothing' }
 
-/** On what is locked, with what the account has used of its day. */
-export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day: LockedDay): Crossable {
+/** Decides on the locked rows and on what the account has used today. */
+export function decideCrossing(
+  app: App,
+  wanted: MessageCrossing,
+  locked: LockedRow,
+  day: LockedDay,
+): Crossable {
   const { now, used, used_cold, lookups, next_campaign_at } = day
   const listed = locked.suppressed || locked.forbidden !== null // guard: suppression list is read under its lock
-  // What was sent before is not asked again whether it may be: it is recorded.
+  // A message that was already sent is recorded without asking whether it may be sent.
   const proven = locked.message_id === null ? null : { chat_id: locked.sent_to, identified: true }
   const suppressed = listed && proven === null // guard: a proven message is recorded
   const today = { now, used, used_cold, lookups, next_campaign_at }
@@ -178,13 +187,13 @@ export function decideCrossing(app: App, wanted: Wanted, locked: LockedRow, day:
   return { do: 'send', attempt: attemptOf(app, wanted, { row, day, decision }) }
 }
 
-interface Decided {
+interface SendDecision {
   readonly row: LockedRow
   readonly day: LockedDay
   readonly decision: Extract<ReturnType<typeof decide>, { do: 'send' }>
 }
 
-function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): NewAttempt {
+function attemptOf(app: App, wanted: MessageCrossing, { row, day, decision }: SendDecision): NewAttempt {
   const { text, branch, variant, cold } = decision
   const { message_id, sent_at, sent_by, sent_to } = row
   return {
@@ -193,7 +202,7 @@ function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): N
     token: wanted.token,
     workspace_id: row.workspace_id,
     user_id: row.user_id,
-    // The message is the account's whose it was: another one of the pool may have found the contact again.
+    // The message belongs to the account that sent it: another account of the pool may have found the contact again.
     account_id: sent_by ?? row.account_id,
     acting_account_id: row.account_id,
     chat_id: sent_to ?? (row.chat_id as ChatNumber),
@@ -208,7 +217,7 @@ function attemptOf(app: App, wanted: Wanted, { row, day, decision }: Decided): N
   }
 }
 
-/** In flight. The account and the chat are the recipient's from now on. */
+/** Marks them in flight. The account and the chat now belong to the recipient. */
 export async function markSubmitting(
   tx: Tx,
   attempts: readonly NewAttempt[],
@@ -230,14 +239,14 @@ export async function markSubmitting(
     where r.id = g.id`)
 }
 
-export interface Ended {
+export interface EndedRecipient {
   readonly recipient_id: string
   readonly status: string
   readonly reason: string | null
 }
 
-/** Nothing more will be sent. */
-export async function markEnded(tx: Tx, ended: readonly Ended[]): Promise<void> {
+/** Ends recipients that still wait: they get no more messages. */
+export async function markEnded(tx: Tx, ended: readonly EndedRecipient[]): Promise<void> {
   if (ended.length === 0) return
   await tx.run(sql`
     update campaign_recipients r set status = g.status, reason = g.reason, next_action_at = null,
@@ -247,11 +256,11 @@ export async function markEnded(tx: Tx, ended: readonly Ended[]): Promise<void> 
     where r.id = g.id and r.status in ('queued', 'waiting')`)
 }
 
-/** Ends a recipient whose contact cannot be written to at all, as it was picked. */
+/** Ends a recipient whose contact cannot be written to at all, unless it has changed since it was picked. */
 export async function endRecipient(
   app: App,
   { recipient_id, version }: FactsRow,
-  ended: Omit<Ended, 'recipient_id'>,
+  ended: Omit<EndedRecipient, 'recipient_id'>,
 ): Promise<void> {
   await app.db.transaction(async (tx) => {
     const held = await tx.maybe(sql`
@@ -262,7 +271,7 @@ export async function endRecipient(
   })
 }
 
-/** Waits for whoever holds the recipient: a crossing that gave no answer is decided by then. */
+/** Waits until no transaction holds the recipient: by then a crossing without an answer has committed or rolled back. */
 export async function waitForRecipient(app: App, recipient_id: string): Promise<void> {
   await app.db.transaction((tx) =>
     tx.run(sql`select 1 from campaign_recipients where id = ${recipient_id} for update`),

@@ -1,4 +1,4 @@
-/** What happens to campaigns by the clock alone: they start, they are late, unknown outcomes become final, they end. */
+/** What the clock alone does to campaigns: starts them, pauses late ones, makes unknown outcomes final, completes them. */
 
 import type { App, Topic } from '../../../app.ts'
 import { type Db, sql } from '../../../db/sql.ts'
@@ -10,11 +10,11 @@ import { hasBegun } from './counts.ts'
 import { decide, listHeads } from './pick.ts'
 import { countReplies, type Reply, replyColumns } from './replies.ts'
 
-/** Messages of campaigns may be due. */
+/** Campaign messages may be due. */
 export const messagesDue: Topic = { topic: 'campaigns' }
 
 const restMs = 1_000
-const atOnce = 500
+const rowsMax = 500
 
 export const loops = (): readonly Loop[] => [
   {
@@ -26,14 +26,14 @@ export const loops = (): readonly Loop[] => [
       const changed = (await endUnknown(app)) + (await freeContacts(app.db)) + (await moveOn(app.db))
       if (started + changed > 0) app.wake.signal(messagesDue)
       const putOff = await putOffAccounts(app)
-      return started + changed >= atOnce || putOff >= atOnce
+      return started + changed >= rowsMax || putOff >= rowsMax
     },
     nextDueAt: findNextDue,
     countDue,
   },
 ]
 
-interface Scheduled {
+interface ScheduledCampaign {
   readonly id: string
   readonly scheduled_at: Date
   readonly sequence: boolean
@@ -42,9 +42,9 @@ interface Scheduled {
 
 async function startSchedules(app: App): Promise<number> {
   return app.db.transaction(async (tx) => {
-    const due = await tx.rows<Scheduled>(sql`
+    const due = await tx.rows<ScheduledCampaign>(sql`
       select id, scheduled_at, sequence, domain_now() as now from campaigns
-      where status = 'scheduled' and scheduled_at <= domain_now() order by id limit ${atOnce} for update skip locked`)
+      where status = 'scheduled' and scheduled_at <= domain_now() order by id limit ${rowsMax} for update skip locked`)
     const lateness_seconds = app.config.schedule_lateness_seconds
     const starts = due.map((one) => ({
       id: one.id,
@@ -67,8 +67,8 @@ async function startSchedules(app: App): Promise<number> {
 }
 
 /**
- * Nobody has found out by the time of the next message, so nobody is followed up. Later proof is still welcome. Whoever has
- * answered an earlier message meanwhile has replied, and that is told.
+ * The outcome is still unknown when the next message is due, so it becomes final and no follow-up is sent. Later proof still
+ * counts. A recipient that has answered an earlier message meanwhile becomes `replied`, with its event.
  */
 async function endUnknown(app: App): Promise<number> {
   const ended = await app.db.transaction(async (tx) => {
@@ -76,7 +76,7 @@ async function endUnknown(app: App): Promise<number> {
       with due as materialized (
         select id from campaign_recipients
         where status = 'submitting' and unknown_since is not null and next_action_at <= domain_now()
-        order by id limit ${atOnce} for update skip locked)
+        order by id limit ${rowsMax} for update skip locked)
       update campaign_recipients r set next_action_at = null, ended_at = domain_now(),
         status = case when r.reply_step is null then 'ambiguous' else 'replied' end,
         unknown_since = case when r.reply_step is null then r.unknown_since end
@@ -90,7 +90,7 @@ async function endUnknown(app: App): Promise<number> {
   return ended
 }
 
-/** Contacts that an account was to write to first, and cannot any more: another account of the pool may. */
+/** Frees contacts that an account was to write to first but no longer can: another account of the pool may take them. */
 function freeContacts(db: Db): Promise<number> {
   return db.run(sql`
     with lost as materialized (
@@ -104,11 +104,11 @@ function freeContacts(db: Db): Promise<number> {
       where c.has_open and exists (
         select from campaign_accounts p join accounts b on b.id = p.account_id
         where p.campaign_id = c.campaign_id and p.pool and p.account_id <> c.account_id and b.status = 'READY')
-      order by r.id limit ${atOnce} for update of r skip locked)
+      order by r.id limit ${rowsMax} for update of r skip locked)
     update campaign_recipients r set account_id = null, chat_id = null from lost where r.id = lost.id`)
 }
 
-/** Campaigns of which something has gone out are sending; those of which nobody is left are completed. */
+/** Campaigns that have sent a message become `sending`; those with no open recipient become `completed`. */
 function moveOn(db: Db): Promise<number> {
   return db.run(sql`
     with totals as materialized (
@@ -119,7 +119,7 @@ function moveOn(db: Db): Promise<number> {
     moved as materialized (
       select k.id, t.has_open from totals t join campaigns k on k.id = t.id
       where k.status in ('queued', 'sending') and (not t.has_open or (t.begun and k.status = 'queued'))
-      order by k.id limit ${atOnce} for update of k skip locked)
+      order by k.id limit ${rowsMax} for update of k skip locked)
     update campaigns k set status = case when m.has_open then 'sending' else 'completed' end,
       started_at = coalesce(k.started_at, domain_now()),
       completed_at = case when not m.has_open then domain_now() end
@@ -127,8 +127,8 @@ function moveOn(db: Db): Promise<number> {
 }
 
 /**
- * Accounts with nobody due in a campaign are not asked about it again until somebody is. Their rows are locked before it is
- * read who will be due next, and whoever makes somebody due takes the same lock: nobody becomes due unseen.
+ * Skips an account in a campaign until one of its recipients is due. It locks the account's row before it reads who is due
+ * next, and every transaction that makes a recipient due takes the same lock, so none is missed.
  */
 function putOffAccounts({ db }: App): Promise<number> {
   return db.transaction(async (tx) => {
@@ -138,7 +138,7 @@ function putOffAccounts({ db }: App): Promise<number> {
       where c.has_open and c.account_id <> '' and c.due_at <= (select domain_now()) and not exists (
         select from campaign_recipients r where r.account_id = c.account_id and r.campaign_id = c.campaign_id
           and r.status in ('queued', 'waiting') and r.next_action_at <= (select domain_now()))
-      order by 1, 2 limit ${atOnce} for no key update of c skip locked`)
+      order by 1, 2 limit ${rowsMax} for no key update of c skip locked`)
     if (idle.length === 0) return 0
     return tx.run(sql`
       update campaign_accounts c set due_at = coalesce((
@@ -150,7 +150,7 @@ function putOffAccounts({ db }: App): Promise<number> {
   })
 }
 
-/** The heads of all accounts that somebody drives. */
+/** The heads of all accounts that a worker drives. */
 async function listAllHeads(app: App, db: Db, { due }: { due: boolean }) {
   const accounts = await db.rows<{ account_id: string }>(sql`
     select h.account_id from account_hosts h join accounts a on a.id = h.account_id
@@ -161,7 +161,7 @@ async function listAllHeads(app: App, db: Db, { due }: { due: boolean }) {
   return listHeads(app, db, { account_ids: accounts.map(({ account_id }) => account_id), avoid: [], due })
 }
 
-/** The earliest moment at which anything here happens by itself. */
+/** The earliest time at which the clock changes anything here. */
 async function findNextDue(app: App): Promise<Date | null> {
   const [{ at }, heads] = await Promise.all([
     app.db.one<{ at: Date | null }>(sql`
@@ -176,9 +176,9 @@ async function findNextDue(app: App): Promise<Date | null> {
   return all.length === 0 ? null : new Date(Math.min(...all.map((time) => time.getTime())))
 }
 
-/** What is due and not done: by the clock, for an account to send, or in flight. Whoever asks waits for it. */
+/** Counts what is due and not done: by the clock, for an account to send, or in flight. The caller waits for 0. */
 async function countDue(app: App): Promise<number> {
-  // In one snapshot: what crosses between two reads would be seen by neither, and the clock would leave it behind.
+  // One snapshot: two reads would both miss a message that crosses between them, and the clock would leave it behind.
   const [{ count }, heads] = await app.db.snapshot((db) =>
     Promise.all([
       db.one<{ count: number }>(sql`
@@ -186,7 +186,7 @@ async function countDue(app: App): Promise<number> {
         (select count(*) from campaigns where status = 'scheduled' and scheduled_at <= domain_now())
         + (select count(*) from campaign_recipients where status = 'submitting' and next_action_at <= domain_now())
         + (select count(*) from operations where state = 'submitting' and campaign_id is not null)
-        -- Shown by the platform, and about to be settled: what comes next depends on it.
+        -- The platform has shown these, and they are about to be settled: the next step depends on that.
         + (select count(*) from operations
           where state = 'ambiguous' and campaign_id is not null and proof_message_id is not null)
         + (select count(*) from campaigns k where k.status in ('queued', 'sending') and not exists (

@@ -1,4 +1,4 @@
-/** One message of a campaign, from the recipient that is due to what was learnt. */
+/** One message of a campaign, from the due recipient to the recorded outcome. */
 
 import type { App } from '../../../app.ts'
 import { countLookup } from '../../../ledger/account-usage.ts'
@@ -18,10 +18,10 @@ export interface MessageWays extends Ways {
 }
 
 const lookUpMsMax = 15_000
-/** For a better moment: asked again at once it would be picked again and again. */
+/** How long to wait after a message did not cross: without a wait, it would be picked again and again. */
 const uncrossedMs = 50
 
-/** `avoid`: it failed for a reason of ours, and would again if it were picked at once. */
+/** `avoid`: it failed for a reason of ours, and would fail again if picked at once. */
 export async function attemptMessage(
   app: App,
   ways: MessageWays,
@@ -31,7 +31,7 @@ export async function attemptMessage(
   const { held } = account
   const found = plan.do === 'look_up' ? await lookUp(app, ways, row, account) : null
   if (found === 'done' || found === 'avoid') return found
-  // Before the boundary, so that a pause anywhere after it counts.
+  // Taken before the boundary, so that a pause anywhere after it counts.
   const startedAt = app.sources.now() // guard: clock starts before the boundary of a message
   const wanted = { row, found, gapMs: gapMsOf(app, account) }
   const answer = await ways.messages.cross({ id: app.sources.newId(), held, wanted })
@@ -61,7 +61,7 @@ export async function attemptMessage(
   return 'done'
 }
 
-/** How long the account then waits, at least. */
+/** The minimum time until the account's next message. */
 export function gapMsOf(
   { config, sources }: Pick<App, 'config' | 'sources'>,
   { gapJitter }: Pick<Driven, 'gapJitter'>,
@@ -69,7 +69,7 @@ export function gapMsOf(
   return Math.round(config.pacing_seconds * 1_000 * (1 + gapJitter * sources.random()))
 }
 
-/** Who a contact is, within the account's limits. What fails here has cost a look-up and nothing else. */
+/** Looks a contact up within the account's limits. A failure here costs a look-up and nothing else. */
 async function lookUp(
   app: App,
   { recorder }: MessageWays,
@@ -105,7 +105,7 @@ async function checkFound(app: App, row: FactsRow, person: Person): Promise<Pers
     await endRecipient(app, row, { status: 'failed', reason: 'identity_ineligible' })
     return 'done'
   }
-  // The name belongs to another person by now. Of the one whose chat is known, nothing else is.
+  // The name now belongs to another person. Of the person we meant, only the chat is known.
   // guard: a name that is another person
   if (row.chat_id !== null && row.chat_id !== person.id) {
     await endRecipient(app, row, { status: 'failed', reason: 'username_not_found' })
@@ -114,7 +114,7 @@ async function checkFound(app: App, row: FactsRow, person: Person): Promise<Pers
   return person
 }
 
-/** As `contact` says it in one form. */
+/** Parses `contact`, which is in normal form. */
 function identifierOf({ contact }: FactsRow): Identifier {
   const at = contact.indexOf(':')
   const [kind, value] = [contact.slice(0, at), contact.slice(at + 1)]
@@ -123,7 +123,7 @@ function identifierOf({ contact }: FactsRow): Identifier {
   return { kind: 'id', value }
 }
 
-/** Once no transaction holds the recipient any more, it is known whether the message crossed. */
+/** Once no transaction holds the recipient, the ledger shows whether the message crossed. */
 async function releaseIfCrossed(app: App, { recipient_id, step }: FactsRow, token: string): Promise<void> {
   await waitForRecipient(app, recipient_id)
   const row = await app.db.transaction((tx) => findAttempt(tx, { recipient_id, step_no: step }))

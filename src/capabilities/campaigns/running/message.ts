@@ -1,4 +1,4 @@
-/** A message of a campaign or a broadcast, as an operation on the platform. It is never queued: its recipient is. */
+/** A message of a campaign or a broadcast, as an operation on the platform. It is never queued; its recipient is. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { App } from '../../../app.ts'
@@ -14,7 +14,7 @@ const payload = z.object({
   /** The track; null for the first message. */
   branch: z.string().nullable(),
   variant: z.number(),
-  /** The person was looked up for it, so their chat may be new here. */
+  /** The person was looked up for this message, so their chat may be new here. */
   found: z.boolean(),
 })
 type Payload = z.infer<typeof payload>
@@ -59,7 +59,7 @@ function messageKind(kind: string): OperationKind {
         done.map(({ operation }) => ({ ...operation, chat_id: requireChatOf(operation) })),
       )
     },
-    // The update about the first message to somebody new brings their chat, so it has to be stored.
+    // The update about the first message to a new person brings their chat, so it must be stored.
     message: ({ payload: { text, found } }, { message_id }) => (found ? undefined : { message_id, text }),
     settled: settleRecipients,
   })
@@ -75,7 +75,7 @@ export interface MessageIdentity {
   readonly fingerprint: Buffer
 }
 
-/** The same for the same recipient and step for ever: a platform that knows the random id takes the message once. */
+/** Always the same for a recipient and step: a platform that knows the random id accepts the message once. */
 export function identityOf(
   { secrets }: App,
   row: {

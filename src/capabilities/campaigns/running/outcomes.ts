@@ -1,6 +1,6 @@
 /**
- * What becomes of recipients when their message does: told in the transaction of every change of the operation, whoever
- * made it (an answer, the sweep, a proof, a journal, a person), so that the two never disagree.
+ * Settles recipients together with their message, in the transaction of every change of the operation, whatever caused it
+ * (an answer, the sweep, a proof, a journal, an operator), so that the two never disagree.
  */
 
 import { sql, type Tx } from '../../../db/sql.ts'
@@ -12,8 +12,8 @@ import { isSuppressed, stepsOf } from '../planning/recipient-facts.ts'
 import { type CountChange, countOutcomes, countReply } from './counts.ts'
 import { repliedEvent } from './replies.ts'
 
-/** A recipient, its campaign, and the operation, as of now and locked. */
-interface Row {
+/** A recipient, its campaign and the operation, locked and current. */
+interface SettledRow {
   readonly id: string
   readonly operation_id: string
   readonly campaign_id: string
@@ -39,7 +39,7 @@ interface Row {
   readonly suppressed: boolean
   readonly now: Date
   readonly crossed_at: Date
-  /** Of an accepted message. */
+  /** Null unless the message was accepted. */
   readonly message_id: string | null
   readonly sent_at: Date | null
   readonly read_at: Date | null
@@ -47,8 +47,8 @@ interface Row {
   readonly variant: number | null
 }
 
-/** What a recipient is from now on. Undefined leaves a column as it is. */
-interface Next {
+/** A recipient's new state. Undefined leaves a column unchanged. */
+interface NextState {
   readonly status: PlannedRecipient['status']
   readonly next_action_at?: Date | null
   readonly reason?: string | null
@@ -80,8 +80,8 @@ export async function settleRecipients(tx: Tx, operations: readonly SettledOpera
   }
 }
 
-/** The reply that was heard while the message was in flight. */
-function eventOf(row: Row, { step_no }: SettledOperation) {
+/** The event for the reply that arrived while the message was in flight. */
+function eventOf(row: SettledRow, { step_no }: SettledOperation) {
   const { reply_message_id: message_id, replied_at } = row
   const step = row.reply_step ?? step_no ?? 0
   const variant = row.reply_variant ?? row.variant ?? 0
@@ -95,7 +95,7 @@ function eventOf(row: Row, { step_no }: SettledOperation) {
   })
 }
 
-/** What the ledger knows of messages whose recipients were made again after a restore. */
+/** Applies what the ledger knows about messages whose recipients were created again after a restore. */
 export async function adoptOutcomes(tx: Tx, operation_ids: readonly string[]): Promise<void> {
   const operations = await tx.rows<SettledOperation>(sql`
     select ${executable}, o.state as from_state, o.state, o.reason, o.detail, o.closed_as
@@ -104,10 +104,10 @@ export async function adoptOutcomes(tx: Tx, operation_ids: readonly string[]): P
 }
 
 /**
- * Campaigns before recipients, in the order that everybody keeps. A cancel waits for this, or is seen by it: nobody is
- * left waiting in a campaign that has ended.
+ * Locks campaigns before recipients, in the order that every transaction keeps. A cancel waits for this, or this sees the
+ * cancel: no recipient keeps waiting in a cancelled campaign.
  */
-async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promise<Row[]> {
+async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promise<SettledRow[]> {
   const ids = operations.map(({ recipient_id }) => recipient_id)
   const [, , rows] = await Promise.all([
     tx.run(sql`
@@ -115,7 +115,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
       order by id for share -- guard: a settlement sees the cancel
       `),
     tx.run(sql`select 1 from campaign_recipients where id = any(${ids}::uuid[]) order by id for update`),
-    tx.rows<Row>(sql`
+    tx.rows<SettledRow>(sql`
       select r.id, o.id as operation_id, k.id as campaign_id, k.workspace_id, o.account_id, o.chat_id::text, k.kind,
         k.status as campaign_status, k.branching_enabled, k.max_followups, ${stepsOf} as steps,
         r.status, r.reason, r.step, r.last_sent_at, coalesce(r.replied_at, newer.sent_at) as replied_at,
@@ -133,7 +133,7 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
       from operations o join campaign_recipients r on r.id = o.recipient_id join campaigns k on k.id = r.campaign_id
       left join chats chat on chat.account_id = o.account_id and chat.chat_id = o.chat_id
       left join contacts person on person.account_id = o.account_id and person.provider_id = o.chat_id
-      -- After a restore the answer may be stored before the message is known: then it could not be noted.
+      -- After a restore, the reply may be stored before the message is known, so noteReplies could not match it.
       left join lateral (
         select m.id, m.sent_at from messages m where r.reply_message_id is null and k.kind <> 'broadcast'
           and m.account_id = o.account_id and m.chat_id = o.chat_id
@@ -146,8 +146,8 @@ async function lockRows(tx: Tx, operations: readonly SettledOperation[]): Promis
   return rows
 }
 
-function nextOf(known: Row, operation: SettledOperation): Next | undefined {
-  // A message before the present one tells nothing new: the next was sent because it had been.
+function nextOf(known: SettledRow, operation: SettledOperation): NextState | undefined {
+  // Outcomes of earlier messages change nothing: the next message was sent because they had gone out.
   const step = operation.step_no ?? 0
   if (known.step > step) return undefined
   const row = { ...known, step }
@@ -156,7 +156,7 @@ function nextOf(known: Row, operation: SettledOperation): Next | undefined {
     case 'completed':
       return accepted(row, row.sent_at ?? row.now)
     case 'refused':
-      // An answer to an earlier message was heard meanwhile.
+      // Meanwhile the person answered an earlier message.
       return row.reply_step === null ? { status: 'failed', reason: operation.detail } : { status: 'replied' }
     case 'released':
       return released(row)
@@ -171,16 +171,19 @@ function nextOf(known: Row, operation: SettledOperation): Next | undefined {
   }
 }
 
-/** It was stopped while the database had forgotten the message: a message that was sent counts, and nothing else changes. */
-function stopped({ status, reason }: Row, { state, closed_as }: SettledOperation): Next | undefined {
+/** The recipient ended while the database had lost the message: a sent message still counts, and nothing else changes. */
+function stopped(
+  { status, reason }: SettledRow,
+  { state, closed_as }: SettledOperation,
+): NextState | undefined {
   return state === 'completed' || closed_as === 'sent' ? { status, reason, accepted: true } : undefined
 }
 
-/** It has had the message: what comes next, if anything. */
-function accepted(row: Row, sent_at: Date): Next {
+/** The recipient got the message: plans the next one, if any. */
+function accepted(row: SettledRow, sent_at: Date): NextState {
   const was = row.status
   if (isAnswered(row)) return { status: 'replied', accepted: true }
-  // What was final stays so but for the proof: nobody is followed up after that.
+  // A final recipient stays final; proof only completes it, and no follow-up is sent.
   const over = was === 'ambiguous' || was === 'failed' || row.campaign_status === 'cancelled' // guard: what is final stays so
   const due = over ? null : dueAfter(row, sent_at)
   if (due === null) return { status: 'completed', accepted: true }
@@ -188,20 +191,20 @@ function accepted(row: Row, sent_at: Date): Next {
   return { status: 'waiting', next_action_at: due, accepted: true }
 }
 
-/** Something was heard meanwhile, and it came after a message of ours. */
-function isAnswered(row: Row): boolean {
+/** A reply arrived meanwhile, and it came after one of our messages. */
+function isAnswered(row: SettledRow): boolean {
   const { reply_message_id, replied_at, reply_step, message_id, crossed_at } = row
   if (reply_message_id === null) return false
   if (reply_step !== null) return true // guard: an answer to an earlier message counts
   const comparable = row.reply_account_id === row.account_id // guard: numbers of two accounts are not compared
-  // Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
+  // An operator closed it as sent, so only its time is known and not its message. Platforms report whole seconds.
   if (message_id === null || !comparable)
     return replied_at !== null && replied_at.getTime() > crossed_at.getTime() - 1_000
   return BigInt(reply_message_id) > BigInt(message_id) // guard: a reply that overtakes our answer counts
 }
 
-/** Provably nothing went out: it is due again, unless there is no reason to send it any more. */
-function released(row: Row): Next | undefined {
+/** Provably nothing went out: the message is due again, unless there is no longer a reason to send it. */
+function released(row: SettledRow): NextState | undefined {
   if (row.status === 'ambiguous') return { status: 'failed', reason: 'never_written' }
   if (row.status !== 'submitting') return undefined // guard: only what is in flight is released
   if (row.campaign_status === 'cancelled') return { status: 'cancelled' }
@@ -210,8 +213,8 @@ function released(row: Row): Next | undefined {
   return { status: row.step === 0 ? 'queued' : 'waiting', next_action_at: row.now }
 }
 
-/** It stays open until the next message would be due; where none is left, or the campaign has ended, it is final. */
-function unknown(row: Row): Next | undefined {
+/** Stays open until the next message would be due; if none is left or the campaign was cancelled, it is final at once. */
+function unknown(row: SettledRow): NextState | undefined {
   if (row.status !== 'submitting' && row.status !== 'queued' && row.status !== 'waiting') return undefined
   // guard: unknown in a cancelled campaign is final
   const due = row.campaign_status === 'cancelled' ? null : dueAfter(row, row.crossed_at)
@@ -219,8 +222,8 @@ function unknown(row: Row): Next | undefined {
   return { status: 'submitting', unknown_since: row.now, next_action_at: due }
 }
 
-/** When the message after this one would be due; null where there is none. */
-function dueAfter(row: Row, last_sent_at: Date): Date | null {
+/** When the next message after this one would be due; null if there is none. */
+function dueAfter(row: SettledRow, last_sent_at: Date): Date | null {
   const { kind, branching_enabled, max_followups, steps } = row
   const campaign: PlannedCampaign = {
     ...{ kind, branching_enabled, max_followups, steps, status: 'sending', message_text: '', allowed: true },
@@ -241,9 +244,9 @@ function dueAfter(row: Row, last_sent_at: Date): Date | null {
 }
 
 interface Change {
-  readonly row: Row
+  readonly row: SettledRow
   readonly operation: SettledOperation
-  readonly next: Next
+  readonly next: NextState
 }
 
 const final = new Set(['completed', 'replied', 'failed', 'ambiguous', 'cancelled', 'suppressed'])
@@ -288,8 +291,8 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
     where r.id = g.id`)
 }
 
-/** What changes in the figures of the campaign, at the time of the crossing. A broadcast has none. */
-function countOf(row: Row, operation: SettledOperation | undefined): CountChange[] {
+/** The change of the campaign's counters, at the time of the crossing. A broadcast has none. */
+function countOf(row: SettledRow, operation: SettledOperation | undefined): CountChange[] {
   if (!operation || row.kind === 'broadcast') return []
   const { campaign_id, workspace_id, account_id, crossed_at: at } = row
   const { from_state, state, step_no } = operation

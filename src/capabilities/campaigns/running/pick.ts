@@ -1,4 +1,4 @@
-/** What is to be done next for each account: follow-ups before first messages, one at a time. */
+/** Picks what each account does next: follow-ups before first messages, one at a time. */
 
 import type { App } from '../../../app.ts'
 import { type Db, type Sql, sql } from '../../../db/sql.ts'
@@ -24,10 +24,10 @@ export interface Due {
 }
 
 /**
- * The first recipient of each campaign that is not held, for each account: of those that wait for a follow-up, of those
- * that wait for their first message, and of contacts that no account has taken. A paused or exhausted campaign hides
- * nothing behind it. `avoid`: recipients that failed a moment ago for a reason of ours. `due`: only of those whose time has
- * come; then campaigns of which nobody's has are not even looked at.
+ * For each account, the first recipient of each running campaign: of those that wait for a follow-up, of those that wait for
+ * their first message, and of contacts that no account has taken. A paused or exhausted campaign hides no other. `avoid`:
+ * recipients that just failed for a reason of ours. `due`: only recipients that are due; campaigns without any are not read
+ * at all.
  */
 export function listHeads(
   { config }: Pick<App, 'config'>,
@@ -58,7 +58,7 @@ export function listHeads(
             ${come} and r.id <> all(${avoid}::uuid[])
           order by r.next_action_at, r.position limit 1)
         union all
-        -- Who never wrote must wait for another day: whoever did is next.
+        -- People who never wrote must wait for another day, so the first person who did write is next.
         (select r.id from campaign_recipients r
           where coalesce(d.used_cold, 0) >= account.cold_per_day
             and r.account_id = g.account_id and r.campaign_id = c.campaign_id and r.status = 'queued'
@@ -70,7 +70,7 @@ export function listHeads(
       select r.id from campaign_accounts c join campaigns k on k.id = c.campaign_id
       join campaign_accounts untaken on untaken.campaign_id = c.campaign_id and untaken.account_id = ''
         and untaken.has_open
-      -- Accounts that could take one as well look at another one each, so that they do not all go for the same.
+      -- Accounts that could take one as well get a different contact each, so that they do not all pick the same.
       cross join lateral (
         select count(*) as rank from campaign_accounts q join account_hosts qh on qh.account_id = q.account_id
         join accounts qa on qa.id = q.account_id
@@ -91,10 +91,10 @@ export function listHeads(
         join account_hosts bh on bh.account_id = b.id
         left join account_days bd on bd.account_id = b.id and bd.day = t.day
         where q.campaign_id = c.campaign_id and q.pool and q.account_id <> g.account_id and b.status = 'READY'
-          -- Nobody waits for an account whose worker has died.
+          -- An account whose worker has died makes no other account wait.
           and bh.lease_until > (select real_now()) -- guard: pool accounts that are driven
           and ${isLiveHost(sql`bh`)} and (bh.flood_until is null or bh.flood_until <= t.now)
-          -- Whoever has no first message or no look-up left for today leaves them to the others.
+          -- Nor does an account that has no first message or look-up left today.
           and (b.cold_per_day is null or coalesce(bd.used_cold, 0) < b.cold_per_day)
           and coalesce(bd.lookups, 0) < ${config.start_chat_day}
           and coalesce(bd.used, 0) < coalesce(d.used, 0))) head
@@ -106,7 +106,7 @@ export function listHeads(
     order by g.account_id, (r.status = 'waiting') desc, r.next_action_at, k.id, r.position`)
 }
 
-/** Of the heads of each account, the first that something can be done about now. */
+/** Of each account's heads, the first that can be acted on now. */
 export function chooseDue(app: App, heads: readonly Head[]): Due[] {
   const taken = new Set<string>()
   const chosen: Due[] = []
@@ -116,7 +116,7 @@ export function chooseDue(app: App, heads: readonly Head[]): Due[] {
   )
   for (const own of Map.groupBy(heads, ({ account_id }) => account_id).values()) {
     for (const head of own) {
-      // Another account that looked at an earlier contact may have had something else to do first.
+      // The account that looked at an earlier contact may have had something else to do first.
       const left = head.untaken && untaken.get(head.campaign_id)?.find((row) => !taken.has(row.recipient_id))
       const row = left ? takenBy(head, left) : head // guard: the first contact is taken first
       if (taken.has(row.recipient_id)) continue
@@ -130,7 +130,7 @@ export function chooseDue(app: App, heads: readonly Head[]): Due[] {
   return chosen
 }
 
-/** A contact with the account of another row. Without a chat nothing else in it is the account's. */
+/** Assigns a contact to the account of another row. Without a chat, no other field depends on the account. */
 function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
   const { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups } = by
   const own = { account_id, ready, flood_until, next_campaign_at, cold_per_day, used, used_cold, lookups }
@@ -141,7 +141,7 @@ export type Decision =
   | Plan
   | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: string }
 
-/** Whoever asked to stop is not written to, whatever the plan says. */
+/** Never writes to a suppressed person, whatever the plan says. */
 export function decide(app: App, row: FactsRow): Decision {
   const planned = plan(factsOf(app, row))
   const acts = planned.do === 'send' || planned.do === 'look_up'

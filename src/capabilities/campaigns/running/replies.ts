@@ -1,4 +1,4 @@
-/** What recipients do: they answer, which ends their sequence, and they read, which may change its track. */
+/** What recipients do: a reply ends their sequence, and a read may change its track. */
 import type { App } from '../../../app.ts'
 import type { AccountKey } from '../../../contract.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
@@ -10,20 +10,20 @@ import { dueAt, type PlannedCampaign, type Step } from '../planning/plan.ts'
 import { stepsOf } from '../planning/recipient-facts.ts'
 import { countOutcomes, countReply } from './counts.ts'
 
-/** How long after a campaign's last message an answer still counts as one to it. While it has more to say, any does. */
+/** How long after a campaign's last message a reply counts as one. While it has follow-ups left, any message does. */
 const replyDays = 30
-/** By how much the clocks of platform and database may differ. What is older than a campaign by more is no answer to it. */
+/** How far the clocks of platform and database may differ. A message that is older than the campaign by more is no reply. */
 const clockHours = 1
 
 export interface Reply extends AccountKey {
   readonly campaign_id: string
   readonly recipient_id: string
   readonly chat_id: string
-  /** The account that the person wrote to: of a pool it may be another than the one that wrote to them. */
+  /** The account that the person wrote to. In a pool it may differ from the account that wrote to them. */
   readonly reply_account_id: string
   readonly message_id: string
   readonly replied_at: Date
-  /** The message that was answered. */
+  /** The step that was answered. */
   readonly step: number
   readonly variant: number | null
   /** Whether it asks to stop. */
@@ -38,12 +38,12 @@ export function repliedEvent(reply: Reply): NewEvent {
   return { type: 'campaign.replied', occurred_at: reply.replied_at.toISOString(), data }
 }
 
-/** What is told of recipient `r`, who has answered. */
+/** What events and counters need about recipient `r`, who has replied. */
 export const replyColumns = sql`r.id as recipient_id, r.campaign_id, r.workspace_id, r.account_id, r.chat_id::text,
   coalesce(r.reply_account_id, r.account_id) as reply_account_id, r.reply_message_id::text as message_id, r.replied_at,
   coalesce(r.reply_step, 0) as step, r.reply_variant as variant, r.opted_out, r.status`
 
-/** Recipients whose status has changed, of whom some are `replied` now: those are counted. Answers their events. */
+/** Counts those whose new status is `replied`, and returns their events. */
 export function countReplies(tx: Tx, changed: readonly (Reply & { readonly status: string })[]): NewEvent[] {
   const replies = changed.filter(({ status }) => status === 'replied')
   countOutcomes(
@@ -53,22 +53,22 @@ export function countReplies(tx: Tx, changed: readonly (Reply & { readonly statu
   return replies.map(repliedEvent)
 }
 
-/** A message of the other side of a private chat. */
-interface Heard {
+/** A message from the other side of a private chat. */
+interface IncomingMessage {
   readonly chat_id: ChatNumber
   readonly message: Message
 }
 
 /**
- * The first answer ends what waits for that person, in the transaction that stores it; of campaigns that have had their
- * say only the last to write is answered. Heard while a message is in flight or unknown, it is noted, and decides once that
- * message is proven. Broadcasts are not answered. Messages may come late, in any order and more than once. Answers the events.
+ * The first reply ends what waits for that person, in the transaction that stores it. Of completed campaigns, only the last
+ * to write is answered. A reply that arrives while a message is in flight or unknown is stored, and decides once that
+ * message is proven. Broadcasts get no replies. Messages may arrive late, out of order and repeatedly. Returns the events.
  */
 export async function noteReplies(
   app: App,
   tx: Tx,
   { account_id }: AccountKey,
-  heard: readonly Heard[],
+  heard: readonly IncomingMessage[],
 ): Promise<NewEvent[]> {
   if (heard.length === 0) return []
   const chats = heard.map(({ chat_id }) => chat_id)
@@ -88,10 +88,10 @@ export async function noteReplies(
       left join lateral (
         select o.step_no, (o.payload ->> 'variant')::int as variant, o.payload ->> 'branch' as branch from operations o
         where o.recipient_id = r.id and case
-          -- Somebody noted it as sent: which message it became is not known, but when. Platforms tell whole seconds.
+          -- An operator closed it as sent, so only its time is known and not its message. Platforms report whole seconds.
           when o.state <> 'completed' then o.closed_as = 'sent' and date_trunc('second', o.crossed_at) <= h.at
           when r.account_id = ${account_id} then (o.reply_body ->> 'message_id')::bigint < h.message_id
-          -- Each account counts its messages itself, so those of two accounts are compared by time.
+          -- Every account numbers its messages itself, so messages of two accounts are compared by time.
           else (o.reply_body ->> 'timestamp')::timestamptz <= h.at -- guard: two accounts are compared by time
           end
         order by o.step_no desc limit 1) sent on true
@@ -100,12 +100,12 @@ export async function noteReplies(
         when 'completed' then sent.step_no is not null
           and r.account_id = ${account_id} -- guard: nothing is left to end elsewhere
           and h.at <= r.last_sent_at + make_interval(days => ${replyDays})
-          -- They have answered since, another campaign that wrote later: this is not the first message after this one.
+          -- They have since answered another campaign that wrote later, so this is not their first message after this one.
           and not exists (
             select from campaign_recipients later
             where later.account_id = r.account_id and later.chat_id = r.chat_id and later.status = 'replied'
               and (later.last_sent_at, r.id) > (r.last_sent_at, later.id))
-        -- Whether it is an answer is known once ours is: until then the newest one is kept.
+        -- Whether it is a reply is known once our message is proven: until then the newest one is stored.
         else r.status in ('submitting', 'ambiguous') and r.reply_step is null and (sent.step_no is not null or (
           h.at > k.created_at - make_interval(hours => ${clockHours}) -- guard: older than the campaign
           and (r.replied_at is null or (h.at, h.message_id) > (r.replied_at, r.reply_message_id)) -- guard: newest is kept
@@ -127,8 +127,8 @@ export async function noteReplies(
 
 /**
  * The recipients that may have written in these chats of an account: its own, and those that another account of its pool
- * writes to. Locked in one order, so that what follows decides on what they are now. Each is locked by its key: a plan made
- * while there were few recipients would otherwise read all of them once there are many.
+ * writes to. Locked in one order, so that the caller decides on their present state. Each is locked by its key: a plan
+ * cached while there were few recipients would scan all of them once there are many.
  */
 async function lockWriters(tx: Tx, account_id: string, chats: readonly ChatNumber[]): Promise<string[]> {
   const rows = await tx.rows<{ id: string }>(sql`
@@ -151,7 +151,7 @@ interface ReadMark {
   readonly at: string
 }
 
-interface Waiting {
+interface WaitingRecipient {
   readonly id: string
   readonly step: number
   readonly last_sent_at: Date
@@ -160,8 +160,8 @@ interface Waiting {
 }
 
 /**
- * Our messages were read, up to one of them: it need not be the last. Where the track depends on the last, and that was read,
- * the next message is planned anew.
+ * Stores that our messages were read, up to one that need not be the last. If the track depends on the last one and that was
+ * read, the next message is planned again.
  */
 export async function noteReads(
   tx: Tx,
@@ -169,7 +169,7 @@ export async function noteReads(
   marks: readonly ReadMark[],
 ): Promise<void> {
   if (marks.length === 0) return
-  const rows = await tx.rows<Waiting & { branches: boolean }>(sql`
+  const rows = await tx.rows<WaitingRecipient & { branches: boolean }>(sql`
     with marks as materialized (
       select chat_id, max(id) as id, max(at) as at from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
         ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
@@ -196,8 +196,8 @@ export async function noteReads(
   }
 }
 
-/** It is `waiting`, so there is a step to come on one of the tracks. */
-function dueWhenRead({ id, step, last_sent_at, max_followups, steps }: Waiting): Date {
+/** The recipient is `waiting`, so one of the tracks has a next step. */
+function dueWhenRead({ id, step, last_sent_at, max_followups, steps }: WaitingRecipient): Date {
   const campaign: PlannedCampaign = {
     ...{ kind: 'scoped', status: 'sending', message_text: '', branching_enabled: true, max_followups, steps },
     ...{ daily_quota_per_account: null, scheduled_at: null, allowed: true },

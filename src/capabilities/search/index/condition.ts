@@ -1,4 +1,4 @@
-/** What a search asks of a message. Pending messages, which no segment has, are checked against it one by one. */
+/** What a search asks of a message. Pending messages, which are in no segment, are checked one by one. */
 import { type Phrase, standsIn, tokenise } from '../../../lib/tokens.ts'
 
 export interface Words {
@@ -10,7 +10,7 @@ export interface Words {
 
 export interface Condition {
   readonly words: Words
-  /** By account the numbers of the people and chats that have the names; undefined: no names were given. */
+  /** By account, the numbers of people and chats with a matching name; undefined: the search has no names. */
   readonly people: ReadonlyMap<string, ReadonlySet<string>> | undefined
   /** The number of the only chat to search in. */
   readonly chat_id: string | undefined
@@ -19,7 +19,7 @@ export interface Condition {
   readonly until: number
 }
 
-/** What of a message the condition is about. */
+/** The fields of a message that the condition tests. */
 export interface Candidate {
   readonly account_id: string
   readonly chat_id: string

@@ -1,4 +1,4 @@
-/** Which documents of a segment match a query, by as much of its posting lists as was read. Pure. */
+/** Finds the documents of a segment that match a query, in the parts of its posting lists that were read. Pure. */
 import {
   countBelow,
   type DocIds,
@@ -13,23 +13,23 @@ import {
 } from './posting-lists.ts'
 import { type IndexQuery, nameOfRange, type TermPhrase } from './terms.ts'
 
-/** A posting list as it was read: whole, or its beginning. */
+/** A posting list as it was read: whole, or only its beginning. */
 export interface StoredList {
   readonly bytes: Uint8Array
-  /** Of the whole list. */
+  /** Bytes of the whole list. */
   readonly length: number
 }
 
-/** By the name of a range the lists of its terms. */
+/** The lists of a range's terms, by the range's name. */
 export type ListsRead = ReadonlyMap<string, readonly StoredList[]>
 
-interface Evaluated {
+interface Evaluation {
   readonly docIds: DocIds
   /** Every match below this docId is known. Infinity: every match. */
   readonly horizon: number
 }
 
-export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluated {
+export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evaluation {
   let horizon = Infinity
   const match = (phrase: TermPhrase): DocIds => {
     const ofTerms = phrase.map((range) => lists.get(nameOfRange(range)) ?? [])
@@ -45,7 +45,7 @@ export function evaluate({ must, mustNot }: IndexQuery, lists: ListsRead): Evalu
   return { docIds: found.subarray(0, countBelow(found, horizon)), horizon }
 }
 
-function matchTerms(lists: readonly StoredList[]): Evaluated {
+function matchTerms(lists: readonly StoredList[]): Evaluation {
   const decoded = lists.map(({ bytes }) => decodeDocIds(bytes))
   let horizon = Infinity
   for (const [at, { bytes, length }] of lists.entries()) {
@@ -54,8 +54,8 @@ function matchTerms(lists: readonly StoredList[]): Evaluated {
   return { docIds: unite(decoded), horizon }
 }
 
-/** Documents that have an occurrence of the first list, one of the second at the next position, and so on. */
-function matchPhrase(lists: readonly StoredList[]): Evaluated {
+/** Documents with an occurrence of the first list, one of the second at the next position, and so on. */
+function matchPhrase(lists: readonly StoredList[]): Evaluation {
   const readers = lists.map(({ bytes }) => new OccurrenceReader(bytes))
   const found: number[] = []
   let [docId, position] = [0, 0]
@@ -63,7 +63,7 @@ function matchPhrase(lists: readonly StoredList[]): Evaluated {
     let isMatch = true
     for (const [distance, reader] of readers.entries()) {
       if (!reader.advance(docId, position + distance)) {
-        // Of the document in which a list was cut nothing is known: it may have more occurrences.
+        // The document in which a list was cut off is undecided: it may have more occurrences.
         const { bytes, length } = lists[distance] as StoredList
         return { docIds: Uint32Array.from(found), horizon: bytes.length < length ? reader.docId : Infinity }
       }
@@ -82,7 +82,7 @@ function matchPhrase(lists: readonly StoredList[]): Evaluated {
   }
 }
 
-/** The lists of terms that begin alike as one, as far as all of them are known. */
+/** Merges the lists of terms with a common prefix, up to where all of them are known. */
 function uniteOccurrences(lists: readonly StoredList[]): StoredList {
   const [first = { bytes: new Uint8Array(), length: 0 }] = lists
   if (lists.length <= 1) return first
@@ -96,7 +96,7 @@ function uniteOccurrences(lists: readonly StoredList[]): StoredList {
   return { bytes, length: bytes.length + (last === Infinity ? 0 : 1) }
 }
 
-/** What all of them have, from the shortest on. */
+/** The documents that all lists have, starting from the shortest. */
 function intersect(lists: readonly DocIds[]): DocIds {
   return lists.toSorted((a, b) => a.length - b.length).reduce((found, list) => select(found, list))
 }

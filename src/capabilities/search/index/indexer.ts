@@ -1,4 +1,4 @@
-/** Makes the posting lists of a new segment. */
+/** Builds the posting lists of a new segment. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { tokenise } from '../../../lib/tokens.ts'
 import { isGroup } from './condition.ts'
@@ -14,10 +14,10 @@ export interface Document extends DocKey {
 /** Characters of a message that are indexed: four times as many as a caller can send. */
 const textMax = 16_384
 
-/** By term: docIds, or occurrences where the term has positions. */
+/** By term: docIds, or occurrences if the term has positions. */
 export type PostingLists = ReadonlyMap<string, ArrayLike<number>>
 
-/** The lists of these documents, newest first: their docIds are their places here. Requests get their turn meanwhile. */
+/** Builds the lists of these documents, newest first; a document's index is its docId. Yields to requests in between. */
 export async function indexDocuments(documents: readonly Document[]): Promise<PostingLists> {
   const indexer = new Indexer()
   for (const [docId, document] of documents.entries()) {
@@ -31,12 +31,12 @@ const documentsInTurn = 200
 
 class Indexer {
   readonly lists = new Map<string, number[]>()
-  /** By word the list of its docIds and that of its occurrences: one look-up for each token. */
+  /** By word, the list of its docIds and of its occurrences: one look-up per token. */
   readonly #words = new Map<string, { readonly docIds: number[]; readonly occurrences: number[] }>()
 
   add({ chat_id, sender_id, text }: Document, docId: number): void {
     this.#listOf(chatTerm(chat_id)).push(docId)
-    // In a private chat the chat tells who wrote.
+    // In a private chat, the chat identifies the sender.
     if (isGroup(chat_id) && sender_id !== null) this.#listOf(senderTerm(sender_id)).push(docId)
     let position = 0
     for (const { word } of tokenise(text.slice(0, textMax))) {

@@ -1,20 +1,20 @@
-/** Which segments of an account are worth a merge. Pure. */
+/** Chooses the segments of an account that are worth merging. Pure. */
 import type { Segment } from './segment-writer.ts'
 
-/** This many segments of one tier become one. A tier has segments of 1 to 3 messages, of 4 to 15, of 16 to 63, and so on. */
+/** This many segments of one tier become one. Tiers hold segments of 1 to 3 messages, of 4 to 15, of 16 to 63, and so on. */
 const tierSize = 4
 /** At most this many segments of a tier are merged at once, however many there are. */
 const tierMergeMax = 16
-/** Merge everything once 1,000 entries, and one in a hundred, are tombstones: below that, leaving them out costs less. */
+/** Merge everything once 1,000 entries, and one in a hundred, are tombstones: below that, skipping them costs less. */
 const tombstonesLeast = 1000
 const tombstonesOneIn = 100
-/** With nothing pending, three segments become one once all but the largest have an eighth of its messages together. */
+/** With nothing pending, merge three segments once all but the largest hold together an eighth of its messages. */
 const quietSegments = 3
 const quietOneIn = 8
 
 interface MergeState {
   readonly tombstones: number
-  /** Nothing is pending in the account. */
+  /** The account has no pending messages. */
   readonly isQuiet: boolean
 }
 

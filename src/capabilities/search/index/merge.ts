@@ -1,5 +1,5 @@
 /**
- * Makes one segment of several, without what has a tombstone. Any number of processes may do this side by side: each
+ * Merges segments into one, without entries that have a tombstone. Any number of processes may merge concurrently: each
  * locks the segments it merges and skips those that others hold.
  */
 import type { AccountKey } from '../../../contract.ts'
@@ -14,7 +14,7 @@ interface StoredSegment extends Segment {
   readonly id: string
 }
 
-/** An account that has something to merge, but for those that are named. */
+/** An account with segments to merge, except the named ones. */
 export async function findMergeable(
   db: Db,
   { except = [] }: { except?: readonly string[] } = {},
@@ -35,20 +35,20 @@ export async function findMergeable(
 }
 
 interface MergeOptions {
-  /** Everything, whether it is worth it or not. */
+  /** Merge everything, whether or not it is worth it. */
   readonly force?: boolean
-  /** A large account takes minutes: at the signal the merge is given up, and nothing has changed. */
+  /** A large account takes minutes: the signal aborts the merge, and nothing changes. */
   readonly signal?: AbortSignal
 }
 
-/** Makes one segment of those that are worth it. False: there was nothing to do, or others hold the segments. */
+/** Merges the segments that are worth it. False: there was nothing to do, or other processes hold the segments. */
 export function mergeSegments(
   db: Database,
   owner: AccountKey,
   { force = false, signal }: MergeOptions = {},
 ): Promise<boolean> {
   return db.transaction(async (tx) => {
-    // Before the segments: then every tombstone that is read here belongs to a segment that is seen below.
+    // Read before the segments, so that every tombstone read here belongs to a segment seen below.
     const tombstones = await tx.rows<Version>(sql`
       select chat_id, id, listing from search_stale where account_id = ${owner.account_id}`)
     const { is_quiet } = await tx.one<{ is_quiet: boolean }>(sql`
@@ -57,7 +57,7 @@ export function mergeSegments(
     const seen = await tx.rows<Pick<StoredSegment, 'id'>>(sql`select id from search_segments where ${mine}`)
     const free = await tx.rows<StoredSegment>(sql`
       select id, messages, oldest_at, newest_at from search_segments where ${mine} order by id for update skip locked`)
-    // While somebody else merges some of them, not everything can be merged, and no tombstone be removed.
+    // While another process merges some of them, this one cannot merge all or remove tombstones.
     const isWhole = seen.every(({ id }) => free.some((segment) => segment.id === id))
     const state = { tombstones: isWhole ? tombstones.length : 0, isQuiet: isWhole && is_quiet }
     const chosen = force ? isWhole && free : chooseSegments(free, state)
@@ -88,13 +88,13 @@ async function mergeChosen(tx: Tx, owner: AccountKey, merge: Merge): Promise<voi
   await tx.run(sql`update search_segments set messages = ${count} where id = ${merged}`)
 }
 
-/** By segment, for each docId the one it becomes. */
+/** By segment, the new docId of each docId. */
 type NewDocIds = ReadonlyMap<string, Float64Array>
 
-/** The new docId of what has a tombstone. */
+/** The new docId of an entry with a tombstone. */
 const dropped = -1
 
-/** Puts the documents of all segments in one order: the newest is 0. */
+/** Merges the documents of all segments into one order: the newest is 0. */
 async function mergeKeys(
   tx: Tx,
   merged: string,
@@ -140,14 +140,14 @@ async function* keysOf(tx: Tx, segment_id: string): AsyncGenerator<Buffer, undef
   }
 }
 
-/** What tells a version from every other, as its key has it after the time. */
+/** The bytes of a key after its time, which identify a version. */
 function versionIn(key: Buffer): string {
   return key.toString('latin1', keyBytes - versionBytes)
 }
 
 const versionBytes = 18
 
-/** Terms of all segments together that are merged at once, so that no statement takes long. */
+/** Terms, over all segments, that are merged at once, so that no statement takes long. */
 const termsAtOnce = 2000
 
 interface ListRow {
@@ -188,7 +188,7 @@ async function mergeLists(
   }
 }
 
-/** The list with the docIds of the merged segment. Documents keep their order, so the list stays in order. */
+/** The list with the docIds of the merged segment. Documents keep their order, so the list stays sorted. */
 export function renumber({ id, word, bytes }: ListRow, docIds: NewDocIds): Float64Array {
   const news = docIds.get(id) ?? new Float64Array()
   const step = hasPositions(word) ? stride : 1
@@ -204,7 +204,7 @@ export function renumber({ id, word, bytes }: ListRow, docIds: NewDocIds): Float
   return moved.subarray(0, count)
 }
 
-/** Once no segment has these versions: all that were there have been merged without them, and newer ones never had them. */
+/** Removes tombstones once no segment has these versions: old segments were merged without them, new ones never had them. */
 async function removeTombstones(
   tx: Tx,
   { account_id }: AccountKey,

@@ -1,6 +1,6 @@
 /**
- * Messages that are in no segment yet, and how they become one. Any number of processes may do this side by side: each
- * locks the pending messages it takes and skips those that others hold.
+ * Messages that are in no segment yet, and how they become one. Any number of processes may index concurrently: each locks
+ * the pending messages it takes and skips those that others hold.
  */
 import type { AccountKey } from '../../../contract.ts'
 import { type Database, type Db, sql } from '../../../db/sql.ts'
@@ -11,12 +11,12 @@ import { addKeys, addLists, addSegment } from './segment-writer.ts'
 
 /** An account is indexed once it has this many pending messages, or once one of them has waited this long. */
 const enough = { messages: 64, seconds: 15 }
-/** Messages that one segment is made of. An edit of one of them waits until all are indexed (`lock_timeout`). */
+/** Messages in one segment. An edit of one of them waits until all are indexed (`lock_timeout`). */
 const batchMax = 4_000
-/** Characters that one segment is made of, unless a single message has more: long messages take longer, and more memory. */
+/** Characters in one segment, unless a single message has more: long messages take more time and memory. */
 const charactersMax = 1_000_000
 
-/** Accounts that are to be indexed now. */
+/** Accounts that are due for indexing. */
 export async function findPending(db: Db): Promise<AccountKey[]> {
   return db.rows<AccountKey>(sql`
     with recursive waiting (account_id, workspace_id) as (
@@ -31,7 +31,7 @@ export async function findPending(db: Db): Promise<AccountKey[]> {
     where p.messages >= ${enough.messages} or p.since < clock_timestamp() - make_interval(secs => ${enough.seconds})`)
 }
 
-/** How far indexing is behind, in messages of all accounts, counted up to `most`. */
+/** How many messages wait for indexing, over all accounts, counted up to `most`. */
 export async function countPending(db: Db, most: number): Promise<number> {
   const { count } = await db.one<{ count: number }>(sql`
     select count(*)::int as count from (select from search_pending limit ${most}) p`)
@@ -52,21 +52,21 @@ export function readPending(db: Db, account_ids: readonly string[], each: number
     where m.deleted_at is null`)
 }
 
-interface Row extends Omit<Document, 'at'> {
+interface PendingRow extends Omit<Document, 'at'> {
   readonly ctid: string
   readonly is_there: boolean
   readonly sent_at: Date
 }
 
-/** Makes a segment of the newest pending messages of the account. Returns how many were taken. */
+/** Builds a segment from the account's newest pending messages. Returns how many were taken. */
 export function indexPending(db: Database, owner: AccountKey): Promise<number> {
   return db.transaction(async (tx) => {
-    // Locked first and read then: an edit that comes in between waits, and its message is indexed again.
+    // Locks first, then reads: an edit in between waits, and its message is indexed again.
     const locked = await tx.rows<{ ctid: string; chat_id: string; id: string }>(sql`
       select ctid::text, chat_id, id from search_pending where account_id = ${owner.account_id}
       order by sent_at desc limit ${batchMax} for update skip locked`)
     if (locked.length === 0) return 0
-    const taken = await tx.rows<Row>(sql`
+    const taken = await tx.rows<PendingRow>(sql`
       select ctid, is_there, chat_id, id, sender_id, sent_at, text, listing from (
         select locked.ctid, m.id is not null and m.deleted_at is null as is_there,
           m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing,

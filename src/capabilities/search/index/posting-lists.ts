@@ -1,12 +1,12 @@
 /**
- * Posting lists as they are stored. A plain list has the docIds of the documents with a term, in order, each as the
- * distance to the one before. A list with positions has an entry for each occurrence: that distance, and which token of
- * the document it is. Numbers take a byte for each seven bits, so the beginning of a list is a list as well. Pure.
+ * Posting lists as they are stored. A plain list holds the sorted docIds of the documents with a term, each as the distance
+ * to the one before. A list with positions has an entry for each occurrence: that distance, and its token's index in the
+ * document. Numbers take a byte for each seven bits, so the beginning of a list is a list as well. Pure.
  */
 
-/** In order, each once. */
+/** Sorted, each once. */
 export type DocIds = Uint32Array<ArrayBuffer>
-/** In order, each as `docId * stride + position`: words of a phrase are then one apart. Positions stay below 4,096. */
+/** Sorted, each as `docId * stride + position`: words of a phrase are then one apart. Positions stay below 4,096. */
 type Occurrences = Float64Array<ArrayBuffer>
 export const stride = 8192
 
@@ -36,10 +36,10 @@ export function encodeList(entries: ArrayLike<number>, { positions }: { position
   return bytes.subarray(0, end)
 }
 
-/** What was cut off in the middle of a number is left out. */
+/** Skips a number that was cut off in the middle. */
 function decodeNumbers(bytes: Uint8Array): DocIds {
   let count = 0
-  // Without a branch, because the processor could not predict it.
+  // Branch-free, because the processor could not predict the branch.
   for (let at = 0; at < bytes.length; at++) count += ((bytes[at] as number) >> 7) ^ 1
   const numbers = new Uint32Array(count)
   let at = 0
@@ -76,7 +76,7 @@ export function decodeOccurrences(bytes: Uint8Array): Occurrences {
   return occurrences
 }
 
-/** Goes through the occurrences of a list without an array of them: those would be most of a search's garbage. */
+/** Iterates over the occurrences of a list without an array, which would be most of a search's garbage. */
 export class OccurrenceReader {
   docId = 0
   /** Before the first. */
@@ -88,7 +88,7 @@ export class OccurrenceReader {
     this.#bytes = bytes
   }
 
-  /** Goes on to the first occurrence that is there or after. False: the list has ended. */
+  /** Advances to the first occurrence at or after this one. False: the list has ended. */
   advance(docId: number, position: number): boolean {
     const bytes = this.#bytes
     let at = this.#at
@@ -105,7 +105,7 @@ export class OccurrenceReader {
         byte = bytes[at++] as number
         next += (byte & 127) << shift
       }
-      // Also where the list was cut off in the middle of an entry.
+      // Also true if the list was cut off in the middle of an entry.
       if (byte >= 128) {
         this.#at = bytes.length
         return false
@@ -118,7 +118,7 @@ export class OccurrenceReader {
   }
 }
 
-/** Merges sorted lists into one, in pairs, so that the time hardly grows with their number. */
+/** Merges sorted lists in pairs, so that the time hardly grows with their number. */
 export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
   if (lists.length <= 1) return lists[0] ?? new Float64Array()
   const half = lists.length >>> 1
@@ -133,7 +133,7 @@ export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
   return all
 }
 
-/** How many are below. */
+/** How many docIds are below `least`. */
 export function countBelow(docIds: DocIds, least: number): number {
   let low = 0
   let high = docIds.length
@@ -145,7 +145,7 @@ export function countBelow(docIds: DocIds, least: number): number {
   return low
 }
 
-/** All of them, each once. */
+/** The union: all docIds, each once. */
 export function unite(lists: readonly DocIds[]): DocIds {
   const [first = new Uint32Array()] = lists
   if (lists.length <= 1) return first
@@ -161,7 +161,7 @@ export function unite(lists: readonly DocIds[]): DocIds {
   return all.subarray(0, count)
 }
 
-/** Those that the other list has; or, with `without`, has not. */
+/** The docIds that the other list has; or, with `without`, has not. */
 export function select(docIds: DocIds, other: DocIds, { without = false } = {}): DocIds {
   const bits = bitsOf([other], 1 + (docIds.at(-1) ?? 0))
   const unwanted = without ? 1 : 0
@@ -175,7 +175,7 @@ export function select(docIds: DocIds, other: DocIds, { without = false } = {}):
   return selected.subarray(0, count)
 }
 
-/** A bit for each docId below the size: many times faster than to compare lists entry by entry. */
+/** A bit for each docId below the size: many times faster than comparing lists entry by entry. */
 function bitsOf(lists: readonly DocIds[], size: number): DocIds {
   const bits = new Uint32Array((size + 31) >>> 5)
   for (const list of lists) {

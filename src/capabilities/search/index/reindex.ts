@@ -1,23 +1,23 @@
 /**
- * Segments of another format than the code's are never read. Here they are taken apart in lots, and their messages marked
- * as pending, so that they are indexed anew. It relies on nothing of the segment but its keys.
+ * Segments of another format than the code's are never read. This takes them apart in batches and marks their messages as
+ * pending, so that they are indexed again. It relies only on the segment's keys.
  */
 import { type Database, sql, type Tx } from '../../../db/sql.ts'
 import { type DocKey, decodeKey, keyBytes } from './doc-keys.ts'
 import { format } from './segment-writer.ts'
 
-/** Rows of keys, of 80 messages each, and rows of posting lists that one lot has. */
+/** Rows of keys, with 80 messages each, and rows of posting lists in one batch. */
 const lotMax = { keyRows: 50, listRows: 20_000 }
 
-interface Outdated {
+interface OutdatedSegment {
   readonly id: string
   readonly account_id: string
 }
 
-/** Takes a lot out of a segment of another format. False: there is none, or others hold them. */
+/** Takes a batch out of a segment of another format. False: there is none, or other processes hold them. */
 export function reindexOutdated(db: Database): Promise<boolean> {
   return db.transaction(async (tx) => {
-    const segment = await tx.maybe<Outdated>(sql`
+    const segment = await tx.maybe<OutdatedSegment>(sql`
       select id, account_id from search_segments where format <> ${format} order by id limit 1 for update skip locked`)
     if (!segment) return false
     if (await markPending(tx, segment)) return true
@@ -27,15 +27,15 @@ export function reindexOutdated(db: Database): Promise<boolean> {
   })
 }
 
-/** The keys that are left say which messages are left to mark. */
-async function markPending(tx: Tx, { id: segment_id, account_id }: Outdated): Promise<boolean> {
+/** The remaining keys show which messages are still to be marked. */
+async function markPending(tx: Tx, { id: segment_id, account_id }: OutdatedSegment): Promise<boolean> {
   const rows = await tx.rows<{ bytes: Buffer }>(sql`
     delete from search_ranks where ctid = any(array(
       select ctid from search_ranks where segment_id = ${segment_id} order by part limit ${lotMax.keyRows}))
     returning bytes`)
   const keys = rows.flatMap(({ bytes }) => keysIn(bytes))
   if (keys.length === 0) return false
-  // In another version than the segment has it, the message was marked as pending by its edit.
+  // Skips messages that were edited since: the edit has marked them as pending.
   await tx.run(sql`
     insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
     select m.account_id, m.sent_at, m.chat_id, m.id, m.workspace_id
@@ -54,7 +54,7 @@ function keysIn(bytes: Buffer): DocKey[] {
   )
 }
 
-async function dropLists(tx: Tx, { id }: Outdated): Promise<boolean> {
+async function dropLists(tx: Tx, { id }: OutdatedSegment): Promise<boolean> {
   const count = await tx.run(sql`
     delete from search_lists where ctid = any(array(
       select ctid from search_lists where segment_id = ${id} limit ${lotMax.listRows}))`)

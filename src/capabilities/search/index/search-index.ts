@@ -1,7 +1,7 @@
 /**
- * The search index, and the only file of this folder that others import: `indexPending` indexes what is new,
- * `mergeSegments` merges, `findMatches` queries and says whether it saw everything, `countPending` says how far behind
- * indexing is. docs/search.md explains how it works.
+ * The search index, and the only file of this folder that others import: `indexPending` indexes new messages,
+ * `mergeSegments` merges, `findMatches` queries and says whether it saw everything, `countPending` returns the backlog.
+ * docs/search.md explains how it works.
  */
 import type { Db } from '../../../db/sql.ts'
 import { type Condition, isMatch } from './condition.ts'
@@ -19,7 +19,7 @@ export { findMergeable, mergeSegments } from './merge.ts'
 export { countPending, findPending, indexPending } from './pending.ts'
 export { reindexOutdated } from './reindex.ts'
 
-export interface Wanted {
+export interface MatchLimits {
   /** How many of the newest matches to return. */
   readonly limit: number
   /** How far to count. */
@@ -27,23 +27,23 @@ export interface Wanted {
 }
 
 interface Matches {
-  /** The newest, in order. */
+  /** The newest matches, in order. */
   readonly page: readonly MessageKey[]
-  /** How many there are, exact up to the count that was wanted. */
+  /** How many matches there are, exact up to the requested count. */
   readonly total: number
-  /** False: there may be matches that were not looked at. */
+  /** False: there may be more matches that were not checked. */
   readonly complete: boolean
 }
 
-/** Pending messages of each account that a search checks, one by one. Where more are pending, it is not complete. */
+/** How many pending messages of each account a search checks. If more are pending, the result is not complete. */
 const pendingMax = 500
 
-/** In a snapshot every message is either pending or in one segment, and no segment is merged away meanwhile. */
+/** In a snapshot, every message is either pending or in one segment, and no segment disappears by a merge. */
 export async function findMatches(
   snapshot: Db,
   account_ids: readonly string[],
   condition: Condition,
-  wanted: Wanted,
+  wanted: MatchLimits,
 ): Promise<Matches> {
   const [{ found, complete }, pending] = await Promise.all([
     findIndexed(snapshot, account_ids, { condition, wanted }),
@@ -61,11 +61,11 @@ export async function findMatches(
   }
 }
 
-/** What matches in a segment, the newest first. */
+/** The matches in a segment, newest first. */
 interface SegmentMatches {
   readonly segment: SegmentRead
   readonly docIds: DocIds
-  /** Nothing is missing after the last. */
+  /** Nothing is missing after the last one. */
   readonly whole: boolean
 }
 
@@ -73,14 +73,14 @@ function countDocs(found: readonly SegmentMatches[]): number {
   return found.reduce((sum, { docIds }) => sum + docIds.length, 0)
 }
 
-/** No search reads more parts of a posting list, 8 MB of each. Where that is not enough, it is not complete. */
+/** The most parts of a posting list that a search reads, 8 MB. If they are not enough, the result is not complete. */
 const partsMax = 4096
 
-/** Reads so much of the posting lists that the newest matches are known, and how many there are. */
+/** Reads as much of the posting lists as it takes to know the newest matches and their number. */
 async function findIndexed(
   db: Db,
   account_ids: readonly string[],
-  { condition, wanted }: { condition: Condition; wanted: Wanted },
+  { condition, wanted }: { condition: Condition; wanted: MatchLimits },
 ): Promise<{ found: readonly SegmentMatches[]; complete: boolean }> {
   const queries = new Map(account_ids.map((id) => [id, toIndexQuery(id, condition)]))
   const ranges = [...queries].flatMap(([account_id, query]) =>
@@ -117,7 +117,7 @@ async function findIndexed(
   }
 }
 
-/** How many parts of each list are read at first. Where what is searched for is common, that should be enough. */
+/** How many parts of each list to read at first: enough for common words. */
 function firstParts(queries: ReadonlyMap<string, IndexQuery>): number {
   const [{ must, mustNot } = { must: [], mustNot: [] }] = queries.values()
   const phrases = [...must.flat(2), ...mustNot]
@@ -125,7 +125,7 @@ function firstParts(queries: ReadonlyMap<string, IndexQuery>): number {
   return Math.ceil((isSimple ? 2 : 16) / queries.size)
 }
 
-/** Leaves out what has a tombstone, until `most` are left: what comes after them in a segment matters to nobody. */
+/** Skips entries with a tombstone until `most` are left: later entries of the segment cannot be among the results. */
 async function withoutTombstones(
   db: Db,
   { segment, docIds, whole }: SegmentMatches,
@@ -146,7 +146,7 @@ function placesOf({ id, account_id }: SegmentRead, docIds: DocIds) {
   return Array.from(docIds, (docId) => ({ account_id, segment_id: id, docId }))
 }
 
-/** The newest documents of each segment: the newest of all are among them. */
+/** The newest documents of each segment, which include the newest of all. */
 async function readNewest(db: Db, found: readonly SegmentMatches[], limit: number): Promise<MessageKey[]> {
   const places = found.flatMap(({ segment, docIds }) => placesOf(segment, docIds.subarray(0, limit)))
   const keys = await readKeys(db, places)

@@ -1,4 +1,4 @@
-/** Reads segments: their posting lists, and the keys of their documents. Each statement begins with an account or a segment. */
+/** Reads segments: their posting lists and document keys. Every statement starts from an account or a segment. */
 import { type Db, sql } from '../../../db/sql.ts'
 import {
   type DocKey,
@@ -25,27 +25,27 @@ export interface SegmentRead {
   readonly format: number
   readonly oldest_at: Date
   readonly newest_at: Date
-  /** The beginnings of its lists, as many parts as were asked for. */
+  /** The beginnings of its lists, as many parts as requested. */
   readonly lists: ListsRead
 }
 
 type AccountRange = TermRange & { readonly account_id: string }
 
-interface Row extends Omit<SegmentRead, 'lists'> {
+interface SegmentRow extends Omit<SegmentRead, 'lists'> {
   readonly place: number
   readonly packed: Buffer | null
 }
 
 /**
- * The segments that may have something of these times, and the first parts of their lists. Lists of a range travel as one
- * value, each after its length and how much of it there is: the driver reads that much faster than a row for each.
+ * The segments that may have messages of these times, and the first parts of their lists. The lists of a range arrive as one
+ * value, each after its length and the length of the part read: the driver reads that much faster than a row per list.
  */
 export async function readSegments(
   db: Db,
   ranges: readonly AccountRange[],
   { parts, times: { from, until } }: { parts: number; times: Times },
 ): Promise<SegmentRead[]> {
-  const rows = await db.rows<Row>(sql`
+  const rows = await db.rows<SegmentRow>(sql`
     select s.id, s.account_id, s.format, s.oldest_at, s.newest_at, a.place::int, l.packed
     from unnest((select ${ranges.map(({ account_id }) => account_id)}::text[]),
       (select ${ranges.map(({ low }) => low)}::text[]), (select ${ranges.map(({ high }) => high)}::text[]))
@@ -60,7 +60,7 @@ export async function readSegments(
       from search_lists l
       where l.segment_id = s.id and s.format = ${format} and l.word >= a.low and l.word <= a.high and l.part < ${parts}) l on true`)
   return [...Map.groupBy(rows, ({ id }) => id).values()].map((some) => {
-    const [{ place: _, packed: __, ...segment }] = some as [Row]
+    const [{ place: _, packed: __, ...segment }] = some as [SegmentRow]
     const lists = some.map(
       ({ place, packed }) =>
         [nameOfRange(ranges[place - 1] as TermRange), packed ? unpack(packed) : []] as const,
@@ -81,7 +81,7 @@ function unpack(packed: Buffer): StoredList[] {
   return lists
 }
 
-/** By account the names of versions that segments still have, although the message was edited or deleted since. */
+/** By account, the versions that segments still have although the message was edited or deleted since. */
 export async function readTombstones(
   db: Db,
   account_ids: readonly string[],
@@ -94,11 +94,11 @@ export async function readTombstones(
 
 interface DocRange {
   readonly from: number
-  /** Not included. */
+  /** Exclusive. */
   readonly until: number
 }
 
-/** The docIds of a segment whose messages are of these times. */
+/** The range of docIds in a segment whose messages are of these times. */
 export async function readDocRange(
   db: Db,
   { id, oldest_at, newest_at }: SegmentRead,
@@ -110,7 +110,7 @@ export async function readDocRange(
   }
 }
 
-/** How many messages of a segment were sent then or later: the docId of the first that was sent before. */
+/** How many messages of a segment were sent at this time or later, which is the docId of the first one before. */
 async function countSince(db: Db, segment_id: string, at: number): Promise<number> {
   const row = await db.maybe<{ part: number; bytes: Buffer }>(sql`
     select part, bytes from search_ranks where segment_id = ${segment_id} and newest_at >= ${new Date(at)}

@@ -1,4 +1,4 @@
-/** Writes a segment: its row, which message each docId stands for, and its posting lists. */
+/** Writes a segment: its row, the message of each docId, and its posting lists. */
 import type { AccountKey } from '../../../contract.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 import { keyBytes, keysInPart, timeAt } from './doc-keys.ts'
@@ -7,8 +7,8 @@ import { encodeList } from './posting-lists.ts'
 import { hasPositions } from './terms.ts'
 
 /**
- * How segments are stored. Raise it with every change of the terms, of the posting lists or of what `tokenise` makes of
- * a text: what has another format is then indexed anew (`reindex.ts`).
+ * The version of the stored format. Raise it with every change of the terms, the posting lists or the output of `tokenise`:
+ * segments of another format are then indexed again (`reindex.ts`).
  */
 export const format = 2
 
@@ -30,10 +30,10 @@ export async function addSegment(
   return id
 }
 
-/** Keys that are read or written with one statement: 500 rows of them. */
+/** How many keys one statement reads or writes: 500 rows of them. */
 export const keysAtOnce = 500 * keysInPart
 
-/** Writes the keys of the documents from this docId on, which begins a row. */
+/** Writes the keys of the documents from this docId on, which must start a row. */
 export async function addKeys(
   tx: Tx,
   segment_id: string,
@@ -50,9 +50,9 @@ export async function addKeys(
       with ordinality as r (newest_at, bytes, place)`)
 }
 
-/** A posting list is stored in parts, so that its beginning can be read alone. Four of them fill a page of the database. */
+/** Posting lists are stored in parts, so that a search can read only the beginning. Four parts fill a database page. */
 export const partBytes = 1940
-/** Bytes of posting lists that travel with one statement; a short list counts for a row. */
+/** Bytes of posting lists in one statement; a short list counts as a whole row. */
 const bytesAtOnce = 1_000_000
 const rowBytes = 32
 

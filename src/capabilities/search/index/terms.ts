@@ -1,10 +1,10 @@
-/** The terms that posting lists are stored under, and the query that a condition becomes. */
+/** The terms of posting lists, and the translation of a condition into a query. */
 import type { Phrase } from '../../../lib/tokens.ts'
 import type { Condition } from './condition.ts'
 
 /**
- * A word is a term by itself. No word has a sign, so a sign tells the other kinds of terms: the positions of a word,
- * messages of a chat, messages of a sender in groups.
+ * A word is a term by itself. No word contains a sign, so a leading sign marks the other kinds of terms: the positions of a
+ * word, the messages of a chat, the messages of a sender in groups.
  */
 const positionSign = '@'
 
@@ -24,10 +24,10 @@ export function senderTerm(sender_id: string): string {
   return `~${sender_id}`
 }
 
-/** After every term, and after everything that a word can go on with. */
+/** Sorts after every term, and after every continuation of a word. */
 export const lastTerm = '\u{10ffff}'
 
-/** The terms from `low` to `high`: one, or all that begin alike. */
+/** The terms from `low` to `high`: one, or all with the same prefix. */
 export interface TermRange {
   readonly low: string
   readonly high: string
@@ -37,7 +37,7 @@ export function nameOfRange({ low, high }: TermRange): string {
   return `${low} ${high}`
 }
 
-/** A phrase as it is looked up: its terms, one after another. A single one is looked up without positions. */
+/** A phrase as a sequence of terms. A single term is looked up without positions. */
 export type TermPhrase = readonly TermRange[]
 
 export interface IndexQuery {
@@ -69,7 +69,7 @@ function exactly(term: string): TermRange {
   return { low: term, high: term }
 }
 
-/** A person's private chat has the person's number. A chat may write as well: a channel in its group. */
+/** The private chat with a person has the person's number. A chat can be a sender too: a channel in its group. */
 function phrasesOfPerson(id: string): TermPhrase[][] {
   return [[[exactly(chatTerm(id))]], [[exactly(senderTerm(id))]]]
 }
