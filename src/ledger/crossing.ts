@@ -135,8 +135,8 @@ export function accountsHeld({ worker_id, restore_counter, generation, server_ru
         and value = 'true'::jsonb -- guard: dispatch
       for share),
     instance_ok as materialized (
-      select 1 from instance where true
-        and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
+      select 1 from instance
+      where restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
         and generation = ${generation}::uuid -- guard: generation
         and server_run() = ${server_run} -- guard: server run
         and not exists (select from workers where owes) -- guard: owes

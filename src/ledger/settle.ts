@@ -76,8 +76,8 @@ export function settleStatement(settlements: readonly Settlement[]): Sql {
             and o.state = 'queued' -- guard: settle queued rows only
             and (g.queued_no is null or o.queued_no = g.queued_no) -- guard: settle queued_no
           )
-          or (true
-            and o.attempt_token = g.token -- guard: settle token
+          or (
+            o.attempt_token = g.token -- guard: settle token
             and o.state in ('submitting', 'ambiguous') -- guard: settle crossed rows only
             and (g.state <> 'ambiguous' or o.state = 'submitting') -- guard: settle unknown once
           ))

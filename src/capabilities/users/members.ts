@@ -121,8 +121,7 @@ async function requireOtherOwner(app: App, tx: Tx, { workspace_id, user_id }: Me
  */
 export async function mayLink(db: Db, { workspace_id, user_id }: MemberKey): Promise<boolean> {
   const { may } = await db.one<{ may: boolean }>(sql`
-    select true
-      and not u.operator -- guard: no link for an operator
+    select not u.operator -- guard: no link for an operator
       and not exists (select from identities i where i.user_id = u.id) -- guard: no link beside another way in
       and not exists (select from memberships m where m.user_id = u.id and m.ended_at is null
         and m.workspace_id <> ${workspace_id} -- guard: no link into another workspace
