@@ -10,7 +10,7 @@ import type { Sent } from '../platform/port.ts'
 import { accountsHeld, attemptSeconds, type Instance } from './crossing.ts'
 import type { Held } from './leases.ts'
 
-export interface LockedAccount {
+interface LockedAccount {
   readonly account_id: string
   /** As a crossing returns it: only a `held` account may act. */
   readonly status: 'held' | 'busy' | 'behind' | 'no'
@@ -90,7 +90,7 @@ export interface NewAttempt extends CampaignPlace {
   readonly proof: Sent | null
 }
 
-export interface InsertedAttempt {
+interface InsertedAttempt {
   /** Not the given id where an earlier attempt at the same message was released. */
   readonly id: string
   readonly recipient_id: string

@@ -9,7 +9,7 @@ export interface Advance {
   readonly caught_up: boolean
 }
 
-export interface Advanced {
+interface Advanced {
   readonly account_id: string
   readonly writes: string
 }

@@ -36,7 +36,7 @@ export async function noteProofs(tx: Db, account_id: string, proofs: readonly Pr
     update operations o set proof_message_id = f.message_id, proof_at = f.at from found f where o.id = f.id`)
 }
 
-export interface Proven extends Operation {
+interface Proven extends Operation {
   /** The operation's id in responses. */
   readonly public_id: string
   readonly attempt_token: string

@@ -130,7 +130,7 @@ function insertForgotten(
     returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
 }
 
-export interface OpenAttempt extends Operation {
+interface OpenAttempt extends Operation {
   readonly attempt_token: string
   /** The operation's id in responses. */
   readonly public_id: string

@@ -25,12 +25,12 @@ const reasons = {
 
 type Reason = keyof typeof reasons
 
-export interface ExcludedRecipient {
+interface ExcludedRecipient {
   readonly wanted: RequestedRecipient
   readonly reason: Reason
 }
 
-export interface Recipients {
+interface Recipients {
   readonly found: readonly FoundRecipient[]
   readonly excluded: readonly ExcludedRecipient[]
 }

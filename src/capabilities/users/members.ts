@@ -8,7 +8,7 @@ import { notFound } from '../../lib/names.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { endSetupLinks } from './identities.ts'
 
-export interface Member {
+interface Member {
   readonly user_id: string
   readonly email: string
   readonly name: string
@@ -18,7 +18,7 @@ export interface Member {
 }
 
 /** Identifies one membership of one user. */
-export interface MemberKey {
+interface MemberKey {
   readonly workspace_id: string
   readonly user_id: string
 }

@@ -239,7 +239,7 @@ export async function markSubmitting(
     where r.id = g.id`)
 }
 
-export interface EndedRecipient {
+interface EndedRecipient {
   readonly recipient_id: string
   readonly status: string
   readonly reason: string | null
