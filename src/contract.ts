@@ -59,7 +59,7 @@ export interface Identity {
 }
 
 /** A user who is signed in at the dashboard. */
-export interface ViaSession {
+interface ViaSession {
   readonly kind: 'session'
   readonly id: string
   /** Null outside a workspace. */

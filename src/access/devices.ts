@@ -9,7 +9,7 @@ import type { App } from '../app.ts'
 export const deviceDays = 180
 
 /** Whose browser it is. The signature covers the hash, so a new password makes every browser a stranger. */
-export interface DeviceOwner {
+interface DeviceOwner {
   readonly user_id: string
   readonly password_hash: string
 }

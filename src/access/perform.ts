@@ -32,7 +32,7 @@ export interface Incoming {
 }
 
 /** What comes with a write that a person has approved. */
-export interface Approval {
+interface Approval {
   /** The key of its operation, in place of a caller's own. */
   readonly key: string
   /** Runs first in the transaction that creates the operation. If it throws, nothing is created. */

@@ -8,7 +8,7 @@ import type { AnyCall, Reply, Route } from '../route.ts'
 import { type Incoming, inspect } from './perform.ts'
 
 /** The input as parsed, and what it would apply to. */
-export interface Rehearsed {
+interface Rehearsed {
   readonly body: Readonly<Record<string, unknown>>
   readonly account_id: string
   readonly chat_id: ChatNumber

@@ -5,7 +5,7 @@ import { apiPrefix } from '../contract.ts'
 import { Refusal } from '../lib/errors.ts'
 import { platformVariables } from './platforms.ts'
 
-export interface ApiAnswer {
+interface ApiAnswer {
   readonly status: number
   readonly text: string
   /** Seconds, if the service asks the client to wait. */

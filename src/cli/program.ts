@@ -8,10 +8,10 @@ import { sentenceOf } from './hints.ts'
 import type { Parts } from './service.ts'
 
 /** Loads the whole service, once a verb needs it. */
-export type LoadParts = () => Promise<Parts>
+type LoadParts = () => Promise<Parts>
 
 /** Adds the subcommands to its module's words, which already exist with their descriptions: see `wordOf`. */
-export type AddVerbs = (program: Command) => void
+type AddVerbs = (program: Command) => void
 
 export interface VerbModule {
   /** The first words of its verbs, with their descriptions for `--help`. */

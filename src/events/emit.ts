@@ -1,5 +1,6 @@
 /** Writes events to the outbox in the transaction that stores what happened. */
 import type { Topic } from '../app.ts'
+import { given } from '../db/given.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 
 /** There are new rows in the outbox. */
@@ -37,7 +38,5 @@ function intoOutbox(workspace_id: string, events: readonly NewEvent[]): Sql {
   return sql`
     insert into outbox (workspace_id, type, occurred_at, data)
     select ${workspace_id}, type, coalesce(occurred_at, domain_now()), data
-    from unnest(${events.map(({ type }) => type)}::text[],
-      ${events.map(({ occurred_at }) => occurred_at)}::timestamptz[],
-      ${events.map(({ data }) => JSON.stringify(data))}::json[]) as event (type, occurred_at, data)`
+    from ${given(events, { type: 'text', occurred_at: 'timestamptz', data: 'json' })} as event`
 }

@@ -10,7 +10,7 @@ import { findForeignHost, findIndirect } from './direct.ts'
 import { mountDocs } from './docs.ts'
 import { mountHealth, mountMetrics, type Readiness } from './health.ts'
 
-export interface AdminOptions {
+interface AdminOptions {
   readonly readiness: Readiness
   /** Empty if no caller may control a platform from here. */
   readonly controls: readonly Control[]

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-export interface Asset {
+interface Asset {
   /** The name of the operation, for logs and metrics. */
   readonly operation: string
   readonly type: string

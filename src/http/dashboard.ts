@@ -16,7 +16,7 @@ export interface DashboardRoutes {
   readonly ownRoutes: readonly Route[]
 }
 
-export const dashboardHeaders = {
+const dashboardHeaders = {
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",

@@ -25,7 +25,7 @@ export interface Door {
 /** Authenticates a request and counts it against the caller's rate. `route` is undefined if the address is unknown. */
 export type Enter = (request: FastifyRequest, at: Entered) => Promise<AnyCaller>
 
-export interface Entered {
+interface Entered {
   readonly route: Route | undefined
   /** The prefix's parameters. */
   readonly params: Readonly<Record<string, string>>

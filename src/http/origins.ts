@@ -10,7 +10,7 @@ import { isForm } from './multipart.ts'
 export type Transport = 'tls' | 'loopback' | 'plain'
 
 /** The transport that the `Host` header implies. Undefined: not an address of ours, such as a rebound name. */
-export function transportOf({ base_url }: Config, host: string): Transport | undefined {
+function transportOf({ base_url }: Config, host: string): Transport | undefined {
   const name = host.toLowerCase()
   const base = base_url === undefined ? undefined : new URL(base_url)
   if (base && (name === base.host || name === `${base.host}:${base.protocol === 'https:' ? 443 : 80}`)) {

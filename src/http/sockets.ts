@@ -25,7 +25,7 @@ export const dropReasons = ['connections', 'pipelining', 'closed', 'stalled'] as
 export type DropReason = (typeof dropReasons)[number]
 export type Drop = (reason: DropReason) => void
 
-export interface Timeouts {
+interface Timeouts {
   readonly headersMs: number
   readonly requestMs: number
   readonly keepAliveMs: number

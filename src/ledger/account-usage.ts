@@ -1,5 +1,6 @@
 /** What an account has done today and what the platform held against it, whichever path used it. */
 import type { AccountKey } from '../contract.ts'
+import { given } from '../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 
@@ -25,9 +26,7 @@ export function countSent(tx: Tx, sent: readonly SentMessage[]): void {
     select g.account_id, g.workspace_id, (o.finished_at at time zone w.timezone)::date, count(*),
       count(*) filter (where g.chat_id > 0 and not exists (
         select from messages m where m.account_id = g.account_id and m.chat_id = g.chat_id and not m.is_sender))
-    from unnest(${sent.map(({ id }) => id)}::uuid[], ${sent.map(({ account_id }) => account_id)}::text[],
-      ${sent.map(({ workspace_id }) => workspace_id)}::uuid[],
-      ${sent.map(({ chat_id }) => chat_id)}::bigint[]) as g (id, account_id, workspace_id, chat_id)
+    from ${given(sent, { id: 'uuid', account_id: 'text', workspace_id: 'uuid', chat_id: 'bigint' })} as g
     join operations o on o.id = g.id
     join workspaces w on w.id = g.workspace_id
     group by 1, 2, 3 order by 1, 3
@@ -47,10 +46,13 @@ export function changeUse(tx: Tx, changes: readonly UseChange[]): void {
   tx.atCommit(sql`
     with changes as materialized (
       select account_id, workspace_id, day, sum(n)::int as used, coalesce(sum(n) filter (where cold), 0)::int as used_cold
-      from unnest(${changes.map(({ account_id }) => account_id)}::text[],
-        ${changes.map(({ workspace_id }) => workspace_id)}::uuid[], ${changes.map(({ day }) => day)}::date[],
-        ${changes.map(({ cold }) => cold)}::boolean[], ${changes.map(({ by }) => by)}::int[])
-        as g (account_id, workspace_id, day, cold, n)
+      from ${given(changes, {
+        account_id: 'text',
+        workspace_id: 'uuid',
+        day: 'date',
+        cold: 'boolean',
+        n: ['int', ({ by }) => by],
+      })} as g
       group by 1, 2, 3 order by 1, 3),
     missing as (
       insert into account_days (account_id, workspace_id, day, used, used_cold)

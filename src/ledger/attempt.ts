@@ -238,7 +238,7 @@ async function conclude(
   }
 }
 
-export async function tellJournal(
+async function tellJournal(
   { log }: App,
   journal: Journal,
   known: Parameters<Journal['conclude']>[0],

@@ -31,7 +31,7 @@ export interface StatementAnswer {
 }
 
 /** Crosses all of them in one transaction, or none. Returns the answers in the order of the crossings. */
-export type CrossingStatement<Wanted, Answer extends StatementAnswer> = (
+type CrossingStatement<Wanted, Answer extends StatementAnswer> = (
   instance: Instance,
   crossings: readonly Crossing<Wanted>[],
 ) => Promise<readonly Answer[]>
@@ -39,7 +39,7 @@ export type CrossingStatement<Wanted, Answer extends StatementAnswer> = (
 /** `lost`: the answer to COMMIT was lost, so it may have crossed. `failed`: the database refused this row. */
 type UncrossedAnswer = StatementAnswer & { readonly status: 'lost' | 'failed' | 'no' }
 
-export type BoundaryAnswer<Answer> = (Answer | UncrossedAnswer) & {
+type BoundaryAnswer<Answer> = (Answer | UncrossedAnswer) & {
   readonly id: string
   readonly token: string
 }

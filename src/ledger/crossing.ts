@@ -3,6 +3,7 @@
  * statement. Once it commits, a submission may have happened. Nothing leads from here back to the queue.
  */
 import type { App } from '../app.ts'
+import { given } from '../db/given.ts'
 import { type Db, type Sql, sql } from '../db/sql.ts'
 import type { OperationKinds } from '../operation.ts'
 import { settled } from './enqueue.ts'
@@ -67,12 +68,15 @@ export function crossStatement(
   const ordered = crossings.toSorted((one, other) => (one.id < other.id ? -1 : 1))
   const { worker_id } = instance
   return sql`
-    with given as materialized (
-      select * from unnest(${ordered.map(({ id }) => id)}::uuid[], ${ordered.map(({ token }) => token)}::uuid[],
-        ${ordered.map(({ seen_token }) => seen_token)}::uuid[], ${ordered.map(({ held }) => held.account_id)}::text[],
-        ${ordered.map(({ held }) => held.epoch)}::bigint[], ${ordered.map(({ held }) => held.writes.seen)}::bigint[],
-        ${ordered.map(({ seconds }) => seconds)}::int[])
-        as g (id, token, seen_token, account_id, epoch, writes, seconds)),
+    with given as materialized ${given(ordered, {
+      id: 'uuid',
+      token: 'uuid',
+      seen_token: 'uuid',
+      account_id: ['text', ({ held }) => held.account_id],
+      epoch: ['bigint', ({ held }) => held.epoch],
+      writes: ['bigint', ({ held }) => held.writes.seen],
+      seconds: 'int',
+    })},
     ${accountsHeld(instance)},
     taken as materialized (
       select g.id, g.token, g.seconds, g.account_id, o.workspace_id, o.kind, o.chat_id, m.id as message_id, m.sent_at
@@ -135,8 +139,8 @@ export function accountsHeld({ worker_id, restore_counter, generation, server_ru
         and value = 'true'::jsonb -- guard: dispatch
       for share),
     instance_ok as materialized (
-      select 1 from instance where true
-        and restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
+      select 1 from instance
+      where restore_counter >= ${restore_counter}::bigint -- guard: restore_counter
         and generation = ${generation}::uuid -- guard: generation
         and server_run() = ${server_run} -- guard: server run
         and not exists (select from workers where owes) -- guard: owes

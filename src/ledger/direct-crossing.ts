@@ -3,6 +3,7 @@
  * steps. The first locks and reads: accounts, then what the slice itself locks, then days. The caller decides on the
  * locked rows; the second step inserts the attempts, `submitting` once they commit.
  */
+import { given } from '../db/given.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import type { CampaignPlace, State } from '../operation.ts'
@@ -10,7 +11,7 @@ import type { Sent } from '../platform/port.ts'
 import { accountsHeld, attemptSeconds, type Instance } from './crossing.ts'
 import type { Held } from './leases.ts'
 
-export interface LockedAccount {
+interface LockedAccount {
   readonly account_id: string
   /** As a crossing returns it: only a `held` account may act. */
   readonly status: 'held' | 'busy' | 'behind' | 'no'
@@ -23,10 +24,11 @@ export function lockAccounts(
   accounts: readonly Held[],
 ): Promise<LockedAccount[]> {
   return tx.rows<LockedAccount>(sql`
-    with given as materialized (
-      select * from unnest(${accounts.map(({ account_id }) => account_id)}::text[],
-        ${accounts.map(({ epoch }) => epoch)}::bigint[], ${accounts.map(({ writes }) => writes.seen)}::bigint[])
-        as g (account_id, epoch, writes)),
+    with given as materialized ${given(accounts, {
+      account_id: 'text',
+      epoch: 'bigint',
+      writes: ['bigint', ({ writes }) => writes.seen],
+    })},
     ${accountsHeld(instance)}
     select g.account_id, case
         when held.account_id is not null and exists (
@@ -90,7 +92,7 @@ export interface NewAttempt extends CampaignPlace {
   readonly proof: Sent | null
 }
 
-export interface InsertedAttempt {
+interface InsertedAttempt {
   /** Not the given id where an earlier attempt at the same message was released. */
   readonly id: string
   readonly recipient_id: string
@@ -109,24 +111,28 @@ export async function insertAttempts(
 
 function attemptsStatement(worker_id: string, attempts: readonly NewAttempt[]): Sql {
   const ordered = attempts.toSorted((one, other) => (one.id < other.id ? -1 : 1))
-  const all = <T>(pick: (one: NewAttempt) => T): T[] => ordered.map(pick)
   return sql`
-    with given as materialized (
-      select * from unnest(${all(({ id }) => id)}::uuid[], ${all(({ token }) => token)}::uuid[],
-        ${all(({ kind }) => kind)}::text[], ${all(({ workspace_id }) => workspace_id)}::uuid[],
-        ${all(({ user_id }) => user_id)}::uuid[], ${all(({ account_id }) => account_id)}::text[],
-        ${all(({ chat_id }) => chat_id)}::bigint[], ${all(({ payload }) => JSON.stringify(payload))}::jsonb[],
-        ${all(({ fingerprint }) => fingerprint.toString('hex'))}::text[],
-        ${all(({ random_id }) => random_id)}::bigint[], ${all(({ campaign_id }) => campaign_id)}::uuid[],
-        ${all(({ recipient_id }) => recipient_id)}::uuid[], ${all(({ step_no }) => step_no)}::int[],
-        ${all(({ quota_day }) => quota_day)}::date[], ${all(({ cold }) => cold)}::boolean[],
-        ${all(({ next_campaign_at }) => next_campaign_at.toISOString())}::timestamptz[],
-        ${all(({ proof }) => proof?.message_id ?? null)}::bigint[],
-        ${all(({ proof }) => proof?.at ?? null)}::timestamptz[],
-        ${all(({ acting_account_id }) => acting_account_id)}::text[])
-        as g (id, token, kind, workspace_id, user_id, account_id, chat_id, payload, fingerprint, random_id,
-          campaign_id, recipient_id, step_no, quota_day, cold, next_campaign_at, proof_message_id, proof_at,
-          acting_account_id)),
+    with given as materialized ${given(ordered, {
+      id: 'uuid',
+      token: 'uuid',
+      kind: 'text',
+      workspace_id: 'uuid',
+      user_id: 'uuid',
+      account_id: 'text',
+      chat_id: 'bigint',
+      payload: 'jsonb',
+      fingerprint: ['text', ({ fingerprint }) => fingerprint.toString('hex')],
+      random_id: 'bigint',
+      campaign_id: 'uuid',
+      recipient_id: 'uuid',
+      step_no: 'int',
+      quota_day: 'date',
+      cold: 'boolean',
+      next_campaign_at: ['timestamptz', ({ next_campaign_at }) => next_campaign_at.toISOString()],
+      proof_message_id: ['bigint', ({ proof }) => proof?.message_id],
+      proof_at: ['timestamptz', ({ proof }) => proof?.at],
+      acting_account_id: 'text',
+    })},
     crossed as (
       insert into operations as o (id, attempt_token, kind, effect, workspace_id, user_id, account_id, chat_id, payload,
         fingerprint, random_id, campaign_id, recipient_id, step_no, quota_day, cold, state, attempt_no, owner,

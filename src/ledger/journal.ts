@@ -16,7 +16,7 @@ export interface Intent extends Remembered {
   readonly at?: string
 }
 
-export interface OutcomeEntry {
+interface OutcomeEntry {
   readonly entry: 'outcome'
   readonly id: string
   readonly token: string
@@ -202,7 +202,7 @@ async function listOnce(directory: string): Promise<JournalFile[]> {
   return files
 }
 
-export interface JournalText {
+interface JournalText {
   readonly entries: Entry[]
   /** Lines that are neither whole nor the torn end of the file: their content is lost. */
   readonly damaged: number

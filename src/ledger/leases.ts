@@ -3,6 +3,7 @@
  * free again once it expires or its worker signs off. Leases use real time.
  */
 import type { Topic } from '../app.ts'
+import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 
 /** There may be an account to take or to release. */
@@ -85,9 +86,7 @@ export async function renewLeases(db: Db, worker_id: string, renewals: readonly 
         then greatest(
           least(h.observed_at, real_now()), -- guard: heard of in the future
           real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
-    from unnest(${renewals.map(({ account_id }) => account_id)}::text[],
-      ${renewals.map(({ epoch }) => epoch)}::bigint[],
-      ${renewals.map(({ silent_ms }) => silent_ms)}::float8[]) as r (account_id, epoch, silent_ms)
+    from ${given(renewals, { account_id: 'text', epoch: 'bigint', silent_ms: 'float8' })} as r
     where h.account_id = r.account_id and h.lease_owner = ${worker_id} and h.lease_epoch = r.epoch`)
 }
 

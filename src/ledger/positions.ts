@@ -1,4 +1,5 @@
 /** How far the updates of an account have been stored, fenced by the account's lease. */
+import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 import type { Held } from './leases.ts'
 
@@ -9,7 +10,7 @@ export interface Advance {
   readonly caught_up: boolean
 }
 
-export interface Advanced {
+interface Advanced {
   readonly account_id: string
   readonly writes: string
 }
@@ -21,14 +22,15 @@ export interface Advanced {
  */
 export function advancePositions(tx: Db | Tx, advances: readonly Advance[]): Promise<Advanced[]> {
   const ordered = advances.toSorted((one, other) => (one.held.account_id < other.held.account_id ? -1 : 1))
-  const held = ordered.map((advance) => advance.held)
   return tx.rows<Advanced>(sql`
-    with given as materialized (
-      select * from unnest(${held.map(({ account_id }) => account_id)}::text[],
-        ${held.map(({ worker_id }) => worker_id)}::uuid[], ${held.map(({ epoch }) => epoch)}::bigint[],
-        ${held.map(({ writes }) => writes.seen)}::bigint[], ${ordered.map(({ position }) => position)}::text[],
-        ${ordered.map(({ caught_up }) => caught_up)}::boolean[])
-        as g (account_id, worker_id, epoch, writes, position, caught_up)),
+    with given as materialized ${given(ordered, {
+      account_id: ['text', ({ held }) => held.account_id],
+      worker_id: ['uuid', ({ held }) => held.worker_id],
+      epoch: ['bigint', ({ held }) => held.epoch],
+      writes: ['bigint', ({ held }) => held.writes.seen],
+      position: 'text',
+      caught_up: 'boolean',
+    })},
     taken as materialized (
       select g.* from given g cross join lateral (
         select 1 from account_hosts h where h.account_id = g.account_id

@@ -1,4 +1,5 @@
 /** How an unknown outcome becomes known: the platform shows our random id. A message with the same text is only a hint. */
+import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 import type { ChatId, ChatNumber } from '../lib/shapes.ts'
 import type { Operation, OperationKinds, SettledOperation } from '../operation.ts'
@@ -24,10 +25,7 @@ export function proofsIn(messages: readonly Message[]): Proof[] {
 export async function noteProofs(tx: Db, account_id: string, proofs: readonly Proof[]): Promise<void> {
   if (proofs.length === 0) return
   await tx.run(sql`
-    with given as materialized (
-      select * from unnest(${proofs.map(({ random_id }) => random_id)}::bigint[],
-        ${proofs.map(({ message_id }) => message_id)}::bigint[],
-        ${proofs.map(({ at }) => at)}::timestamptz[]) as p (random_id, message_id, at)),
+    with given as materialized ${given(proofs, { random_id: 'bigint', message_id: 'bigint', at: 'timestamptz' })},
     found as materialized (
       select o.id, p.message_id, p.at from given p join operations o
         on o.account_id = ${account_id} and o.random_id = p.random_id and o.state in ('submitting', 'ambiguous')
@@ -36,7 +34,7 @@ export async function noteProofs(tx: Db, account_id: string, proofs: readonly Pr
     update operations o set proof_message_id = f.message_id, proof_at = f.at from found f where o.id = f.id`)
 }
 
-export interface Proven extends Operation {
+interface Proven extends Operation {
   /** The operation's id in responses. */
   readonly public_id: string
   readonly attempt_token: string

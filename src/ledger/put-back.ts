@@ -1,4 +1,5 @@
 /** Puts back from journals what a restored database has forgotten. */
+import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 import type { ChatNumber } from '../lib/shapes.ts'
 import type { CampaignPlace, Operation, OperationKinds, SettledOperation } from '../operation.ts'
@@ -29,8 +30,11 @@ export async function listUnknown<T extends Remembered>(
   for (let at = 0; at < entries.length; at += knownBatch) {
     const batch = entries.slice(at, at + knownBatch)
     const known = await db.rows<{ token: string }>(sql`
-      select g.token from unnest(${batch.map(({ id }) => id)}::uuid[], ${batch.map(({ token }) => token)}::uuid[],
-        ${batch.map(({ kind }) => operations.get(kind)?.forgettable ?? false)}::boolean[]) as g (id, token, forgettable)
+      select g.token from ${given(batch as readonly Remembered[], {
+        id: 'uuid',
+        token: 'uuid',
+        forgettable: ['boolean', ({ kind }) => operations.get(kind)?.forgettable ?? false],
+      })} as g
       left join operations o on o.id = g.id
       where o.attempt_token = g.token or o.state in ('completed', 'refused')
         or (o.id is null and g.forgettable and g.id <= (select removed_id from instance)) -- guard: what was removed is not forgotten
@@ -130,7 +134,7 @@ function insertForgotten(
     returning ${executable}, 'submitting' as from_state, o.state, o.reason, o.detail, o.closed_as`)
 }
 
-export interface OpenAttempt extends Operation {
+interface OpenAttempt extends Operation {
   readonly attempt_token: string
   /** The operation's id in responses. */
   readonly public_id: string

@@ -19,7 +19,7 @@ const retryMs = { first: 100, most: 3_000 } as const
 const triesMax = 5
 
 /** An attempt and its outcome. */
-export interface AttemptOutcome {
+interface AttemptOutcome {
   readonly operation: Operation
   /** The operation's id as callers know it. */
   readonly public_id: string
@@ -43,14 +43,14 @@ export class NotStored extends Error {
 /** Whether it is stored; an error says why not. */
 type Result = { readonly error?: unknown }
 
-export interface RecorderOptions {
+interface RecorderOptions {
   /** Counts an outcome that was stored. */
   readonly count: (kind: string, outcome: string) => void
   /** Marks an account that cannot act until an operator helps. */
   readonly noteTrouble: NoteTrouble
 }
 
-export type NoteTrouble = (app: App, account_id: string, trouble: Trouble) => Promise<unknown>
+type NoteTrouble = (app: App, account_id: string, trouble: Trouble) => Promise<unknown>
 
 interface Trouble {
   readonly status: 'needs_login' | 'restricted'

@@ -23,7 +23,7 @@ export function renewGeneration(db: Db): Promise<InstanceState> {
     update instance set generation = gen_random_uuid() returning ${stateColumns}`)
 }
 
-export interface Instance extends InstanceState {
+interface Instance extends InstanceState {
   /** A worker is using it at the moment, or none ever has. */
   readonly fresh: boolean
 }

@@ -42,7 +42,7 @@ const sentences = {
     'a worker of this disk ended before it had put the journals back: nothing is sent before that is done',
 } as const
 
-export interface RestoreGuardOptions {
+interface RestoreGuardOptions {
   readonly worker_id: string
   /** Where the journals are. */
   readonly directory: string

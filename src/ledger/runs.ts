@@ -4,6 +4,7 @@
  * forgotten some: so an account that was READY then holds the first messages of its pools until it is confirmed. Nowhere
  * else do accounts wait for each other.
  */
+import { given } from '../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
 import type { Instance } from './crossing.ts'
 import type { Held } from './leases.ts'
@@ -39,8 +40,11 @@ export async function confirmAccounts(
   const rows = await db.rows<{ account_id: string }>(sql`
     with caught_up as materialized (
       select h.account_id, i.run_no
-      from unnest(${accounts.map(({ account_id }) => account_id)}::text[], ${accounts.map(({ epoch }) => epoch)}::bigint[],
-        ${accounts.map(({ writes }) => writes.seen)}::bigint[]) as g (account_id, epoch, writes)
+      from ${given(accounts, {
+        account_id: 'text',
+        epoch: 'bigint',
+        writes: ['bigint', ({ writes }) => writes.seen],
+      })} as g
       join account_hosts h on h.account_id = g.account_id cross join instance i
       where i.generation = ${generation}::uuid and server_run() = ${server_run} -- guard: confirmed in the run that was compared
         and h.lease_owner = ${worker_id} and h.lease_epoch = g.epoch -- guard: only its worker confirms an account

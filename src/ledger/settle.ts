@@ -2,6 +2,7 @@
  * The only way out of `queued`, `submitting` and `ambiguous`. Every outcome of an operation ends here, from whatever
  * source: many rows in one statement, each fenced, and each kind handles its own rows in the same transaction.
  */
+import { given } from '../db/given.ts'
 import { type Sql, sql, type Tx } from '../db/sql.ts'
 import type { Completion, Operation, OperationKinds, SettledOperation } from '../operation.ts'
 import type { PlatformRefusal } from '../platform/port.ts'
@@ -59,15 +60,19 @@ export async function lockOperations(tx: Tx, ids: readonly string[]): Promise<vo
 /** Locks operations in the order of their ids, as every writer of several does, so that no two deadlock. */
 export function settleStatement(settlements: readonly Settlement[]): Sql {
   const ordered = settlements.toSorted((one, other) => (one.id < other.id ? -1 : 1))
-  const endings = ordered.map(({ ending }) => columnsOf(ending))
+  const rows = ordered.map((one) => ({ ...one, ...columnsOf(one.ending) }))
   return sql`
-    with given as materialized (
-      select * from unnest(${ordered.map(({ id }) => id)}::uuid[], ${ordered.map(({ token }) => token)}::uuid[],
-        ${ordered.map(({ queued_no }) => queued_no ?? null)}::int[], ${endings.map(({ state }) => state)}::text[],
-        ${endings.map(({ reason }) => reason)}::text[], ${endings.map(({ detail }) => detail)}::text[],
-        ${endings.map(({ status }) => status)}::int[], ${endings.map(({ body }) => body)}::text[],
-        ${endings.map(({ reconciled }) => reconciled)}::boolean[])
-        as g (id, token, queued_no, state, reason, detail, reply_status, reply_body, reconciled)),
+    with given as materialized ${given(rows, {
+      id: 'uuid',
+      token: 'uuid',
+      queued_no: 'int',
+      state: 'text',
+      reason: 'text',
+      detail: 'text',
+      reply_status: ['int', ({ status }) => status],
+      reply_body: ['text', ({ body }) => body],
+      reconciled: 'boolean',
+    })},
     taken as materialized (
       select g.*, o.from_state from given g cross join lateral (
         select o.state as from_state from operations o
@@ -76,8 +81,8 @@ export function settleStatement(settlements: readonly Settlement[]): Sql {
             and o.state = 'queued' -- guard: settle queued rows only
             and (g.queued_no is null or o.queued_no = g.queued_no) -- guard: settle queued_no
           )
-          or (true
-            and o.attempt_token = g.token -- guard: settle token
+          or (
+            o.attempt_token = g.token -- guard: settle token
             and o.state in ('submitting', 'ambiguous') -- guard: settle crossed rows only
             and (g.state <> 'ambiguous' or o.state = 'submitting') -- guard: settle unknown once
           ))

@@ -10,7 +10,7 @@ import { type Asked, enqueue, enqueued, findById, findOperation, waits, withdraw
 import { releasedError } from './released.ts'
 
 /** How operations differ in their error responses. */
-export interface StatusOverrides {
+interface StatusOverrides {
   /** Status for a key that was used with another payload. */
   readonly collision?: 400 | 409
   /** Status for a flood wait. */

@@ -2,7 +2,7 @@
  * Batches work: while one batch runs, the next one gathers. A lone item is a batch of one and does not wait for others.
  */
 
-export interface GathererOptions<T, R> {
+interface GathererOptions<T, R> {
   /** Returns one result for each item, in their order. */
   readonly work: (items: readonly T[]) => Promise<readonly R[]>
   readonly most: number

@@ -35,7 +35,7 @@ export interface Facts {
 }
 
 /** The client's name for itself, which nothing verifies. */
-export interface Client {
+interface Client {
   readonly client_name: string | undefined
 }
 

@@ -20,7 +20,7 @@ import { instructions, serverInfo } from './introduction.ts'
 import type { ToolResult } from './tool-results.ts'
 import { makeTools, type Tool } from './tools.ts'
 
-export interface Endpoint {
+interface Endpoint {
   /** `message` is the parsed body; the request provides the headers. */
   serve(request: Request, message: unknown, exchange: Exchange): Promise<Response>
 }

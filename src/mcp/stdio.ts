@@ -23,7 +23,7 @@ import { refusalOf } from './tool-results.ts'
 /** The revision used towards the endpoint. It has no sessions, and neither has the endpoint. */
 const revision = '2026-07-28'
 
-export interface Upstream {
+interface Upstream {
   /** Without a trailing slash. */
   readonly address: string
   readonly key: string

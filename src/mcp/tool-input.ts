@@ -1,7 +1,7 @@
 /** Splits the arguments of a call as the route expects them. The route's own schemas report what is wrong with them. */
 import type { Tool } from './tools.ts'
 
-export interface ToolInput {
+interface ToolInput {
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown

@@ -4,7 +4,7 @@ import { ownPrefix, workspacePrefix } from '../contract.ts'
 import { type Json, schemaOf } from '../lib/json-schema.ts'
 import type { Route } from '../route.ts'
 
-export interface Lists {
+interface Lists {
   /** Routes within a workspace: the contract's, and the dashboard's own. */
   readonly workspaceRoutes: readonly Route[]
   /** Routes about the signed-in user. */

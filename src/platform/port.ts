@@ -297,7 +297,7 @@ export type LoginStep =
 
 export type LoginCodeWay = 'app' | 'sms' | 'call' | 'email' | 'other'
 
-export const loginFailures = [
+const loginFailures = [
   'phone_invalid',
   'phone_banned',
   'sign_up_required',

@@ -30,7 +30,7 @@ const renewMs = 5_000
 
 export type Platforms = ReadonlyMap<string, Platform>
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly worker_id: string
   readonly platforms: Platforms
   readonly echoes: Echoes

@@ -24,7 +24,7 @@ import { undrivenLoop } from './undriven.ts'
 const heartbeatMs = 2_000
 const forgetMs = 60_000
 
-export interface WorkerParts {
+interface WorkerParts {
   readonly platforms: Platforms
   /** Where this process keeps what must survive it. */
   readonly directory: string

@@ -379,7 +379,7 @@ describeStory(
       bug: 'an attempt is settled without a look at its token',
       patches: [
         { marker: 'guard: token of a release', replace: 'const ours = row !== undefined' },
-        { marker: 'guard: settle token', replace: '' },
+        { marker: 'guard: settle token', replace: 'true' },
       ],
       breaks: 'P1',
     },

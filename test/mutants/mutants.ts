@@ -291,7 +291,7 @@ const people: readonly Mutant[] = [
     'guard: names for who may read them',
     'POST /broadcast 400 without the stages and 404 without the columns, for a key with the scope send alone',
   ),
-  mutant(members, 'guard: no link for an operator', setupLinks),
+  mutant(members, 'guard: no link for an operator', setupLinks, 'select true'),
   mutant(members, 'guard: no link beside another way in', setupLinks),
   mutant(
     members,
@@ -578,7 +578,7 @@ const contract: readonly Mutant[] = [
 export const mutants: readonly Mutant[] = [
   // The boundary.
   crosses('guard: dispatch', 'dispatch is off'),
-  crosses('guard: restore_counter', 'the restore counter is lower'),
+  mutant(crossing, 'guard: restore_counter', 'does not cross the restore counter is lower', 'where true'),
   crosses('guard: generation', 'the generation is another'),
   crosses('guard: owes', 'a worker owes'),
   crosses('guard: writes', 'the database knows fewer writes'),
@@ -616,14 +616,14 @@ export const mutants: readonly Mutant[] = [
     what: 'a release that asks for no token, anywhere',
     patches: [
       { marker: 'guard: token of a release', replace: 'const ours = row !== undefined' },
-      { marker: 'guard: settle token', replace: '' },
+      { marker: 'guard: settle token', replace: 'true' },
     ],
     test: 'a crossing whose answer was lost the token is of another attempt: nothing changes',
     ...crossing,
   },
 
   // The one way to end.
-  mutant(settling, 'guard: settle token', 'another attempt speaks submitting: nothing changes'),
+  mutant(settling, 'guard: settle token', 'another attempt speaks submitting: nothing changes', 'true'),
   mutant(
     settling,
     'guard: settle queued_no',

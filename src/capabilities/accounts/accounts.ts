@@ -60,7 +60,7 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
 /** The `status_reason` of an account while no running worker can drive it. */
 export const noWorker = 'No worker that could drive it is running.'
 
-export interface Undriven {
+interface Undriven {
   readonly platform: string
   readonly accounts: number
 }

@@ -100,7 +100,7 @@ interface Outcome {
 }
 
 /** Which requests to list: those that wait for a decision, or all others. */
-export type ApprovalList = 'waiting' | 'history'
+type ApprovalList = 'waiting' | 'history'
 
 /** Newest first. */
 export async function listApprovals(

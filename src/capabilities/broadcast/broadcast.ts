@@ -20,7 +20,7 @@ import { isListed, listedPhone, listSuppressed } from '../suppressions/suppressi
 /** The contract's limit per call. */
 const recipientsMax = 30
 
-export interface BroadcastRequest {
+interface BroadcastRequest {
   readonly account_id: string
   readonly audience_type: 'stage' | 'column'
   readonly audience_ref: string

@@ -6,7 +6,7 @@ import { isBlank, lengthOf } from '../../lib/text.ts'
 import { textMax } from './planning/personalize.ts'
 import { branches, type Step } from './planning/plan.ts'
 
-export const recipientsMax = 100
+const recipientsMax = 100
 export const contactsMax = 5_000
 export const nameMax = 200
 const poolMax = 100

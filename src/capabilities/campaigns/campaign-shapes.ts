@@ -4,7 +4,7 @@ import { count, moment, momentOrNull, pageEnd, said, uuid } from '../../lib/wire
 import { blocks, branches } from './planning/plan.ts'
 
 export const warnings = ['steps_truncated', 'scheduled_at_adjusted', 'already_in_campaign'] as const
-export const statuses = ['scheduled', 'queued', 'sending', 'paused', 'cancelled', 'completed'] as const
+const statuses = ['scheduled', 'queued', 'sending', 'paused', 'cancelled', 'completed'] as const
 const recipientStatuses = [
   'queued',
   'submitting',

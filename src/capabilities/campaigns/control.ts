@@ -26,7 +26,7 @@ interface ControlRow {
 }
 
 /** Which campaigns may be changed: a caller's own; for an operator, all of them. */
-export interface Reach {
+interface Reach {
   readonly workspace_id?: string
   readonly user_id?: string
 }

@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { derivedId } from '../../lib/ids.ts'
@@ -125,8 +126,7 @@ export function overlapOf(
         select 1 from campaign_recipients r where r.workspace_id = ${workspace_id} and r.contact = g.contact
           and r.ended_at is null and r.status in ('queued', 'submitting', 'waiting') limit 1) r)
     or exists (
-      select from unnest(${chats.map(({ account_id }) => account_id)}::text[],
-        ${chats.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)
+      select from ${given(chats, { account_id: 'text', chat_id: 'bigint' })} as g
       cross join lateral (
         select 1 from campaign_recipients r where r.account_id = g.account_id and r.chat_id = g.chat_id
           and r.status in ('queued', 'submitting', 'waiting') limit 1) r) as overlaps`
@@ -185,15 +185,19 @@ export async function insertRecipients(
     named_by: readonly string[]
   },
 ): Promise<void> {
-  const ids = found.map(({ contact }) => derivedId('recipient', workspace_id, ...named_by, contact))
   await tx.run(sql`
     insert into campaign_recipients (id, campaign_id, workspace_id, position, contact, account_id, chat_id, identifier,
       name, username, next_action_at)
     select g.id, ${campaign_id}, ${workspace_id}, g.position - 1, g.contact, g.account_id, g.chat_id, g.identifier,
       g.name, g.username, ${starts}
-    from unnest(${ids}::uuid[], ${found.map(({ contact }) => contact)}::text[],
-      ${found.map(({ account_id }) => account_id)}::text[], ${found.map(({ chat_id }) => chat_id)}::bigint[],
-      ${found.map(({ identifier }) => identifier)}::text[], ${found.map(({ name }) => name)}::text[],
-      ${found.map(({ username }) => username)}::text[])
-      with ordinality as g (id, contact, account_id, chat_id, identifier, name, username, position)`)
+    from ${given(found, {
+      id: ['uuid', ({ contact }) => derivedId('recipient', workspace_id, ...named_by, contact)],
+      contact: 'text',
+      account_id: 'text',
+      chat_id: 'bigint',
+      identifier: 'text',
+      name: 'text',
+      username: 'text',
+      position: 'ordinality',
+    })} as g`)
 }

@@ -61,7 +61,7 @@ type DispatchFields = Pick<
 >
 
 /** Whether every switch that dispatch depends on is open. */
-export function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: DispatchFields): boolean {
+function isAllowed({ gates, allowlists, dispatch }: Snapshot, campaign: DispatchFields): boolean {
   const { kind, branching_enabled, user_id, user_disabled, workspace_id } = campaign
   if (!dispatch || user_disabled) return false
   if (kind === 'broadcast') return gates.has('broadcast')

@@ -30,7 +30,7 @@ export interface PlayHead {
 }
 
 /** A time in milliseconds. `now`: the start of the play, so that repeating a preview gives the same facts. */
-export type PlayTime = number | 'now' | null
+type PlayTime = number | 'now' | null
 
 /** The columns of a recipient. */
 export type PlayRow = readonly [

@@ -1,6 +1,7 @@
 /** What a campaign would or will do: who is excluded, the texts, the timetable, and the load on its accounts. */
 import type { App } from '../../app.ts'
 import type { Caller } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { type Db, type Sql, sql } from '../../db/sql.ts'
 import type { Json } from '../../route.ts'
 import type { CampaignRequest } from './campaign-request.ts'
@@ -107,8 +108,7 @@ async function listWarm(
   const chats = found.filter(({ chat_id }) => chat_id !== null)
   const rows = await db.rows<{ key: string }>(sql`
     select g.account_id || ':' || g.chat_id as key
-    from unnest(${chats.map(({ account_id }) => account_id)}::text[],
-      ${chats.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)
+    from ${given(chats, { account_id: 'text', chat_id: 'bigint' })} as g
     where exists (
       select from messages m where m.account_id = g.account_id and m.chat_id = g.chat_id and not m.is_sender)`)
   return new Set(rows.map(({ key }) => key))

@@ -1,4 +1,5 @@
 /** Whom a campaign can write to, and why not the others: looked up in our own database only. */
+import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { ApiError, type ErrorCode } from '../../lib/errors.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
@@ -25,12 +26,12 @@ const reasons = {
 
 type Reason = keyof typeof reasons
 
-export interface ExcludedRecipient {
+interface ExcludedRecipient {
   readonly wanted: RequestedRecipient
   readonly reason: Reason
 }
 
-export interface Recipients {
+interface Recipients {
   readonly found: readonly FoundRecipient[]
   readonly excluded: readonly ExcludedRecipient[]
 }
@@ -137,8 +138,7 @@ async function readChats(
   const rows = await db.rows<ChatRow>(sql`
     select c.account_id, c.chat_id::text, c.kind, c.name, c.username, coalesce(k.phone, p.one ->> 'phone') as phone,
       p.one ->> 'kind' as other
-    from unnest(${pairs.map(({ account_id }) => account_id)}::text[],
-      ${pairs.map(({ chat_id }) => chat_id)}::bigint[]) as g (account_id, chat_id)
+    from ${given(pairs, { account_id: 'text', chat_id: 'bigint' })} as g
     join chats c on c.account_id = g.account_id and c.chat_id = g.chat_id and c.workspace_id = ${workspace_id}
     left join contacts k on k.account_id = c.account_id and k.provider_id = c.chat_id
     left join lateral (

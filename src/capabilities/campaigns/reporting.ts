@@ -21,7 +21,7 @@ export interface OperationRow {
   readonly message_id: string | null
 }
 
-export interface Report {
+interface Report {
   readonly step: number
   readonly branch: string | null
   readonly variant: number | null
@@ -80,7 +80,7 @@ export interface RecipientHistory {
   readonly ended_at: Date | null
 }
 
-export interface TimelineEntry {
+interface TimelineEntry {
   readonly type: 'message' | 'read' | 'reply' | 'block'
   readonly at: Date
   readonly step: number

@@ -1,5 +1,6 @@
 /** Asks the sessions of a campaign's accounts whether the platform has exactly the messages that the ledger says. */
 import type { App } from '../../app.ts'
+import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import { type AnsweredChat, type AskedChat, askHistory, type ShownMessage } from '../history/history.ts'
@@ -96,9 +97,7 @@ async function findMissing(
     return found !== undefined && found.length !== 1
   })
   const deleted = await db.rows<{ id: string }>(sql`
-    select g.id from unnest(${wrong.map(({ id }) => id)}::uuid[], ${wrong.map(({ account_id }) => account_id)}::text[],
-      ${wrong.map(({ chat_id }) => chat_id)}::bigint[], ${wrong.map(({ message_id }) => message_id)}::bigint[])
-      as g (id, account_id, chat_id, message_id)
+    select g.id from ${given(wrong, { id: 'uuid', account_id: 'text', chat_id: 'bigint', message_id: 'bigint' })} as g
     join messages m on m.account_id = g.account_id and m.chat_id = g.chat_id and m.id = g.message_id
     where m.deleted_at is not null`)
   const gone = new Set(deleted.map(({ id }) => id))

@@ -1,5 +1,6 @@
 /** Chats as the accounts see them. */
 import type { Account, AccountKey } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { ApiError } from '../../lib/errors.ts'
 import { type ChatId, type ChatNumber, chatNumber, chatPrefix } from '../../lib/shapes.ts'
@@ -46,20 +47,23 @@ export interface ChatState {
 /** Inserts or updates chats. A chat's last message is its newest, whatever order they arrive in. Each chat at most once. */
 export async function storeChats(tx: Tx, account: AccountKey, states: readonly ChatState[]): Promise<void> {
   if (states.length === 0) return
-  const chats = states.map(({ chat }) => chat)
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, name, username, participants, unread_count,
       last_message_id, last_message_text, last_message_at, name_tokens)
     select ${account.account_id}, chat_id, ${account.workspace_id}, kind, name, username, participants, unread_count,
       last_id, last_text, coalesce(last_at, '-infinity'), tokens::tsvector
-    from unnest(${chats.map(({ id }) => id)}::bigint[], ${chats.map(({ kind }) => kind)}::text[],
-      ${chats.map(({ name }) => name)}::text[], ${chats.map(({ username }) => username)}::text[],
-      ${chats.map(({ participants }) => JSON.stringify((participants ?? []).map(toParticipant)))}::jsonb[],
-      ${chats.map(({ unread_count }) => unread_count ?? 0)}::int[],
-      ${states.map(({ last }) => last?.id ?? null)}::bigint[],
-      ${states.map(({ last }) => last?.text ?? null)}::text[],
-      ${states.map(({ last }) => last?.timestamp ?? null)}::timestamptz[], ${chats.map(nameTokens)}::text[])
-      as given (chat_id, kind, name, username, participants, unread_count, last_id, last_text, last_at, tokens)
+    from ${given(states, {
+      chat_id: ['bigint', ({ chat }) => chat.id],
+      kind: ['text', ({ chat }) => chat.kind],
+      name: ['text', ({ chat }) => chat.name],
+      username: ['text', ({ chat }) => chat.username],
+      participants: ['jsonb', ({ chat }) => (chat.participants ?? []).map(toParticipant)],
+      unread_count: ['int', ({ chat }) => chat.unread_count ?? 0],
+      last_id: ['bigint', ({ last }) => last?.id],
+      last_text: ['text', ({ last }) => last?.text],
+      last_at: ['timestamptz', ({ last }) => last?.timestamp],
+      tokens: ['text', ({ chat }) => nameTokens(chat)],
+    })} as given
     on conflict (account_id, chat_id) do update set
       kind = excluded.kind, name = excluded.name, username = excluded.username,
       participants = excluded.participants, unread_count = excluded.unread_count,
@@ -124,9 +128,11 @@ export async function storeReadMarks(tx: Tx, account: AccountKey, marks: readonl
   await tx.run(sql`
     insert into chats as c (account_id, chat_id, workspace_id, kind, read_by_them_id, read_by_them_at)
     select distinct on (chat_id) ${account.account_id}, chat_id, ${account.workspace_id}::uuid, ${kindByNumber}, id, at
-    from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
-      ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
-      ${marks.map(({ at }) => at)}::timestamptz[]) as mark (chat_id, id, at)
+    from ${given(marks, {
+      chat_id: 'bigint',
+      id: ['bigint', ({ up_to_message_id }) => up_to_message_id],
+      at: 'timestamptz',
+    })} as mark
     order by chat_id, id desc, at
     on conflict (account_id, chat_id) do update
       set read_by_them_id = excluded.read_by_them_id, read_by_them_at = excluded.read_by_them_at
@@ -217,11 +223,14 @@ export async function noteLastMessages(tx: Tx, rows: readonly LastMessage[]): Pr
   await tx.run(sql`
     insert into chats as c (account_id, workspace_id, chat_id, kind, last_message_id, last_message_text, last_message_at)
     select distinct on (account_id, chat_id) account_id, workspace_id, chat_id, ${kindByNumber}, id, text, sent_at
-    from unnest(${rows.map(({ account_id }) => account_id)}::text[],
-      ${rows.map(({ workspace_id }) => workspace_id)}::uuid[], ${rows.map(({ chat_id }) => chat_id)}::bigint[],
-      ${rows.map(({ id }) => id)}::bigint[], ${rows.map(({ text }) => text)}::text[],
-      ${rows.map(({ sent_at }) => sent_at)}::timestamptz[])
-      as given (account_id, workspace_id, chat_id, id, text, sent_at)
+    from ${given(rows, {
+      account_id: 'text',
+      workspace_id: 'uuid',
+      chat_id: 'bigint',
+      id: 'bigint',
+      text: 'text',
+      sent_at: 'timestamptz',
+    })} as given
     order by account_id, chat_id, sent_at desc, id desc
     on conflict (account_id, chat_id) do update set last_message_id = excluded.last_message_id,
       last_message_text = excluded.last_message_text, last_message_at = excluded.last_message_at

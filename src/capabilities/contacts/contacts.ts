@@ -1,5 +1,6 @@
 /** The people an account knows. */
 import type { AccountKey } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { normalise, tokenise, toTsvector } from '../../lib/tokens.ts'
 import type { Person } from '../../platform/port.ts'
@@ -10,10 +11,14 @@ export async function storeContacts(tx: Tx, account: AccountKey, people: readonl
   await tx.run(sql`
     insert into contacts as c (account_id, provider_id, workspace_id, name, username, phone, sort_name, name_tokens)
     select ${account.account_id}, id, ${account.workspace_id}, name, username, phone, sort_name, tokens::tsvector
-    from unnest(${people.map(({ id }) => id)}::bigint[], ${people.map(({ name }) => name)}::text[],
-      ${people.map(({ username }) => username)}::text[], ${people.map(({ phone }) => phone)}::text[],
-      ${people.map(({ name }) => normalise(name))}::text[], ${people.map(({ name }) => toTsvector(tokenise(name)))}::text[])
-      as person (id, name, username, phone, sort_name, tokens)
+    from ${given(people, {
+      id: 'bigint',
+      name: 'text',
+      username: 'text',
+      phone: 'text',
+      sort_name: ['text', ({ name }) => normalise(name)],
+      tokens: ['text', ({ name }) => toTsvector(tokenise(name))],
+    })} as person
     -- Skips known and unchanged contacts, which are most: a conflict would lock and rewrite their rows.
     where (select (k.name, k.username, k.phone)
         is not distinct from (person.name, person.username, coalesce(person.phone, k.phone))

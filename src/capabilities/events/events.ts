@@ -7,7 +7,7 @@ import { retention } from '../../events/sequencer.ts'
 import { pageText } from '../../lib/page.ts'
 
 /** A stored event. `data` is byte for byte the JSON that was emitted. */
-export interface StoredEvent {
+interface StoredEvent {
   readonly id: string
   readonly type: string
   readonly workspace_id: string

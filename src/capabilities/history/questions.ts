@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, Topic } from '../../app.ts'
+import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { findFloodWait } from '../../ledger/floods.ts'
 import { listLiveness } from '../../ledger/liveness.ts'
@@ -96,9 +97,7 @@ async function insertQuestions(db: Db, chats: readonly OpenQuestion[]): Promise<
   await db.run(sql`
     insert into history_questions (id, account_id, chat_id, workspace_id, since)
     select g.id, g.account_id, g.chat_id, a.workspace_id, g.since
-    from unnest(${chats.map(({ id }) => id)}::uuid[], ${chats.map(({ account_id }) => account_id)}::text[],
-      ${chats.map(({ chat_id }) => chat_id)}::bigint[], ${chats.map(({ since }) => since.toISOString())}::timestamptz[])
-      as g (id, account_id, chat_id, since)
+    from ${given(chats, { id: 'uuid', account_id: 'text', chat_id: 'bigint', since: ['timestamptz', ({ since }) => since.toISOString()] })} as g
     join accounts a on a.id = g.account_id`)
 }
 

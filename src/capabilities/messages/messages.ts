@@ -1,5 +1,6 @@
 /** Messages as they are stored: one row each, however often and in whatever order they arrive. */
 import type { AccountKey } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment, Message, Platform } from '../../platform/port.ts'
@@ -44,7 +45,7 @@ export async function storeMessages(tx: Tx, account: AccountKey, seen: readonly 
   if (seen.length === 0) return []
   const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns}, announced)
-    select ${valuesOf(account)}, announce from ${unnestSeen(seen)} ${inOrder}
+    select ${valuesOf(account)}, announce from ${givenSeen(seen)} as given ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set announced = m.announced or excluded.announced, random_id = coalesce(m.random_id, excluded.random_id)
       where m.deleted_at is null and ((excluded.announced and not m.announced)
@@ -62,7 +63,7 @@ export async function storeEdits(tx: Tx, account: AccountKey, seen: readonly See
   if (seen.length === 0) return []
   const stored = await tx.rows<StoredPlace>(sql`
     insert into messages as m (${columns})
-    select ${valuesOf(account)} from ${unnestSeen(seen)} ${inOrder}
+    select ${valuesOf(account)} from ${givenSeen(seen)} as given ${inOrder}
     on conflict (account_id, chat_id, id) do update
       set text = excluded.text, edited_at = excluded.edited_at, attachments = excluded.attachments
       where m.deleted_at is null
@@ -100,8 +101,10 @@ function countFresh(
     from (
       select is_sender, date_bin('1 day', sent_at, '2000-01-01 00:00Z') as day,
         date_bin('15 minutes', sent_at, '2000-01-01 00:00Z') as quarter
-      from unnest(${messages.map(({ timestamp }) => timestamp)}::timestamptz[],
-        ${messages.map(({ is_sender }) => is_sender)}::boolean[]) as given (sent_at, is_sender)) stored
+      from ${given(messages, {
+        sent_at: ['timestamptz', ({ timestamp }) => timestamp],
+        is_sender: 'boolean',
+      })} as given) stored
     group by grouping sets ((), (day), (quarter))
     order by 2, 3
     on conflict (workspace_id, span, at, account_id) do update
@@ -116,17 +119,19 @@ function valuesOf({ account_id, workspace_id }: AccountKey) {
     attachments, random_id`
 }
 
-function unnestSeen(seen: readonly Seen[]) {
-  const messages = seen.map(({ message }) => message)
-  return sql`unnest(${seen.map(({ chat_id }) => chat_id)}::bigint[], ${messages.map(({ id }) => id)}::bigint[],
-      ${messages.map(({ text }) => text)}::text[], ${messages.map(({ is_sender }) => is_sender)}::boolean[],
-      ${messages.map(({ sender_id }) => sender_id)}::bigint[],
-      ${messages.map(({ timestamp }) => timestamp)}::timestamptz[],
-      ${messages.map(({ edited_at }) => edited_at)}::timestamptz[],
-      ${messages.map(({ attachments }) => JSON.stringify(attachments))}::jsonb[],
-      ${messages.map(({ random_id }) => random_id)}::bigint[],
-      ${seen.map(({ announce }) => announce)}::boolean[])
-      as given (chat_id, id, text, is_sender, sender_id, sent_at, edited_at, attachments, random_id, announce)`
+function givenSeen(seen: readonly Seen[]) {
+  return given(seen, {
+    chat_id: 'bigint',
+    id: ['bigint', ({ message }) => message.id],
+    text: ['text', ({ message }) => message.text],
+    is_sender: ['boolean', ({ message }) => message.is_sender],
+    sender_id: ['bigint', ({ message }) => message.sender_id],
+    sent_at: ['timestamptz', ({ message }) => message.timestamp],
+    edited_at: ['timestamptz', ({ message }) => message.edited_at],
+    attachments: ['jsonb', ({ message }) => message.attachments],
+    random_id: ['bigint', ({ message }) => message.random_id],
+    announce: 'boolean',
+  })
 }
 
 function among(seen: readonly Seen[], stored: readonly MessagePlace[]): Seen[] {
@@ -176,9 +181,11 @@ export async function deleteMessages(
   })
   return tx.rows(sql`
     with named as (
-      select distinct chat_id, id, own from unnest(${pairs.map(({ chat_id }) => chat_id)}::bigint[],
-        ${pairs.map(({ id }) => id)}::bigint[], ${pairs.map(({ own }) => own)}::bigint[])
-        as pair (chat_id, id, own)),
+      select distinct chat_id, id, own from ${given(pairs, {
+        chat_id: 'bigint',
+        id: 'bigint',
+        own: 'bigint',
+      })} as pair),
     remembered as (
       insert into deleted_messages (account_id, id, chat_id, workspace_id)
       select ${account.account_id}, id, coalesce(chat_id, 0), ${account.workspace_id} from named
@@ -201,7 +208,6 @@ export async function noteRandomIds(
   if (sent.length === 0) return
   await tx.run(sql`
     update messages m set random_id = s.random_id
-    from unnest(${sent.map(({ chat_id }) => chat_id)}::bigint[], ${sent.map(({ message_id }) => message_id)}::bigint[],
-      ${sent.map(({ random_id }) => random_id)}::bigint[]) as s (chat_id, id, random_id)
+    from ${given(sent, { chat_id: 'bigint', id: ['bigint', ({ message_id }) => message_id], random_id: 'bigint' })} as s
     where m.account_id = ${account_id} and m.chat_id = s.chat_id and m.id = s.id and m.random_id is null`)
 }

@@ -1,5 +1,6 @@
 /** Stores our own messages that the platform has just accepted, of many accounts at once. */
 import type { AccountKey } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { sql, type Tx } from '../../db/sql.ts'
 import type { ChatNumber } from '../../lib/shapes.ts'
 import type { Attachment } from '../../platform/port.ts'
@@ -20,13 +21,16 @@ export async function storeSentMessages(tx: Tx, rows: readonly SentRow[]): Promi
     with stored as (
       insert into messages as m (account_id, workspace_id, chat_id, id, text, is_sender, sent_at, attachments, random_id)
       select account_id, workspace_id, chat_id, id, text, true, sent_at, attachments, random_id
-      from unnest(${rows.map(({ account_id }) => account_id)}::text[],
-        ${rows.map(({ workspace_id }) => workspace_id)}::uuid[], ${rows.map(({ chat_id }) => chat_id)}::bigint[],
-        ${rows.map(({ id }) => id)}::bigint[], ${rows.map(({ text }) => text)}::text[],
-        ${rows.map(({ sent_at }) => sent_at)}::timestamptz[],
-        ${rows.map(({ attachments }) => JSON.stringify(attachments))}::jsonb[],
-        ${rows.map(({ random_id }) => random_id)}::bigint[])
-        as given (account_id, workspace_id, chat_id, id, text, sent_at, attachments, random_id)
+      from ${given(rows, {
+        account_id: 'text',
+        workspace_id: 'uuid',
+        chat_id: 'bigint',
+        id: 'bigint',
+        text: 'text',
+        sent_at: 'timestamptz',
+        attachments: 'jsonb',
+        random_id: 'bigint',
+      })} as given
       order by account_id, chat_id, id
       on conflict (account_id, chat_id, id) do update set random_id = excluded.random_id
         where m.deleted_at is null and m.random_id is null
@@ -44,9 +48,7 @@ function countSentMessages(tx: Tx, rows: readonly (AccountKey & { sent_at: strin
     from (
       select workspace_id, account_id, date_bin('1 day', sent_at, '2000-01-01 00:00Z') as day,
         date_bin('15 minutes', sent_at, '2000-01-01 00:00Z') as quarter
-      from unnest(${rows.map(({ workspace_id }) => workspace_id)}::uuid[],
-        ${rows.map(({ account_id }) => account_id)}::text[],
-        ${rows.map(({ sent_at }) => sent_at)}::timestamptz[]) as given (workspace_id, account_id, sent_at)) stored
+      from ${given(rows, { workspace_id: 'uuid', account_id: 'text', sent_at: 'timestamptz' })} as given) stored
     group by grouping sets ((workspace_id, account_id), (workspace_id, account_id, day), (workspace_id, account_id, quarter))
     order by account_id, 2, 3
     on conflict (workspace_id, span, at, account_id) do update set sent = c.sent + excluded.sent`)

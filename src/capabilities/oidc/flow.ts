@@ -15,7 +15,7 @@ const shape = z.object({
   setup_token: z.string().nullable(),
   expires_at: z.number(),
 })
-export type Flow = z.infer<typeof shape>
+type Flow = z.infer<typeof shape>
 
 const place = 'oidc-flow'
 

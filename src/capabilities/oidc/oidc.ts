@@ -28,7 +28,7 @@ const refusals = {
   ],
 } as const satisfies Record<string, readonly [ErrorCode, (label: string) => string]>
 
-export type Reason = keyof typeof refusals
+type Reason = keyof typeof refusals
 
 /** A refused sign-in, with the reason code that the sign-in page knows. */
 export class OidcRefusal extends ApiError {
@@ -44,7 +44,7 @@ export class OidcRefusal extends ApiError {
   }
 }
 
-export interface StartedSignIn {
+interface StartedSignIn {
   /** Where to redirect the browser. */
   readonly location: string
   /** The cookie that the browser brings back, and how many seconds it lasts. */

@@ -11,7 +11,7 @@ const answerSeconds = 10
 const metadataMs = 3_600_000
 
 /** The person who signed in, according to the provider. */
-export interface Identity {
+interface Identity {
   readonly issuer: string
   readonly subject: string
   readonly idp_user_uuid: string
@@ -71,7 +71,7 @@ function clientAuth(library: Library, secret: string | undefined): ClientAuth {
 }
 
 /** What a sign-in stores while the person is at the provider. */
-export interface Secrets {
+interface Secrets {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
@@ -97,7 +97,7 @@ export async function beginAt(app: App, config: OidcConfig): Promise<Secrets & {
 }
 
 /** Registered at the provider, and sent with every request. */
-export function callbackOf({ config }: App): string {
+function callbackOf({ config }: App): string {
   return `${config.base_url}/dashboard/oidc/callback`
 }
 

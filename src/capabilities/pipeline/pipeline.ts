@@ -1,6 +1,7 @@
 /** The stages that chats move through, and moving chats between them. */
 import type { App } from '../../app.ts'
 import type { Account, Caller } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { placesWith } from '../../db/places.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { emit, emitted, type NewEvent } from '../../events/emit.ts'
@@ -102,10 +103,13 @@ export async function addStages(tx: Tx, workspace_id: string, stages: readonly N
     insert into stages (workspace_id, key, label, terminal, hidden, position)
     select ${workspace_id}, key, label, terminal, hidden,
       place + coalesce((select max(position) from stages where workspace_id = ${workspace_id}), -1)
-    from unnest(${stages.map(({ key }) => key)}::text[], ${stages.map(({ label }) => label)}::text[],
-      ${stages.map(({ terminal = false }) => terminal)}::boolean[],
-      ${stages.map(({ hidden = false }) => hidden)}::boolean[])
-      with ordinality as stage (key, label, terminal, hidden, place)`)
+    from ${given(stages, {
+      key: 'text',
+      label: 'text',
+      terminal: ['boolean', ({ terminal = false }) => terminal],
+      hidden: ['boolean', ({ hidden = false }) => hidden],
+      place: 'ordinality',
+    })} as stage`)
 }
 
 export function listStages(db: Db, workspace_id: string): Promise<Stage[]> {

@@ -1,4 +1,5 @@
 /** Stored messages and people. Every statement starts from an account, in an index. */
+import { given } from '../../db/given.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import type { MessageKey } from './index/search-index.ts'
 
@@ -27,8 +28,7 @@ const message = sql`m.account_id, m.chat_id, m.id, m.is_sender, m.sent_at, m.tex
 export function readMessages(db: Db, keys: readonly MessageKey[]): Promise<Message[]> {
   if (keys.length === 0) return Promise.resolve([])
   return db.rows<Message>(sql`
-    select ${message} from unnest(${keys.map(({ account_id }) => account_id)}::text[],
-      ${keys.map(({ chat_id }) => chat_id)}::bigint[], ${keys.map(({ id }) => id)}::bigint[]) as k (account_id, chat_id, id)
+    select ${message} from ${given(keys, { account_id: 'text', chat_id: 'bigint', id: 'bigint' })} as k
     cross join lateral (
       select * from messages m where m.account_id = k.account_id and m.chat_id = k.chat_id and m.id = k.id
         and m.deleted_at is null offset 0) m`)

@@ -23,7 +23,7 @@ interface Credentials {
 }
 
 /** A user who gave the right password. */
-export interface ProvenUser {
+interface ProvenUser {
   readonly user_id: string
   readonly subject: string
   readonly password_hash: string

@@ -1,6 +1,7 @@
 /** The people whom a workspace never writes to first. */
 import type { App } from '../../app.ts'
 import type { AccountKey } from '../../contract.ts'
+import { given } from '../../db/given.ts'
 import { type Db, type Sql, sql, type Tx } from '../../db/sql.ts'
 import { writeCsv } from '../../lib/csv.ts'
 import { ApiError } from '../../lib/errors.ts'
@@ -46,8 +47,7 @@ export async function listSuppressed(
   try {
     const rows = await db.rows<Entry>(sql`
       select s.kind, s.value from suppressions s
-      join unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[])
-        as e (kind, value) on e.kind = s.kind and e.value = s.value
+      join ${given(entries, { kind: 'text', value: 'text' })} as e on e.kind = s.kind and e.value = s.value
       where s.workspace_id = ${workspace_id}`)
     return new Set(rows.map(({ kind, value }) => `${kind}:${value}`))
   } catch (cause) {
@@ -165,9 +165,7 @@ async function insert(
   return tx.run(sql`
     insert into suppressions (workspace_id, kind, value, source, evidence)
     select ${workspace_id}, kind, value, ${source}, evidence
-    from unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[],
-      ${entries.map(({ evidence }) => JSON.stringify(evidence))}::jsonb[])
-      with ordinality as entry (kind, value, evidence, place)
+    from ${given(entries, { kind: 'text', value: 'text', evidence: 'jsonb', place: 'ordinality' })} as entry
     order by kind, value, place
     on conflict do nothing`)
 }
@@ -274,8 +272,7 @@ async function findSkipped(
   // statistics do not cover rows that are being imported.
   const rows = await tx.rows<Entry & { line: number | null }>(sql`
     select entry.kind, entry.value, s.line
-    from unnest(${entries.map(({ kind }) => kind)}::text[], ${entries.map(({ value }) => value)}::text[])
-      as entry (kind, value)
+    from ${given(entries, { kind: 'text', value: 'text' })} as entry
     cross join lateral (
       select case when xmin = pg_current_xact_id()::xid then (evidence ->> 'line')::int end as line
       from suppressions
@@ -315,21 +312,22 @@ export function noteOptOuts(
 ): void {
   const asked = heard.filter(({ message }) => isOptOut(app.config.opt_out_words, message.text))
   if (asked.length === 0) return
-  const evidence = asked.map(({ chat_id, message }) =>
-    JSON.stringify({
-      account_id,
-      chat_id: chatIdOf(chat_id),
-      message_id: message.id,
-      text: message.text,
-      timestamp: message.timestamp,
-    }),
-  )
+  const evidenceOf = ({ chat_id, message }: IncomingMessage) => ({
+    account_id,
+    chat_id: chatIdOf(chat_id),
+    message_id: message.id,
+    text: message.text,
+    timestamp: message.timestamp,
+  })
   tx.atCommit(sql`
-    with asked as materialized (
-      select * from unnest(${asked.map(({ chat_id, message }) => message.sender_id ?? chat_id)}::text[],
-        ${evidence}::jsonb[], ${asked.map(({ chat_id }) => chat_id)}::bigint[],
-        ${asked.map(({ message }) => message.timestamp)}::timestamptz[], ${asked.map(({ announce }) => announce)}::boolean[])
-        with ordinality as entry (value, evidence, chat_id, at, live, place)),
+    with asked as materialized ${given(asked, {
+      value: ['text', ({ chat_id, message }) => message.sender_id ?? chat_id],
+      evidence: ['jsonb', evidenceOf],
+      chat_id: 'bigint',
+      at: ['timestamptz', ({ message }) => message.timestamp],
+      live: ['boolean', ({ announce }) => announce],
+      place: 'ordinality',
+    })},
     written as materialized (
       select chat_id, ${firstWrittenAt(workspace_id, sql`chats.chat_id`)} as at
       from (select distinct chat_id from asked where not live) chats)

@@ -5,7 +5,7 @@ import { sql, type Tx } from '../../db/sql.ts'
 import { record } from '../audit/audit.ts'
 
 /** An identity that the provider has proved. */
-export interface ProvenIdentity extends Identity {
+interface ProvenIdentity extends Identity {
   /** Verified by the provider, and only set if that is enough to link it. */
   readonly email: string | undefined
   /** The user of the set-up link that led to the provider. */
@@ -13,13 +13,13 @@ export interface ProvenIdentity extends Identity {
 }
 
 /** A user, and the identity that proved them. */
-export interface LinkedUser {
+interface LinkedUser {
   readonly user_id: string
   readonly identity: Identity
 }
 
 /** Why no user was linked. The caller then rolls its transaction back, so that a set-up link stays valid. */
-export type LinkRefusal = 'unknown' | 'taken' | 'disabled'
+type LinkRefusal = 'unknown' | 'taken' | 'disabled'
 
 /** The user of an identity. An unknown identity is first linked by a set-up link or a verified e-mail address. */
 export async function linkIdentity(

@@ -8,7 +8,7 @@ import { notFound } from '../../lib/names.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { endSetupLinks } from './identities.ts'
 
-export interface Member {
+interface Member {
   readonly user_id: string
   readonly email: string
   readonly name: string
@@ -18,7 +18,7 @@ export interface Member {
 }
 
 /** Identifies one membership of one user. */
-export interface MemberKey {
+interface MemberKey {
   readonly workspace_id: string
   readonly user_id: string
 }
@@ -121,8 +121,7 @@ async function requireOtherOwner(app: App, tx: Tx, { workspace_id, user_id }: Me
  */
 export async function mayLink(db: Db, { workspace_id, user_id }: MemberKey): Promise<boolean> {
   const { may } = await db.one<{ may: boolean }>(sql`
-    select true
-      and not u.operator -- guard: no link for an operator
+    select not u.operator -- guard: no link for an operator
       and not exists (select from identities i where i.user_id = u.id) -- guard: no link beside another way in
       and not exists (select from memberships m where m.user_id = u.id and m.ended_at is null
         and m.workspace_id <> ${workspace_id} -- guard: no link into another workspace

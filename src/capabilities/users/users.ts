@@ -14,7 +14,7 @@ import { isTimezone, requireWorkspace } from '../workspaces/workspaces.ts'
 import { endSetupLinks } from './identities.ts'
 
 export { endEverySetupLink, linkIdentity } from './identities.ts'
-export { endMembership, listMembers, setRole } from './members.ts'
+export { endMembership, setRole } from './members.ts'
 
 export interface User {
   readonly id: string
@@ -191,7 +191,7 @@ export async function setPassword(
     where issuer = ${localIssuer} and user_id = ${user_id}`)
 }
 
-export interface UserFields {
+interface UserFields {
   readonly email?: string | undefined
   readonly name?: string | undefined
   /** Null: the browser's. */

@@ -51,14 +51,14 @@ export interface CallOutcome {
   readonly retry_after: number | null
 }
 
-export interface NewCall {
+interface NewCall {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
 /** Every address of a name. Tests pass their own resolver. */
-export type Resolve = (name: string) => Promise<readonly string[]>
+type Resolve = (name: string) => Promise<readonly string[]>
 
 interface CallerOptions {
   readonly allow: Allowed

@@ -12,9 +12,9 @@ import { requireWebhook, type WebhookKey } from './webhooks.ts'
 type State = (typeof deliveryStates)[number]
 
 /** How many deliveries of one endpoint `resend-failed` queues at a time. */
-export const resendMax = 10_000
+const resendMax = 10_000
 
-export interface Delivery {
+interface Delivery {
   readonly id: string
   readonly event_id: string
   readonly type: string

@@ -3,6 +3,7 @@
  * process claims whole endpoints, so concurrency, failure count and breaker of each have one owner.
  */
 import type { App } from '../../app.ts'
+import { given } from '../../db/given.ts'
 import { type Db, sql, type Tx } from '../../db/sql.ts'
 import { retention } from '../../events/sequencer.ts'
 import { record } from '../audit/audit.ts'
@@ -99,8 +100,7 @@ export async function loadDue(
       case when w.previous_until > domain_now() then w.previous_secret end as previous_secret, w.active,
       w.consecutive_failures, d.id, d.workspace_id, d.event_id, d.type, d.sequence::float8 as sequence, d.attempts,
       d.series_attempts, d.created_at, d.body, e.occurred_at, e.data::text as data
-    from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
-      ${wanted.map(({ room }) => room)}::int[]) as wanted (webhook_id, room)
+    from ${given(wanted, { webhook_id: 'uuid', room: 'int' })} as wanted
     join webhooks w on w.id = wanted.webhook_id and w.lease_owner = ${owner}
       and w.deleted_at is null -- guard: nothing is loaded for a deleted endpoint
     left join lateral (
@@ -187,13 +187,14 @@ async function storeAttempts(
 ): Promise<DisabledEndpoint[]> {
   const byAddress = Map.groupBy(attempts, ({ webhook_id, url }) => `${webhook_id} ${url}`)
   const tallies = [...byAddress.values()].map(tallyOf)
-  const all = <K extends keyof Attempted>(name: K) => attempts.map((attempt) => attempt[name])
   const changed = await tx.rows<DisabledEndpoint & { disabled: boolean }>(sql`
-    with tally as (
-      select * from unnest(${tallies.map(({ webhook_id }) => webhook_id)}::uuid[],
-        ${tallies.map(({ url }) => url)}::text[],
-        ${tallies.map(({ succeeded }) => succeeded)}::boolean[], ${tallies.map(({ failures }) => failures)}::int[],
-        ${tallies.map(({ probed }) => probed)}::boolean[]) as t (webhook_id, url, succeeded, failures, probed)),
+    with tally as ${given(tallies, {
+      webhook_id: 'uuid',
+      url: 'text',
+      succeeded: 'boolean',
+      failures: 'int',
+      probed: 'boolean',
+    })},
     -- Endpoints before deliveries, by id: the lock order of every transaction.
     locked as materialized (
       select w.id, w.url, w.lease_owner, w.active, w.consecutive_failures, w.probe_at, w.probe_gap_seconds
@@ -202,10 +203,18 @@ async function storeAttempts(
       -- A manual clock stands still during an attempt.
       select *, case when exists (select from manual_clock) then domain_now()
         else domain_now() - make_interval(secs => ago_ms / 1000) end as at
-      from unnest(${all('delivery_id')}::uuid[], ${all('webhook_id')}::uuid[], ${all('ok')}::boolean[],
-        ${all('ago_ms')}::float8[], ${all('status')}::int[], ${all('ms')}::int[], ${all('error')}::text[],
-        ${all('response')}::text[], ${all('retry_seconds')}::float8[], ${all('series_attempts')}::int[])
-        as r (delivery_id, webhook_id, ok, ago_ms, status, ms, error, response, retry_seconds, series_attempts)),
+      from ${given(attempts, {
+        delivery_id: 'uuid',
+        webhook_id: 'uuid',
+        ok: 'boolean',
+        ago_ms: 'float8',
+        status: 'int',
+        ms: 'int',
+        error: 'text',
+        response: 'text',
+        retry_seconds: 'float8',
+        series_attempts: 'int',
+      })} as r),
     stored as (
       update webhook_deliveries d set attempts = d.attempts + 1,
         series_attempts = d.series_attempts + case when ${queuedAnew} then 0 else 1 end,

@@ -28,7 +28,7 @@ const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3]
 /** The hosts of PARLEY_WEBHOOK_ALLOW: these may be plain HTTP or private. */
 export type Allowed = ReadonlySet<string>
 
-export interface Target {
+interface Target {
   readonly url: URL
   /** Without the brackets of an IPv6 address and without a final dot. */
   readonly host: string

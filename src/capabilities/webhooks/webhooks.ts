@@ -8,11 +8,11 @@ import { type Actor, record } from '../audit/audit.ts'
 import { readTarget } from './url-rules.ts'
 import { allEvents } from './webhook-shapes.ts'
 
-export const webhooksMax = 10
+const webhooksMax = 10
 /** How long the previous secret also signs after a rotation. */
 const rotationHours = 24
 
-export interface Webhook {
+interface Webhook {
   readonly id: string
   readonly url: string
   readonly events: readonly string[]

@@ -22,7 +22,7 @@ import { viewPerson, viewUpdate } from './view.ts'
 import type { World } from './world.ts'
 
 /** Called with the fault that strikes a call, for a protocol that does more with it than the outcome says. */
-export type Struck = (fault: Fault) => void
+type Struck = (fault: Fault) => void
 
 /** The client's end, as the session sees it. */
 export interface Peer {

@@ -19,7 +19,7 @@ export interface Endpoint {
   readonly test_dc: BasicDcOption | null
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly storage: ITelegramStorageProvider
   /** Whether a byte may be written now. */
   held(): boolean

@@ -11,7 +11,7 @@ const captionLengthMax = { plain: 1024, premium: 4096 } as const
 /** Telegram looks at a file before it answers. */
 const fileAnswerMsMax = 90_000
 
-export interface SendingOptions {
+interface SendingOptions {
   readonly peer: tl.TypeInputPeer
   readonly file: tl.TypeInputMedia | null
   readonly isPremium: boolean

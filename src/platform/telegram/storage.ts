@@ -31,7 +31,7 @@ export function openSessionStorage(blob: Uint8Array): ITelegramStorageProvider |
   }
 }
 
-export function parseBlob(blob: Uint8Array): z.infer<typeof blobShape> | undefined {
+function parseBlob(blob: Uint8Array): z.infer<typeof blobShape> | undefined {
   try {
     return blobShape.safeParse(JSON.parse(Buffer.from(blob).toString('utf8'))).data
   } catch {

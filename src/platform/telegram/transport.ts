@@ -16,14 +16,14 @@ import {
 /** The longest frame that is read: an answer of Telegram has at most 1 MiB. */
 const frameBytesMax = 4 * 1024 * 1024
 
-export interface Guard {
+interface Guard {
   /** Whether a byte may be written now. */
   held(): boolean
   /** The newest connection is over, and with it the client. */
   ended(reason: string): void
 }
 
-export interface TransportRules {
+interface TransportRules {
   /** A session dials once. A login follows the account to its data centre. */
   readonly dialsMax: number
   /** For a data centre of a test: nothing else is ever dialled. */

@@ -74,7 +74,7 @@ function lengthen(short: tl.RawUpdateShortMessage | tl.RawUpdateShortChatMessage
 }
 
 /** `hole`: something before it is missing. `known`: nothing of it is new. */
-export type Fit = 'hole' | 'known' | { readonly fresh: readonly tl.TypeUpdate[]; readonly state: UpdateState }
+type Fit = 'hole' | 'known' | { readonly fresh: readonly tl.TypeUpdate[]; readonly state: UpdateState }
 
 export function fitContainer(state: UpdateState, { updates, seqStart, seq, date }: Container): Fit {
   if (seqStart > state.seq + 1) return 'hole' // guard: a container that is missing

@@ -3,9 +3,9 @@ import { ApiError } from '../../../lib/errors.ts'
 import { isBlank, lengthOf, quote } from '../../../lib/text.ts'
 
 /** `brackets`: `[[name]]`, for recipients that are chats. `braces`: `{{name}}`, for contacts and broadcasts. */
-export type PlaceholderForm = 'brackets' | 'braces'
+type PlaceholderForm = 'brackets' | 'braces'
 
-export interface Values {
+interface Values {
   readonly name: string | null
   readonly username: string | null
 }
@@ -120,10 +120,10 @@ export function findFault(template: Template, values: Values): Fault | undefined
   return length > textMax ? 'text_too_long' : undefined
 }
 
-export type Fault = 'unresolved_personalization' | 'text_too_long'
+type Fault = 'unresolved_personalization' | 'text_too_long'
 
 /** The text the person gets. Values are inserted as they are: brackets in a name are text. */
-export function fill(template: Template, values: Values): { text: string } | { fault: Fault } {
+function fill(template: Template, values: Values): { text: string } | { fault: Fault } {
   const fault = findFault(template, values)
   if (fault) return { fault }
   const filled = template.parts.map((part) =>

@@ -9,9 +9,9 @@ import { isSameDay, localDay, nextDay } from '../../../lib/zones.ts'
 import { formOf, render } from './personalize.ts'
 
 export const branches = ['no_reply', 'seen', 'unseen'] as const
-export type Branch = (typeof branches)[number]
+type Branch = (typeof branches)[number]
 export type CampaignStatus = 'scheduled' | 'queued' | 'sending' | 'paused' | 'cancelled' | 'completed'
-export type RecipientStatus =
+type RecipientStatus =
   | 'queued'
   | 'submitting'
   | 'waiting'
@@ -35,7 +35,7 @@ export const blocks = [
   'window',
   'paused',
 ] as const
-export type Block = (typeof blocks)[number]
+type Block = (typeof blocks)[number]
 
 export interface Step {
   readonly branch: Branch

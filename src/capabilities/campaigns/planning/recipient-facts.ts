@@ -148,7 +148,7 @@ export function factsOf({ config }: App, row: FactsRow): Facts {
   }
 }
 
-export function campaignOf(
+function campaignOf(
   row: Omit<PlannedCampaign, 'status'> & Pick<FactsRow, 'campaign_status'>,
 ): PlannedCampaign {
   const { kind, message_text, branching_enabled, daily_quota_per_account, max_followups, scheduled_at } = row

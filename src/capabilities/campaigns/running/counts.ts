@@ -1,4 +1,5 @@
 /** The counters of campaigns, per quarter of an hour and in total, updated with every outcome. */
+import { given } from '../../../db/given.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 
 export interface CountChange {
@@ -36,7 +37,6 @@ export function countOutcomes(tx: Tx, changes: readonly CountChange[]): void {
     ({ sent, failed, ambiguous, reached, replied }) => sent || failed || ambiguous || reached || replied,
   )
   if (real.length === 0) return
-  const all = <T>(pick: (change: CountChange) => T): T[] => real.map(pick)
   tx.atCommit(sql`
     insert into campaign_counts as c (workspace_id, at, campaign_id, account_id, sent, failed, ambiguous, reached, replied,
       opted_out)
@@ -44,12 +44,18 @@ export function countOutcomes(tx: Tx, changes: readonly CountChange[]): void {
       sum(sent), sum(failed), sum(ambiguous), sum(reached), sum(replied), sum(opted_out)
     from (
       select *, date_bin('15 minutes', at, '2000-01-01 00:00Z') as quarter
-      from unnest(${all(({ workspace_id }) => workspace_id)}::uuid[], ${all(({ campaign_id }) => campaign_id)}::uuid[],
-        ${all(({ account_id }) => account_id)}::text[], ${all(({ at }) => at.toISOString())}::timestamptz[],
-        ${all(({ sent }) => sent)}::int[], ${all(({ failed }) => failed)}::int[],
-        ${all(({ ambiguous }) => ambiguous)}::int[], ${all(({ reached }) => reached)}::int[],
-        ${all(({ replied }) => replied)}::int[], ${all(({ opted_out }) => opted_out)}::int[])
-        as g (workspace_id, campaign_id, account_id, at, sent, failed, ambiguous, reached, replied, opted_out)) changes
+      from ${given(real, {
+        workspace_id: 'uuid',
+        campaign_id: 'uuid',
+        account_id: 'text',
+        at: ['timestamptz', ({ at }) => at.toISOString()],
+        sent: 'int',
+        failed: 'int',
+        ambiguous: 'int',
+        reached: 'int',
+        replied: 'int',
+        opted_out: 'int',
+      })} as g) changes
     group by grouping sets ((workspace_id, campaign_id, account_id), (workspace_id, campaign_id, account_id, quarter))
     order by 1, 2, 3, 4
     on conflict (workspace_id, at, campaign_id, account_id) do update set sent = c.sent + excluded.sent,

@@ -35,10 +35,10 @@ import {
 import { adoptOutcomes } from './outcomes.ts'
 
 /** A message that asks to cross. */
-export type WantedMessage = Omit<MessageCrossing, 'id' | 'token'>
+type WantedMessage = Omit<MessageCrossing, 'id' | 'token'>
 
 /** `ended`: nothing is sent, and the recipient's row says why. */
-export type MessageAnswer =
+type MessageAnswer =
   | (StatementAnswer & {
       readonly status: 'crossed'
       readonly operation: Operation

@@ -1,6 +1,7 @@
 /** The recipients' side of the boundary: locks and reads the rows, decides on them, and writes the result. */
 
 import type { App } from '../../../app.ts'
+import { given } from '../../../db/given.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 import type { LockedDay, NewAttempt } from '../../../ledger/direct-crossing.ts'
 import type { ChatNumber } from '../../../lib/shapes.ts'
@@ -57,8 +58,10 @@ export async function lockFound(tx: Tx, wanted: readonly MessageCrossing[]): Pro
   const found = wanted.filter((one) => one.found !== null)
   if (found.length === 0) return new Set()
   const rows = await tx.rows<{ id: string }>(sql`
-    select id from unnest(${found.map(({ row }) => row.recipient_id)}::uuid[],
-      ${found.map(({ row, found }) => `campaign ${row.campaign_id} person ${found?.id}`)}::text[]) as g (id, name)
+    select id from ${given(found, {
+      id: ['uuid', ({ row }) => row.recipient_id],
+      name: ['text', ({ row, found }) => `campaign ${row.campaign_id} person ${found?.id}`],
+    })} as g
     where not pg_try_advisory_xact_lock(hashtextextended(name, 0))`)
   return new Set(rows.map(({ id }) => id))
 }
@@ -90,15 +93,18 @@ async function isForgotten(app: App, tx: Tx, row: LockedRow): Promise<boolean> {
 
 function lockRows(app: App, tx: Tx, wanted: readonly MessageCrossing[]): Promise<LockedRow[]> {
   const ordered = wanted.toSorted((one, other) => (one.row.recipient_id < other.row.recipient_id ? -1 : 1))
-  const all = <T>(pick: (one: MessageCrossing) => T): T[] => ordered.map(pick)
   return tx.rows<LockedRow>(sql`
-    with given as materialized (
-      select * from unnest(${all(({ row }) => row.recipient_id)}::uuid[], ${all(({ row }) => row.campaign_id)}::uuid[],
-        ${all(({ row }) => row.account_id)}::text[], ${all(({ row }) => row.version)}::int[],
-        ${all(({ row }) => identityOf(app, row).random_id)}::bigint[], ${all(({ found }) => found?.id ?? null)}::bigint[],
-        ${all(({ found }) => found?.name ?? null)}::text[], ${all(({ found }) => found?.username ?? null)}::text[],
-        ${all(({ found }) => found?.phone ?? null)}::text[])
-        as g (id, campaign_id, account_id, version, random_id, chat_id, name, username, phone)),
+    with given as materialized ${given(ordered, {
+      id: ['uuid', ({ row }) => row.recipient_id],
+      campaign_id: ['uuid', ({ row }) => row.campaign_id],
+      account_id: ['text', ({ row }) => row.account_id],
+      version: ['int', ({ row }) => row.version],
+      random_id: ['bigint', ({ row }) => identityOf(app, row).random_id],
+      chat_id: ['bigint', ({ found }) => found?.id],
+      name: ['text', ({ found }) => found?.name],
+      username: ['text', ({ found }) => found?.username],
+      phone: ['text', ({ found }) => found?.phone],
+    })},
     running as materialized (
       select * from campaigns k where k.id in (select campaign_id from given) order by k.id
       for share skip locked -- guard: campaign is held
@@ -224,22 +230,26 @@ export async function markSubmitting(
   rows: ReadonlyMap<string, LockedRow>,
 ): Promise<void> {
   if (attempts.length === 0) return
-  const names = attempts.map(({ recipient_id }) => rows.get(recipient_id ?? '') ?? null)
+  const marked = attempts.map((attempt) => ({ attempt, row: rows.get(attempt.recipient_id ?? '') }))
   await tx.run(sql`
     update campaign_recipients r set status = 'submitting', account_id = g.account_id, chat_id = g.chat_id,
       name = g.name, username = g.username, next_action_at = null,
       found_id = g.found_id, found_username = g.found_username, found_phone = g.found_phone, -- guard: whom a look_up found is kept
       unknown_since = null
-    from unnest(${attempts.map(({ recipient_id }) => recipient_id)}::uuid[],
-      ${attempts.map(({ account_id }) => account_id)}::text[], ${attempts.map(({ chat_id }) => chat_id)}::bigint[],
-      ${names.map((row) => row?.name ?? null)}::text[], ${names.map((row) => row?.username ?? null)}::text[],
-      ${names.map((row) => row?.found_id ?? null)}::bigint[], ${names.map((row) => row?.found_username ?? null)}::text[],
-      ${names.map((row) => row?.found_phone ?? null)}::text[])
-      as g (id, account_id, chat_id, name, username, found_id, found_username, found_phone)
+    from ${given(marked, {
+      id: ['uuid', ({ attempt }) => attempt.recipient_id],
+      account_id: ['text', ({ attempt }) => attempt.account_id],
+      chat_id: ['bigint', ({ attempt }) => attempt.chat_id],
+      name: ['text', ({ row }) => row?.name],
+      username: ['text', ({ row }) => row?.username],
+      found_id: ['bigint', ({ row }) => row?.found_id],
+      found_username: ['text', ({ row }) => row?.found_username],
+      found_phone: ['text', ({ row }) => row?.found_phone],
+    })} as g
     where r.id = g.id`)
 }
 
-export interface EndedRecipient {
+interface EndedRecipient {
   readonly recipient_id: string
   readonly status: string
   readonly reason: string | null
@@ -251,8 +261,7 @@ export async function markEnded(tx: Tx, ended: readonly EndedRecipient[]): Promi
   await tx.run(sql`
     update campaign_recipients r set status = g.status, reason = g.reason, next_action_at = null,
       ended_at = (select domain_now())
-    from unnest(${ended.map(({ recipient_id }) => recipient_id)}::uuid[], ${ended.map(({ status }) => status)}::text[],
-      ${ended.map(({ reason }) => reason)}::text[]) as g (id, status, reason)
+    from ${given(ended, { id: ['uuid', ({ recipient_id }) => recipient_id], status: 'text', reason: 'text' })} as g
     where r.id = g.id and r.status in ('queued', 'waiting')`)
 }
 

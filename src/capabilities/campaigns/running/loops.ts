@@ -1,6 +1,7 @@
 /** What the clock alone does to campaigns: starts them, pauses late ones, makes unknown outcomes final, completes them. */
 
 import type { App, Topic } from '../../../app.ts'
+import { given } from '../../../db/given.ts'
 import { type Db, sql } from '../../../db/sql.ts'
 import { emit, emitted } from '../../../events/emit.ts'
 import { isConfirmed } from '../../../ledger/runs.ts'
@@ -60,8 +61,7 @@ async function startSchedules(app: App): Promise<number> {
     return tx.run(sql`
       update campaigns k set status = case when g.late then 'paused' else 'queued' end,
         pause_reason = case when g.late then 'late' end
-      from unnest(${starts.map(({ id }) => id)}::uuid[], ${starts.map(({ start }) => start === 'pause')}::boolean[])
-        as g (id, late)
+      from ${given(starts, { id: 'uuid', late: ['boolean', ({ start }) => start === 'pause'] })} as g
       where k.id = g.id`)
   })
 }
@@ -144,8 +144,7 @@ function putOffAccounts({ db }: App): Promise<number> {
       update campaign_accounts c set due_at = coalesce((
         select min(r.next_action_at) from campaign_recipients r
         where r.account_id = c.account_id and r.campaign_id = c.campaign_id and r.status in ('queued', 'waiting')), 'infinity')
-      from unnest(${idle.map(({ campaign_id }) => campaign_id)}::uuid[], ${idle.map(({ account_id }) => account_id)}::text[])
-        as g (campaign_id, account_id)
+      from ${given(idle, { campaign_id: 'uuid', account_id: 'text' })} as g
       where c.campaign_id = g.campaign_id and c.account_id = g.account_id`)
   })
 }

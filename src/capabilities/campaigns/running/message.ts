@@ -65,11 +65,11 @@ function messageKind(kind: string): OperationKind {
   })
 }
 
-export const campaignMessage = messageKind('campaign_message')
-export const broadcastMessage = messageKind('broadcast_message')
+const campaignMessage = messageKind('campaign_message')
+const broadcastMessage = messageKind('broadcast_message')
 export const operations: readonly OperationKind[] = [campaignMessage, broadcastMessage]
 
-export interface MessageIdentity {
+interface MessageIdentity {
   readonly kind: string
   readonly random_id: string
   readonly fingerprint: Buffer

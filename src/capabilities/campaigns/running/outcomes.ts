@@ -3,6 +3,7 @@
  * (an answer, the sweep, a proof, a journal, an operator), so that the two never disagree.
  */
 
+import { given } from '../../../db/given.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 import { emit } from '../../../events/emit.ts'
 import { executable } from '../../../ledger/columns.ts'
@@ -253,7 +254,6 @@ const final = new Set(['completed', 'replied', 'failed', 'ambiguous', 'cancelled
 
 async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return
-  const all = <T>(pick: (change: Change) => T): T[] => changes.map(pick)
   await tx.run(sql`
     update campaign_recipients r set status = g.status, account_id = g.account_id, chat_id = g.chat_id,
       next_action_at = g.next_action_at, reason = g.reason, unknown_since = g.unknown_since,
@@ -272,22 +272,26 @@ async function write(tx: Tx, changes: readonly Change[]): Promise<void> {
       reply_step = case when g.status = 'replied' then coalesce(r.reply_step, g.step_no) else r.reply_step end,
       reply_variant = case when g.status = 'replied' then coalesce(r.reply_variant, g.variant) else r.reply_variant end,
       reply_branch = case when g.status = 'replied' then coalesce(r.reply_branch, g.branch) else r.reply_branch end
-    from unnest(${all(({ row }) => row.id)}::uuid[], ${all(({ next }) => next.status)}::text[],
-      ${all(({ next }) => final.has(next.status))}::boolean[], ${all(({ row }) => row.account_id)}::text[],
-      ${all(({ row }) => row.chat_id)}::bigint[],
-      ${all(({ next }) => next.next_action_at?.toISOString() ?? null)}::timestamptz[],
-      ${all(({ next }) => next.reason ?? null)}::text[],
-      ${all(({ next }) => next.unknown_since?.toISOString() ?? null)}::timestamptz[],
-      ${all(({ next }) => next.accepted ?? false)}::boolean[],
-      ${all(({ next }) => (next.accepted ?? false) || next.status === 'queued')}::boolean[],
-      ${all(({ operation }) => operation.step_no ?? 0)}::int[],
-      ${all(({ row }) => (row.sent_at ?? row.crossed_at).toISOString())}::timestamptz[],
-      ${all(({ row }) => row.message_id)}::bigint[], ${all(({ row }) => row.branch)}::text[],
-      ${all(({ row }) => row.variant)}::int[], ${all(({ row }) => row.read_at?.toISOString() ?? null)}::timestamptz[],
-      ${all(({ row }) => row.replied_at?.toISOString() ?? null)}::timestamptz[],
-      ${all(({ row }) => row.reply_message_id)}::bigint[])
-      as g (id, status, final, account_id, chat_id, next_action_at, reason, unknown_since, accepted, unanswered, step_no, sent_at,
-        message_id, branch, variant, read_at, replied_at, reply_message_id)
+    from ${given(changes, {
+      id: ['uuid', ({ row }) => row.id],
+      status: ['text', ({ next }) => next.status],
+      final: ['boolean', ({ next }) => final.has(next.status)],
+      account_id: ['text', ({ row }) => row.account_id],
+      chat_id: ['bigint', ({ row }) => row.chat_id],
+      next_action_at: ['timestamptz', ({ next }) => next.next_action_at?.toISOString()],
+      reason: ['text', ({ next }) => next.reason],
+      unknown_since: ['timestamptz', ({ next }) => next.unknown_since?.toISOString()],
+      accepted: ['boolean', ({ next }) => next.accepted ?? false],
+      unanswered: ['boolean', ({ next }) => (next.accepted ?? false) || next.status === 'queued'],
+      step_no: ['int', ({ operation }) => operation.step_no ?? 0],
+      sent_at: ['timestamptz', ({ row }) => (row.sent_at ?? row.crossed_at).toISOString()],
+      message_id: ['bigint', ({ row }) => row.message_id],
+      branch: ['text', ({ row }) => row.branch],
+      variant: ['int', ({ row }) => row.variant],
+      read_at: ['timestamptz', ({ row }) => row.read_at?.toISOString()],
+      replied_at: ['timestamptz', ({ row }) => row.replied_at?.toISOString()],
+      reply_message_id: ['bigint', ({ row }) => row.reply_message_id],
+    })} as g
     where r.id = g.id`)
 }
 

@@ -137,7 +137,7 @@ function takenBy(by: FactsRow, contact: FactsRow): FactsRow {
   return { ...contact, ...own }
 }
 
-export type Decision =
+type Decision =
   | Plan
   | { readonly do: 'end'; readonly status: 'suppressed' | 'failed'; readonly reason: string }
 

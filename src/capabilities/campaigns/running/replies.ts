@@ -1,6 +1,7 @@
 /** What recipients do: a reply ends their sequence, and a read may change its track. */
 import type { App } from '../../../app.ts'
 import type { AccountKey } from '../../../contract.ts'
+import { given } from '../../../db/given.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 import type { NewEvent } from '../../../events/emit.ts'
 import { type ChatNumber, chatIdOf } from '../../../lib/shapes.ts'
@@ -74,13 +75,13 @@ export async function noteReplies(
   const chats = heard.map(({ chat_id }) => chat_id)
   const recipients = await lockWriters(tx, account_id, chats)
   if (recipients.length === 0) return []
-  const all = <T>(pick: (message: Message) => T): T[] => heard.map(({ message }) => pick(message))
   const replies = await tx.rows<Reply & { status: string }>(sql`
-    with heard as materialized (
-      select * from unnest(${chats}::bigint[], ${all(({ id }) => id)}::bigint[],
-        ${all(({ timestamp }) => timestamp)}::timestamptz[],
-        ${all(({ text }) => isOptOut(app.config.opt_out_words, text))}::boolean[])
-        as h (chat_id, message_id, at, opted_out)),
+    with heard as materialized ${given(heard, {
+      chat_id: 'bigint',
+      message_id: ['bigint', ({ message }) => message.id],
+      at: ['timestamptz', ({ message }) => message.timestamp],
+      opted_out: ['boolean', ({ message }) => isOptOut(app.config.opt_out_words, message.text)],
+    })},
     answers as materialized (
       select distinct on (r.id) r.id, r.status, r.last_sent_at, h.*, sent.step_no, sent.variant, sent.branch
       from campaign_recipients r join heard h on h.chat_id = r.chat_id
@@ -171,9 +172,11 @@ export async function noteReads(
   if (marks.length === 0) return
   const rows = await tx.rows<WaitingRecipient & { branches: boolean }>(sql`
     with marks as materialized (
-      select chat_id, max(id) as id, max(at) as at from unnest(${marks.map(({ chat_id }) => chat_id)}::bigint[],
-        ${marks.map(({ up_to_message_id }) => up_to_message_id)}::bigint[],
-        ${marks.map(({ at }) => at)}::timestamptz[]) as m (chat_id, id, at) group by 1),
+      select chat_id, max(id) as id, max(at) as at from ${given(marks, {
+        chat_id: 'bigint',
+        id: ['bigint', ({ up_to_message_id }) => up_to_message_id],
+        at: 'timestamptz',
+      })} as m group by 1),
     locked as materialized (
       select r.id, r.step, r.last_message_id, m.id as up_to, m.at
       from marks m join campaign_recipients r on r.account_id = ${account_id} and r.chat_id = m.chat_id

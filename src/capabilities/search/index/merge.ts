@@ -3,6 +3,7 @@
  * locks the segments it merges and skips those that others hold.
  */
 import type { AccountKey } from '../../../contract.ts'
+import { given } from '../../../db/given.ts'
 import { type Database, type Db, sql, type Tx } from '../../../db/sql.ts'
 import { encodeKeys, keyBytes, keysInPart, type Version } from './doc-keys.ts'
 import { chooseSegments } from './merge-policy.ts'
@@ -212,8 +213,6 @@ async function removeTombstones(
 ): Promise<void> {
   if (versions.length === 0) return
   await tx.run(sql`
-    delete from search_stale s using unnest(${versions.map(({ chat_id }) => chat_id)}::bigint[],
-      ${versions.map(({ id }) => id)}::bigint[], ${versions.map(({ listing }) => listing)}::smallint[])
-      as v (chat_id, id, listing)
+    delete from search_stale s using ${given(versions, { chat_id: 'bigint', id: 'bigint', listing: 'smallint' })} as v
     where s.account_id = ${account_id} and s.chat_id = v.chat_id and s.id = v.id and s.listing = v.listing`)
 }

@@ -3,6 +3,7 @@
  * the pending messages it takes and skips those that others hold.
  */
 import type { AccountKey } from '../../../contract.ts'
+import { given } from '../../../db/given.ts'
 import { type Database, type Db, sql } from '../../../db/sql.ts'
 import type { Candidate } from './condition.ts'
 import { byTime, encodeKeys } from './doc-keys.ts'
@@ -71,8 +72,7 @@ export function indexPending(db: Database, owner: AccountKey): Promise<number> {
         select locked.ctid, m.id is not null and m.deleted_at is null as is_there,
           m.chat_id, m.id, m.sender_id, m.sent_at, m.text, m.listing,
           place, sum(length(m.text)) over (order by place) as characters
-        from unnest(${locked.map(({ ctid }) => ctid)}::text[], ${locked.map(({ chat_id }) => chat_id)}::bigint[],
-          ${locked.map(({ id }) => id)}::bigint[]) with ordinality as locked (ctid, chat_id, id, place)
+        from ${given(locked, { ctid: 'text', chat_id: 'bigint', id: 'bigint', place: 'ordinality' })} as locked
         left join lateral (
           select * from messages m
           where m.account_id = ${owner.account_id} and m.chat_id = locked.chat_id and m.id = locked.id offset 0) m on true) m

@@ -2,6 +2,7 @@
  * Segments of another format than the code's are never read. This takes them apart in batches and marks their messages as
  * pending, so that they are indexed again. It relies only on the segment's keys.
  */
+import { given } from '../../../db/given.ts'
 import { type Database, sql, type Tx } from '../../../db/sql.ts'
 import { type DocKey, decodeKey, keyBytes } from './doc-keys.ts'
 import { format } from './segment-writer.ts'
@@ -39,8 +40,7 @@ async function markPending(tx: Tx, { id: segment_id, account_id }: OutdatedSegme
   await tx.run(sql`
     insert into search_pending (account_id, sent_at, chat_id, id, workspace_id)
     select m.account_id, m.sent_at, m.chat_id, m.id, m.workspace_id
-    from unnest(${keys.map(({ chat_id }) => chat_id)}::bigint[], ${keys.map(({ id }) => id)}::bigint[],
-      ${keys.map(({ listing }) => listing)}::smallint[]) as k (chat_id, id, listing)
+    from ${given(keys, { chat_id: 'bigint', id: 'bigint', listing: 'smallint' })} as k
     cross join lateral (
       select * from messages m where m.account_id = ${account_id} and m.chat_id = k.chat_id and m.id = k.id offset 0) m
     where m.listing = k.listing and m.deleted_at is null

@@ -1,4 +1,5 @@
 /** Reads segments: their posting lists and document keys. Every statement starts from an account or a segment. */
+import { given } from '../../../db/given.ts'
 import { type Db, sql } from '../../../db/sql.ts'
 import {
   type DocKey,
@@ -131,8 +132,7 @@ export async function readKeys(db: Db, places: readonly DocPlace[]): Promise<Doc
   if (places.length === 0) return []
   const { keys } = await db.one<{ keys: Buffer }>(sql`
     select string_agg(int4send(a.place::int) || k.bytes, '') as keys
-    from unnest(${places.map(({ segment_id }) => segment_id)}::bigint[], ${places.map(({ docId }) => docId)}::int[])
-      with ordinality as a (segment_id, doc_id, place)
+    from ${given(places, { segment_id: 'bigint', doc_id: ['int', ({ docId }) => docId], place: 'ordinality' })} as a
     cross join lateral (
       select substring(r.bytes from a.doc_id % ${keysInPart}::int * ${keyBytes}::int + 1 for ${keyBytes}::int) as bytes
       from search_ranks r where r.segment_id = a.segment_id and r.part = a.doc_id / ${keysInPart}::int offset 0) k`)

@@ -1,5 +1,6 @@
 /** Writes a segment: its row, the message of each docId, and its posting lists. */
 import type { AccountKey } from '../../../contract.ts'
+import { given } from '../../../db/given.ts'
 import { sql, type Tx } from '../../../db/sql.ts'
 import { keyBytes, keysInPart, timeAt } from './doc-keys.ts'
 import type { PostingLists } from './indexer.ts'
@@ -46,8 +47,11 @@ export async function addKeys(
   await tx.run(sql`
     insert into search_ranks (segment_id, part, newest_at, bytes)
     select ${segment_id}, ${docId / keysInPart}::int + place - 1, newest_at, bytes
-    from unnest(${parts.map((bytes) => new Date(timeAt(bytes, 0)))}::timestamptz[], ${parts}::bytea[])
-      with ordinality as r (newest_at, bytes, place)`)
+    from ${given(parts, {
+      newest_at: ['timestamptz', (bytes) => new Date(timeAt(bytes, 0))],
+      bytes: ['bytea', (bytes) => bytes],
+      place: 'ordinality',
+    })} as r`)
 }
 
 /** Posting lists are stored in parts, so that a search can read only the beginning. Four parts fill a database page. */
@@ -63,9 +67,7 @@ export async function addLists(tx: Tx, segment_id: string, lists: PostingLists):
     await tx.run(sql`
       insert into search_lists (segment_id, word, part, length, bytes)
       select ${segment_id}, word, part, length, bytes
-      from unnest(${parts.map(({ term }) => term)}::text[], ${parts.map(({ part }) => part)}::int[],
-        ${parts.map(({ length }) => length)}::int[], ${parts.map(({ bytes }) => bytes)}::bytea[])
-        as l (word, part, length, bytes)`)
+      from ${given(parts, { word: ['text', ({ term }) => term], part: 'int', length: 'int', bytes: 'bytea' })} as l`)
     parts = []
     size = 0
   }
