@@ -2,7 +2,7 @@
  * Which worker drives which account. A worker takes a lease with a new epoch and renews it while it lives. The lease is
  * free again once it expires or its worker signs off. Leases use real time.
  */
-import type { Topic } from '../app.ts'
+import type { Sources, Topic } from '../app.ts'
 import { given } from '../db/given.ts'
 import { type Db, sql, type Tx } from '../db/sql.ts'
 
@@ -42,10 +42,37 @@ export interface Lease {
   readonly writes: string
 }
 
-/** Takes up to `limit` accounts that no worker drives. */
+/** A moment by both clocks of a process. A process that is suspended may find that only one of them went on. */
+export interface Moment {
+  readonly monotonic: number
+  readonly wall: number
+}
+
+export function momentOf({ now, date }: Pick<Sources, 'now' | 'date'>): Moment {
+  return { monotonic: now(), wall: date().getTime() }
+}
+
+/** Whether a lease that was taken or renewed by a statement sent at `asked` still holds, without asking the database. */
+export function isHeldSince(asked: Moment, now: Moment): boolean {
+  const ms = leaseSeconds * 1_000
+  const awake = now.monotonic - asked.monotonic < ms // guard: held by the monotonic clock
+  return awake && now.wall - asked.wall < ms // guard: held by the wall clock
+}
+
+interface Claim {
+  readonly worker_id: string
+  readonly platform: string
+  readonly limit: number
+  /** How long a lease must have run out before another worker takes it. */
+  readonly takeover_seconds: number
+  /** Workers whose journals are on this worker's disk: their platform sessions used the same address. */
+  readonly neighbours: readonly string[]
+}
+
+/** Takes up to `limit` accounts of a platform that no worker drives. */
 export async function claimAccounts(
   db: Db,
-  { worker_id, platforms, limit }: { worker_id: string; platforms: readonly string[]; limit: number },
+  { worker_id, platform, limit, takeover_seconds, neighbours }: Claim,
 ): Promise<Lease[]> {
   if (limit <= 0) return []
   await db.run(sql`
@@ -60,9 +87,11 @@ export async function claimAccounts(
     from accounts a
     where a.id = h.account_id and h.account_id in (
       select f.account_id from account_hosts f join accounts b on b.id = f.account_id
-      where b.platform = any(${platforms})
+      where b.platform = ${platform}
         and b.status in ('CONNECTING', 'READY') -- guard: only accounts that may act are claimed
-        and (f.lease_until is null or f.lease_until < real_now()
+        and (f.lease_until is null
+          or f.lease_until < real_now() - make_interval(secs => ${takeover_seconds}) -- guard: takeover waits
+          or f.lease_until < real_now() and f.lease_owner = any(${neighbours}::uuid[])
           or f.lease_until > real_now() + make_interval(secs => ${2 * leaseSeconds}) -- guard: account lease too far ahead
           or exists (select from workers w where w.id = f.lease_owner and w.stopped_at is not null))
       order by f.lease_until nulls first, f.account_id limit ${limit} for update of f skip locked)
@@ -77,9 +106,16 @@ interface Renewal {
   readonly silent_ms: number | null
 }
 
-/** Renews in one statement, and stores each platform's last sign of life: never a future time, if a clock was set back. */
-export async function renewLeases(db: Db, worker_id: string, renewals: readonly Renewal[]): Promise<void> {
-  await db.run(sql`
+/**
+ * Renews in one statement, and stores each platform's last sign of life: never a future time, if a clock was set back.
+ * Returns the accounts whose leases were still ours.
+ */
+export async function renewLeases(
+  db: Db,
+  worker_id: string,
+  renewals: readonly Renewal[],
+): Promise<ReadonlySet<string>> {
+  const rows = await db.rows<{ account_id: string }>(sql`
     update account_hosts h set lease_until = real_now() + make_interval(secs => ${leaseSeconds}),
       observed_at = case
         when h.observed_at is not null -- guard: renewing makes nothing live
@@ -87,7 +123,9 @@ export async function renewLeases(db: Db, worker_id: string, renewals: readonly 
           least(h.observed_at, real_now()), -- guard: heard of in the future
           real_now() - make_interval(secs => r.silent_ms / 1000.0)) end
     from ${given(renewals, { account_id: 'text', epoch: 'bigint', silent_ms: 'float8' })} as r
-    where h.account_id = r.account_id and h.lease_owner = ${worker_id} and h.lease_epoch = r.epoch`)
+    where h.account_id = r.account_id and h.lease_owner = ${worker_id} and h.lease_epoch = r.epoch
+    returning h.account_id`)
+  return new Set(rows.map(({ account_id }) => account_id))
 }
 
 /** The epochs of this worker's leases, except on disabled accounts. */
@@ -147,18 +185,21 @@ export async function holdsLease(
 }
 
 interface Share {
-  /** How many accounts there are, and how many workers to drive them. */
+  readonly platform: string
+  /** How many accounts of the platform there are, and how many workers to drive them. */
   readonly accounts: number
   readonly workers: number
 }
 
-export function readShare(db: Db, platforms: readonly string[]): Promise<Share> {
-  return db.one<Share>(sql`
-    select
-      (select count(*)::int from accounts
-       where platform = any(${platforms}) and status in ('CONNECTING', 'READY')) as accounts,
-      (select count(*)::int from workers where stopped_at is null and drives
-        and beat_at > real_now() - make_interval(secs => ${silentSeconds})
-        and beat_at < real_now() + make_interval(secs => ${silentSeconds}) -- guard: heartbeat from the future
-      ) as workers`)
+export function readShares(db: Db, platforms: readonly string[]): Promise<Share[]> {
+  return db.rows<Share>(sql`
+    select platform,
+      (select count(*)::int from accounts a
+       where a.platform = p.platform and a.status in ('CONNECTING', 'READY')) as accounts,
+      (select count(*)::int from workers w where w.stopped_at is null and w.drives
+        and p.platform = any(w.platforms) -- guard: only workers that have the platform
+        and w.beat_at > real_now() - make_interval(secs => ${silentSeconds})
+        and w.beat_at < real_now() + make_interval(secs => ${silentSeconds}) -- guard: heartbeat from the future
+      ) as workers
+    from unnest(${platforms}::text[]) as p (platform)`)
 }

@@ -7,8 +7,9 @@ import {
   claimAccounts,
   type Held,
   holdsLease,
+  isHeldSince,
   leaseSeconds,
-  readShare,
+  readShares,
   releaseLease,
   renewLeases,
 } from './leases.ts'
@@ -78,8 +79,12 @@ describe('advancePositions', () => {
 })
 
 describe('claimAccounts', () => {
-  const claim = async (worker_id = newId()) => {
-    const claimed = await claimAccounts(rows.db, { worker_id, platforms: ['sandbox'], limit: 1_000 })
+  const claim = async (
+    worker_id = newId(),
+    more: { takeover_seconds?: number; neighbours?: readonly string[] } = {},
+  ) => {
+    const wanted = { worker_id, platform: 'sandbox', limit: 1_000, takeover_seconds: 0, neighbours: [] }
+    const claimed = await claimAccounts(rows.db, { ...wanted, ...more })
     return new Map(claimed.map((lease) => [lease.account_id, lease]))
   }
 
@@ -113,6 +118,37 @@ describe('claimAccounts', () => {
     expect((await claim()).has(held.account_id)).toBe(true)
   })
 
+  describe('where a platform wants 75 seconds before another worker takes over', () => {
+    const takeover = { takeover_seconds: 75 }
+
+    test('leaves an account whose lease ran out 74 seconds ago, and takes one of 76', async () => {
+      const [early, late] = [await rows.account(), await rows.account()]
+      await rows.host(early, sql`lease_until = real_now() - interval '74 s'`)
+      await rows.host(late, sql`lease_until = real_now() - interval '76 s'`)
+      const claimed = await claim(newId(), takeover)
+      expect([claimed.has(early.account_id), claimed.has(late.account_id)]).toEqual([false, true])
+    })
+
+    test('takes one at once that was given back, whose owner signed off, or died on this disk', async () => {
+      const [given, stopped, beside] = [await rows.account(), await rows.account(), await rows.account()]
+      const [owner, neighbour] = [newId(), newId()]
+      await rows.db.run(sql`insert into workers (id, stopped_at) values (${owner}, real_now())`)
+      await rows.host(given, sql`lease_owner = null, lease_until = null`)
+      await rows.host(stopped, sql`lease_owner = ${owner}, lease_until = real_now() + interval '10 s'`)
+      await rows.host(beside, sql`lease_owner = ${neighbour}, lease_until = real_now() - interval '1 ms'`)
+      expect((await claim(newId(), takeover)).has(beside.account_id)).toBe(false)
+      const [again, other] = [await rows.account(), await rows.account()]
+      await rows.host(again, sql`lease_owner = null, lease_until = null`)
+      await rows.host(other, sql`lease_owner = ${owner}, lease_until = real_now() + interval '10 s'`)
+      const claimed = await claim(newId(), { ...takeover, neighbours: [neighbour] })
+      expect([again, other, beside].map(({ account_id }) => claimed.has(account_id))).toEqual([
+        true,
+        true,
+        true,
+      ])
+    })
+  })
+
   test('makes it not live, and renewing the lease does not make it so', async () => {
     const held = await rows.account()
     await rows.host(held, sql`lease_until = real_now() - interval '1 ms'`)
@@ -130,6 +166,46 @@ describe('claimAccounts', () => {
     const [one, other] = await Promise.all([claim(), claim()])
     expect([...one.keys()].filter((id) => other.has(id))).toEqual([])
     expect(accounts.every(({ account_id }) => one.has(account_id) || other.has(account_id))).toBe(true)
+  })
+})
+
+describe('readShares', () => {
+  test('counts for each platform the workers that have it', async () => {
+    const count = async () =>
+      Object.fromEntries(
+        (await readShares(rows.db, ['sandbox', 'elsewhere'])).map(({ platform, workers }) => [
+          platform,
+          workers,
+        ]),
+      )
+    const before = await count()
+    await rows.db.run(sql`
+      insert into workers (id, beat_at, platforms) values (${newId()}, real_now(), '{elsewhere}')`)
+    expect(await count()).toEqual({ ...before, elsewhere: (before.elsewhere ?? 0) + 1 })
+  })
+})
+
+describe('a lease without asking the database', () => {
+  const ms = leaseSeconds * 1_000
+  const since = { monotonic: 1_000, wall: 50_000 }
+
+  test.each([
+    ['holds while neither clock has passed it', { monotonic: 999 + ms, wall: 49_999 + ms }, true],
+    ['ends by the monotonic clock', { monotonic: 1_000 + ms, wall: 50_000 }, false],
+    [
+      'ends by the wall clock, which goes on while a machine sleeps',
+      { monotonic: 1_001, wall: 50_000 + ms },
+      false,
+    ],
+  ])('%s', (_, now, held) => {
+    expect(isHeldSince(since, now)).toBe(held)
+  })
+
+  test('is renewed only where it is still ours', async () => {
+    const [ours, lost] = [await rows.account(), await rows.account()]
+    await rows.host(lost, sql`lease_epoch = lease_epoch + 1`)
+    const renewals = [ours, lost].map(({ account_id, epoch }) => ({ account_id, epoch, silent_ms: 5 }))
+    expect(await renewLeases(rows.db, ours.worker_id, renewals)).toEqual(new Set([ours.account_id]))
   })
 })
 
@@ -159,10 +235,12 @@ describe('holdsLease', () => {
 
 describe('a clock that was set back', () => {
   test('a worker whose heartbeat is in the future is not counted on for a share of the accounts', async () => {
-    const workers = async () => (await readShare(rows.db, ['sandbox'])).workers
-    const before = await workers()
+    const workers = async () => (await readShares(rows.db, ['sandbox']))[0]?.workers
+    const before = (await workers()) ?? 0
     const id = newId()
-    await rows.db.run(sql`insert into workers (id, beat_at) values (${id}, real_now())`)
+    await rows.db.run(
+      sql`insert into workers (id, beat_at, platforms) values (${id}, real_now(), '{sandbox}')`,
+    )
     expect(await workers()).toBe(before + 1)
     await rows.db.run(sql`update workers set beat_at = real_now() + interval '1 hour' where id = ${id}`)
     expect(await workers()).toBe(before)

@@ -3,12 +3,14 @@ import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { until } from '../../test/harness/process.ts'
 import { openWorkplace, type Workplace } from '../../test/harness/worker.ts'
+import type { Sources } from '../app.ts'
 import { sql } from '../db/sql.ts'
 import { Echoes } from '../ledger/echoes.ts'
 import { leaseSeconds, noteWrites } from '../ledger/leases.ts'
 import { noteDrives, noteHeartbeat, noteStopped } from '../ledger/workers.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
+import type { AccountRef, Platform, Session } from '../platform/port.ts'
 import { AccountPool } from './account-pool.ts'
 
 let place: Workplace
@@ -40,6 +42,7 @@ test('a database that is away for longer than a lease: the sessions end here', a
     instance: () => undefined,
     behind: () => {},
     mayDrive: async () => (await noteDrives(db, worker_id, true)) || true,
+    neighbours: async () => [],
   })
   const step = () => pool.loops[0]?.step(far, new AbortController().signal)
   await step()
@@ -68,6 +71,7 @@ test('accounts are taken, and given up while the journal cannot be written', asy
     instance: () => undefined,
     behind: () => {},
     mayDrive: async () => writable,
+    neighbours: async () => [],
   })
   const step = () => pool.loops[0]?.step(app, new AbortController().signal)
   const owner = async () => {
@@ -100,6 +104,7 @@ test('commits are lost, the lease of this process among them: it still knows how
     instance: () => undefined,
     behind: () => noticed++,
     mayDrive: async () => true,
+    neighbours: async () => [],
   })
   const step = () => pool.loops[0]?.step(app, new AbortController().signal)
   const seen = () => pool.driven().get(account_id)?.held
@@ -120,5 +125,136 @@ test('commits are lost, the lease of this process among them: it still knows how
     return noticed > 0
   })
   await pool.stop()
+  await noteStopped(app.db, worker_id)
+})
+
+test('a platform is told whether the lease still holds: while its renewals arrive, and not once its session is over', async () => {
+  const app = { ...place.service.app, metrics: new Registry() }
+  await place.account(await place.service.tenant())
+  const worker_id = newId()
+  const refs: AccountRef[] = []
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: (account, listener) => {
+      refs.push(account)
+      return place.sandbox.platform.connect(account, listener)
+    },
+  }
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', platform]]),
+    echoes: new Echoes(app),
+    instance: () => undefined,
+    behind: () => {},
+    mayDrive: async () => true,
+    neighbours: async () => [],
+  })
+  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  await step()
+  await until('its session is there', 30_000, async () => pool.driven().size > 0)
+  const all = () => refs.map((account) => account.held())
+  expect(all()).not.toContain(false)
+  const later = (leaseSeconds + 1) * 1000
+  const now = performance.now.bind(performance)
+  const monotonic = vi.spyOn(performance, 'now').mockImplementation(() => now() + later)
+  expect(all()).not.toContain(true)
+  // A renewal that comes in time holds it on.
+  await step()
+  expect(all()).not.toContain(false)
+  monotonic.mockRestore()
+  await pool.stop()
+  expect(all()).not.toContain(true)
+  await noteStopped(app.db, worker_id)
+})
+
+test('a platform that asks to wait at connecting is asked again only after the whole of it', async () => {
+  const rests: number[] = []
+  const { sources } = place.service.app
+  const timer: Sources['timer'] = (ms, done) => {
+    rests.push(ms)
+    return sources.timer(ms, done)
+  }
+  const app = { ...place.service.app, metrics: new Registry(), sources: { ...sources, timer } }
+  await place.account(await place.service.tenant())
+  const worker_id = newId()
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async () => ({ kind: 'flood_wait', retry_after_seconds: 80_000, stops: 'reading' }),
+  }
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', platform]]),
+    echoes: new Echoes(app),
+    instance: () => undefined,
+    behind: () => {},
+    mayDrive: async () => true,
+    neighbours: async () => [],
+  })
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  await pool.loops[0]?.step(app, new AbortController().signal)
+  await until('it waits', 30_000, async () => rests.includes(80_000_000))
+  await pool.stop()
+  await noteStopped(app.db, worker_id)
+})
+
+test('of many chats whose history callers wait for, an account fetches two at a time', async () => {
+  const app = { ...place.service.app, metrics: new Registry() }
+  const tenant = await place.service.tenant()
+  const account_id = await place.account(tenant)
+  const worker_id = newId()
+  let asked = 0
+  const answers: (() => void)[] = []
+  const answerAll = () => {
+    for (const answer of answers.splice(0)) answer()
+  }
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, listener) => {
+      const outcome = await place.sandbox.platform.connect(account, listener)
+      if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
+      const history: Session['history'] = async () => {
+        asked++
+        await new Promise<void>((resolve) => answers.push(resolve))
+        return { kind: 'accepted', value: [] }
+      }
+      const value = new Proxy(outcome.value, {
+        get(target, name) {
+          if (name === 'history') return history
+          const member = target[name as keyof Session]
+          return typeof member === 'function' ? member.bind(target) : member
+        },
+      })
+      return { kind: 'accepted', value }
+    },
+  }
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', platform]]),
+    echoes: new Echoes(app),
+    instance: () => undefined,
+    behind: () => {},
+    mayDrive: async () => true,
+    neighbours: async () => [],
+  })
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  await pool.loops[0]?.step(app, new AbortController().signal)
+  await until('its session is there', 30_000, async () => pool.driven().has(account_id))
+  await place.db.run(sql`
+    insert into chat_sync (account_id, chat_id, workspace_id, wanted_at)
+    select ${account_id}, n, ${tenant.workspace_id}, domain_now() from generate_series(901, 905) as n`)
+  const step = () => pool.loops[1]?.step(app, new AbortController().signal)
+  await step()
+  await step()
+  expect(asked).toBe(2)
+  answerAll()
+  await until('the next two are asked', 30_000, async () => {
+    await step()
+    return asked === 4
+  })
+  expect(asked).toBe(4)
+  const answering = setInterval(answerAll, 10)
+  await pool.stop()
+  clearInterval(answering)
   await noteStopped(app.db, worker_id)
 })

@@ -12,8 +12,10 @@ import {
   type Lease,
   leaseSeconds,
   listLeases,
+  type Moment,
+  momentOf,
   noteWrites,
-  readShare,
+  readShares,
   releaseLease,
   renewLeases,
   type Writes,
@@ -27,6 +29,8 @@ import { countAccounts, countSync, countUpdates } from './metrics.ts'
 
 const tickMs = 1_000
 const renewMs = 5_000
+/** History calls on demand that run at a time for one account. */
+const fetchesMax = 2
 
 export type Platforms = ReadonlyMap<string, Platform>
 
@@ -40,6 +44,8 @@ interface PoolOptions {
   readonly behind: () => void
   /** Whether this process may drive accounts at all: it must be able to write its journal. */
   readonly mayDrive: () => Promise<boolean>
+  /** Workers whose journals are on this process's disk. */
+  readonly neighbours: () => Promise<readonly string[]>
 }
 
 /** The sessions of this process. */
@@ -144,6 +150,8 @@ export class AccountPool {
   /** Fetches history that callers wait for, and answers questions about it. A slow account does not hold up the others. */
   #historyLoop(): Loop {
     const fetching = new Set<string>()
+    const isBusy = (account_id: string) =>
+      [...fetching].filter((place) => place.startsWith(`${account_id}:`)).length >= fetchesMax // guard: few history calls of an account
     const answering = new Set<string>()
     return {
       name: 'history',
@@ -155,12 +163,15 @@ export class AccountPool {
           const { account_id, chat_id } = wanted
           const place = `${account_id}:${chat_id}`
           const session = sessions.get(account_id)
-          if (!session || fetching.has(place)) continue
+          if (!session || fetching.has(place) || isBusy(account_id)) continue
           fetching.add(place)
           void session
             .fetch(wanted)
             .catch((err) => log.warn({ err, account_id }, 'older history was not stored'))
-            .finally(() => fetching.delete(place))
+            .finally(() => {
+              fetching.delete(place)
+              this.#app.wake.signal(historyWanted)
+            })
         }
         await answerQuestions(this.#app, this.driven(), answering)
         return false
@@ -170,15 +181,19 @@ export class AccountPool {
 
   /** Closes the sessions if their leases could not be renewed in time, because another worker may hold them. */
   async #renew(): Promise<void> {
-    const renewals = [...this.#sessions.values()].map((session) => ({
+    const sessions = [...this.#sessions.values()]
+    const renewals = sessions.map((session) => ({
       account_id: session.lease.account_id,
       epoch: session.lease.epoch,
       silent_ms: session.silentMs(),
     }))
     try {
-      const askedAt = this.#app.sources.now()
-      await renewLeases(this.#app.db, this.#worker_id, renewals)
-      this.#renewedAt = askedAt
+      const asked = momentOf(this.#app.sources)
+      const renewed = await renewLeases(this.#app.db, this.#worker_id, renewals)
+      this.#renewedAt = asked.monotonic
+      for (const session of sessions) {
+        if (renewed.has(session.lease.account_id)) session.renewed(asked) // guard: only a renewed lease stays held
+      }
     } catch (error) {
       if (this.#app.sources.now() - this.#renewedAt > leaseSeconds * 1000) {
         for (const session of this.#sessions.values()) this.#drop(session)
@@ -197,22 +212,27 @@ export class AccountPool {
 
   async #balance(): Promise<void> {
     const { db } = this.#app
-    const platforms = [...this.#platforms.keys()]
-    const { accounts, workers } = await readShare(db, platforms)
-    const share = Math.ceil(accounts / Math.max(1, workers))
-    for (const session of [...this.#sessions.values()].slice(share)) this.#drop(session)
-    const limit = share - this.#sessions.size
-    for (const lease of await claimAccounts(db, { worker_id: this.#worker_id, platforms, limit })) {
-      this.#take(lease)
+    const neighbours = await this.#options.neighbours()
+    for (const { platform, accounts, workers } of await readShares(db, [...this.#platforms.keys()])) {
+      const share = Math.ceil(accounts / Math.max(1, workers))
+      const own = [...this.#sessions.values()].filter(({ lease }) => lease.platform === platform)
+      for (const session of own.slice(share)) this.#drop(session)
+      const takeover_seconds = this.#platforms.get(platform)?.takeoverSeconds ?? 0
+      const claim = { worker_id: this.#worker_id, platform, limit: share - own.length }
+      const asked = momentOf(this.#app.sources)
+      for (const lease of await claimAccounts(db, { ...claim, takeover_seconds, neighbours })) {
+        this.#take(lease, asked)
+      }
     }
   }
 
-  #take(lease: Lease): void {
+  #take(lease: Lease, leased_at: Moment): void {
     const platform = this.#platforms.get(lease.platform)
     if (!platform) return
     const session = openAccountSession(this.#app, {
       worker_id: this.#worker_id,
       lease,
+      leased_at,
       platform,
       over: () => this.#drop(session),
       ingested: this.#ingested,

@@ -9,7 +9,15 @@ import { giveUpWanted, type WantedHistory } from '../capabilities/history/histor
 import type { Driven } from '../ledger/attempt.ts'
 import type { Echoes } from '../ledger/echoes.ts'
 import { enqueued } from '../ledger/enqueue.ts'
-import { type Held, holdsLease, type Lease, type Writes } from '../ledger/leases.ts'
+import {
+  type Held,
+  holdsLease,
+  isHeldSince,
+  type Lease,
+  type Moment,
+  momentOf,
+  type Writes,
+} from '../ledger/leases.ts'
 import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
 import type { AccountStore, Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
@@ -35,6 +43,8 @@ export interface AccountSession {
   readonly state: 'connecting' | 'connected' | 'over'
   /** The session, while there is one. */
   driven(): Driven | undefined
+  /** The lease was renewed by a statement sent at this moment. */
+  renewed(asked: Moment): void
   /** Fetches older history that a caller waits for. */
   fetch(wanted: WantedHistory): Promise<void>
   /** Closes the session. Resolves once none of its work is running. */
@@ -44,6 +54,8 @@ export interface AccountSession {
 interface SessionOptions {
   readonly worker_id: string
   readonly lease: Lease
+  /** When the statement that took the lease was sent. */
+  readonly leased_at: Moment
   readonly platform: Platform
   /** Called when the account cannot be driven, or not by this worker: the pool can release the lease. */
   readonly over: () => void
@@ -83,6 +95,7 @@ class DrivenSession implements AccountSession {
   #syncing: SyncContext | undefined
   readonly #awaited = new Set<Promise<unknown>>()
   readonly #held: Held
+  #leasedAt: Moment
   #caughtUp = Promise.withResolvers<void>()
 
   constructor(app: App, options: SessionOptions) {
@@ -90,6 +103,7 @@ class DrivenSession implements AccountSession {
     this.#options = options
     this.lease = options.lease
     this.#position = options.lease.position
+    this.#leasedAt = options.leased_at
     const { account_id, workspace_id, epoch } = options.lease
     const { worker_id, writes } = options
     this.#held = { worker_id, account_id, workspace_id, epoch, writes }
@@ -107,6 +121,15 @@ class DrivenSession implements AccountSession {
         this.state = 'over'
         if (!this.#stopping.signal.aborted) this.#options.over()
       })
+  }
+
+  renewed(asked: Moment): void {
+    this.#leasedAt = asked
+  }
+
+  /** Asked before every write to a platform, so it asks no database. */
+  #holdsStill(): boolean {
+    return this.state !== 'over' && isHeldSince(this.#leasedAt, momentOf(this.#app.sources)) // guard: a session that is over holds nothing
   }
 
   silentMs(): number | null {
@@ -161,7 +184,7 @@ class DrivenSession implements AccountSession {
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
     const connecting = this.#options.platform.connect(
-      { account_id, name, position: this.#position, held: () => true, store: noStore },
+      { account_id, name, position: this.#position, held: () => this.#holdsStill(), store: noStore },
       { updates: (batch) => this.#take(batch), closed: close },
     )
     const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)
@@ -323,7 +346,8 @@ type SessionEnd =
 
 /** Exponential back-off with jitter, so that a thousand accounts do not reconnect at once. */
 function restFor(end: SessionEnd, failures: number, random: number): number {
-  if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1000, 300_000)
+  // As long as a timer can be.
+  if (end.kind === 'flood_wait') return Math.min(end.retry_after_seconds * 1_000, 2_147_483_647) // guard: a wait at connect is served in full
   const mostMs = end.kind === 'failed' ? storeMsMost : backoff.mostMs
   const ms = Math.min(mostMs, backoff.firstMs * backoff.factor ** (failures - 1))
   return ms * (0.5 + random / 2)

@@ -35,7 +35,13 @@ async function newHeld(): Promise<Held> {
   const { workspace_id } = tenant
   await createAccount(service.app, 'system', { workspace_id, platform: 'sandbox', name: 'Sales' })
   const worker_id = newId()
-  const [lease] = await claimAccounts(service.app.db, { worker_id, platforms: ['sandbox'], limit: 1 })
+  const [lease] = await claimAccounts(service.app.db, {
+    worker_id,
+    platform: 'sandbox',
+    limit: 1,
+    takeover_seconds: 0,
+    neighbours: [],
+  })
   if (!lease) throw new Error('There was no account to claim.')
   return { worker_id, ...lease, writes: { seen: lease.writes } }
 }

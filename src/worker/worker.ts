@@ -6,7 +6,7 @@ import { Dispatch, messageBoundary } from '../capabilities/campaigns/running/run
 import { setDispatch } from '../capabilities/gates/gates.ts'
 import { operationBoundary } from '../ledger/boundary.ts'
 import { Echoes } from '../ledger/echoes.ts'
-import { type Journal, openJournal } from '../ledger/journal.ts'
+import { type Journal, listJournals, openJournal } from '../ledger/journal.ts'
 import { Lanes } from '../ledger/lanes.ts'
 import { accountsChanged } from '../ledger/leases.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -101,6 +101,7 @@ async function act(app: App, { id, directory, platforms, open }: ActingOptions) 
     instance: () => guard.instance(),
     behind,
     mayDrive: () => mayDrive(app, id, journal),
+    neighbours: async () => (await listJournals(directory)).map(({ worker_id }) => worker_id),
   })
   const guard = await RestoreGuard.open(app, {
     worker_id: id,

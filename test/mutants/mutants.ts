@@ -1870,4 +1870,64 @@ export const mutants: readonly Mutant[] = [
     'guard: a message id is processed once',
     'frames that are written twice are processed once',
   ),
+
+  // Leases, as a platform's session sees them.
+  mutant(
+    claiming,
+    'guard: takeover waits',
+    'claimAccounts where a platform wants 75 seconds before another worker takes over leaves an account whose lease ran out 74 seconds ago, and takes one of 76',
+    'or f.lease_until < real_now()',
+  ),
+  mutant(
+    claiming,
+    'guard: only workers that have the platform',
+    'readShares counts for each platform the workers that have it',
+  ),
+  mutant(
+    claiming,
+    'guard: held by the monotonic clock',
+    'a lease without asking the database ends by the monotonic clock',
+    'const awake = true',
+  ),
+  mutant(
+    claiming,
+    'guard: held by the wall clock',
+    'a lease without asking the database ends by the wall clock, which goes on while a machine sleeps',
+    'return awake',
+  ),
+  ...[
+    [
+      'guard: a session that is over holds nothing',
+      'return isHeldSince(this.#leasedAt, momentOf(this.#app.sources))',
+    ],
+    ['guard: only a renewed lease stays held', ''],
+  ].map(([marker = '', replace = '']) =>
+    mutant(
+      {
+        file: worker('account-pool'),
+        still: 'accounts are taken, and given up while the journal cannot be written',
+      },
+      marker,
+      'a platform is told whether the lease still holds: while its renewals arrive, and not once its session is over',
+      replace,
+    ),
+  ),
+  mutant(
+    {
+      file: worker('account-pool'),
+      still: 'accounts are taken, and given up while the journal cannot be written',
+    },
+    'guard: a wait at connect is served in full',
+    'a platform that asks to wait at connecting is asked again only after the whole of it',
+    "if (end.kind === 'flood_wait') return 300_000",
+  ),
+  mutant(
+    {
+      file: worker('account-pool'),
+      still: 'accounts are taken, and given up while the journal cannot be written',
+    },
+    'guard: few history calls of an account',
+    'of many chats whose history callers wait for, an account fetches two at a time',
+    'false',
+  ),
 ]
