@@ -23,7 +23,13 @@ const platform = { ownCountUpTo: '-1000000000000' }
 await withInstance(async (app, data_dir) => {
   const { workspace_id, user_id, ids } = await makeAccounts(app, accounts * rounds * 4)
   const worker_id = newId()
-  const leases = await claimAccounts(app.db, { worker_id, platform: 'sandbox', limit: ids.length, takeover_seconds: 0, neighbours: [] })
+  const leases = await claimAccounts(app.db, {
+    worker_id,
+    platform: 'sandbox',
+    limit: ids.length,
+    takeover_seconds: 0,
+    neighbours: [],
+  })
   // Nothing renews the leases here.
   await app.db.run(sql`update account_hosts set lease_until = real_now() + interval '1 hour'`)
   const [plain, recipients] = [ids.slice(0, ids.length / 2), ids.slice(ids.length / 2)]
