@@ -17,8 +17,8 @@ import type { Route } from '../route.ts'
 
 export const routes: readonly Route[] = [
   ...me,
-  ...chats,
   ...chatStart,
+  ...chats,
   ...messages,
   ...contacts,
   ...search,

@@ -302,6 +302,11 @@ export interface Routes {
     params: { workspace_id: string }
     answer: Me
   }
+  'POST /w/{workspace_id}/chats/start': {
+    params: { workspace_id: string }
+    body: StartChatRequest
+    answer: StartChatResult
+  }
   'GET /w/{workspace_id}/chats': {
     params: { workspace_id: string }
     query?: { account_id?: string; cursor?: string; limit?: number; stage_key?: string; column_id?: string; column_value?: string }
@@ -316,11 +321,6 @@ export interface Routes {
     params: { workspace_id: string; chat_id: string }
     body: ReadStateRequest
     answer: ReadStateResult
-  }
-  'POST /w/{workspace_id}/chats/start': {
-    params: { workspace_id: string }
-    body: StartChatRequest
-    answer: StartChatResult
   }
   'GET /w/{workspace_id}/chats/{chat_id}/messages': {
     params: { workspace_id: string; chat_id: string }
