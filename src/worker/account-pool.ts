@@ -212,7 +212,8 @@ export class AccountPool {
 
   async #balance(): Promise<void> {
     const { db } = this.#app
-    const neighbours = await this.#options.neighbours()
+    const waits = [...this.#platforms.values()].some(({ takeoverSeconds }) => takeoverSeconds > 0)
+    const neighbours = waits ? await this.#options.neighbours() : []
     for (const { platform, accounts, workers } of await readShares(db, [...this.#platforms.keys()])) {
       const share = Math.ceil(accounts / Math.max(1, workers))
       const own = [...this.#sessions.values()].filter(({ lease }) => lease.platform === platform)
