@@ -127,7 +127,7 @@ export async function approveOnce(page: Page, hand: Hand, demo: Demo, key: strin
   assert.equal(sent.isError ?? false, false, JSON.stringify(sent.structuredContent))
   const again = await send({ approval_token: token })
   assert.equal(again.structuredContent.code, 'approval_used')
-  await page.getByText('Done, once.').waitFor()
+  await page.getByText('Sent once.').waitFor()
   assert.equal((await page.content()).includes(token), false)
   assert.equal((await demo.journal()).filter((each) => each === text).length, 1)
 }
