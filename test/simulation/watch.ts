@@ -126,6 +126,6 @@ function reachedIn(log: readonly string[]): Record<string, number> {
   const count = (text: string) => log.filter((line) => line.includes(text)).length
   return {
     'told by a journal': count('a journal told how an operation ended'),
-    'a lost COMMIT': count('the boundary gave no answer for a message'),
+    'a lost COMMIT': count('the boundary gave no answer; nothing is sent'),
   }
 }
