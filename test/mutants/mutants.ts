@@ -31,6 +31,7 @@ const rechecking = {
 const ledger = (name: string) => `src/ledger/${name}.test.ts`
 const webhooks = (name: string) => `src/capabilities/webhooks/${name}.test.ts`
 const stopping = { file: 'test/limits/webhook-stop.test.ts' }
+const running = (name: string) => `src/capabilities/campaigns/running/${name}.test.ts`
 const worker = (name: string) => `src/worker/${name}.test.ts`
 const telegram = (name: string) => ({ file: `src/platform/telegram/${name}.test.ts` })
 
@@ -69,14 +70,14 @@ const puttingBack = {
   file: ledger('put-back'),
   still: 'putBack an account that is not of this database leaves nothing',
 }
-const attempting = { file: worker('attempt'), still: 'what is queued is sent once and completed' }
+const attempting = { file: ledger('attempt'), still: 'what is queued is sent once and completed' }
 const restoring = {
-  file: worker('restore-guard'),
+  file: ledger('restore-guard'),
   still: 'at the start the database is the one this disk knows: it may cross',
 }
-const messages = { file: worker('message-boundary') }
+const messages = { file: running('crossing') }
 const journalling = {
-  file: worker('journal'),
+  file: ledger('journal'),
   still: 'a line that a full disk cut off does not swallow the next one',
 }
 
@@ -85,7 +86,7 @@ const repliedInFlight = {
   still: 'a reply that was written before our first message is no reply to it: the sequence goes on',
 }
 const attemptingMessages = {
-  file: worker('message-attempt'),
+  file: running('message-attempt'),
   still: 'somebody is put on the list while their message is on its way somebody else is not held for them',
 }
 const lookedUp = 'a contact who is found by name, and whose phone is on the list at the look-up'
@@ -737,7 +738,7 @@ export const mutants: readonly Mutant[] = [
     'select',
   ),
   mutant(
-    { file: worker('lanes'), still: 'one at a time in each chat, four at a time of each account' },
+    { file: ledger('lanes'), still: 'one at a time in each chat, four at a time of each account' },
     'guard: files are fair',
     'files of one account that hang leave room for those of another, and for its own texts',
     'if (file && this.#files.size >= filesMax) return undefined',
@@ -937,7 +938,7 @@ export const mutants: readonly Mutant[] = [
     'a database that is away for longer than a lease: the sessions end here',
   ),
   mutant(
-    { file: worker('echoes') },
+    { file: ledger('echoes') },
     'guard: what was seen stays seen',
     'an answer that comes late does not lower the count of writes that was seen',
     'writes.seen = committed',
