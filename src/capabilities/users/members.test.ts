@@ -220,21 +220,24 @@ describe('the last owner', () => {
   })
 
   test('stays, however many leave or step down at the same moment', async () => {
-    const { workspace_id, user_id } = await service.tenant('Many owners')
-    const owners = [user_id]
-    for (let more = 0; more < 7; more++) owners.push(await add('owner', workspace_id))
-    for (const owner of owners) await link(owner)
-    const outcomes = await Promise.allSettled(
-      owners.map((user_id, index) =>
-        index % 2 === 0
-          ? endMembership(service.app, 'system', { workspace_id, user_id })
-          : setRole(service.app, 'system', { workspace_id, user_id, role: 'member' }),
-      ),
-    )
-    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(1)
-    const left = await service.app.db.rows(sql`
-      select 1 from memberships where workspace_id = ${workspace_id} and role = 'owner' and ended_at is null`)
-    expect(left).toHaveLength(1)
+    // A race that a single round may miss.
+    for (let round = 0; round < 3; round++) {
+      const { workspace_id, user_id } = await service.tenant(`Many owners ${round}`)
+      const owners = [user_id]
+      for (let more = 0; more < 7; more++) owners.push(await add('owner', workspace_id))
+      for (const owner of owners) await link(owner)
+      const outcomes = await Promise.allSettled(
+        owners.map((user_id, index) =>
+          index % 2 === 0
+            ? endMembership(service.app, 'system', { workspace_id, user_id })
+            : setRole(service.app, 'system', { workspace_id, user_id, role: 'member' }),
+        ),
+      )
+      expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(1)
+      const left = await service.app.db.rows(sql`
+        select 1 from memberships where workspace_id = ${workspace_id} and role = 'owner' and ended_at is null`)
+      expect(left).toHaveLength(1)
+    }
   })
 })
 
