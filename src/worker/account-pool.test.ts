@@ -213,7 +213,9 @@ test('of many chats whose history callers wait for, an account fetches two at a 
     connect: async (account, listener) => {
       const outcome = await place.sandbox.platform.connect(account, listener)
       if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
-      const history: Session['history'] = async () => {
+      const history: Session['history'] = async (page) => {
+        // The first sync of its own chats goes on beside it.
+        if (page.chat_id < 901) return outcome.value.history(page)
         asked++
         await new Promise<void>((resolve) => answers.push(resolve))
         return { kind: 'accepted', value: [] }
