@@ -21,6 +21,8 @@ export interface Platform {
    * account that writes to the second. 0: exactly the gap, so that what happens is predictable.
    */
   readonly gapJitter: number
+  /** A new account may write to only a few strangers a day, and to more from day to day. */
+  readonly coldRamp: boolean
   /**
    * A worker claims an expired lease only after this many seconds, unless its holder returned it: a real platform destroys a
    * session that two addresses use at once.

@@ -10,7 +10,7 @@ import { leaseSeconds, noteWrites } from '../ledger/leases.ts'
 import { noteDrives, noteHeartbeat, noteStopped } from '../ledger/workers.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
-import type { AccountRef, Platform, Session } from '../platform/port.ts'
+import type { AccountRef, Listener, Platform, Session } from '../platform/port.ts'
 import { AccountPool } from './account-pool.ts'
 
 let place: Workplace
@@ -90,6 +90,7 @@ test('accounts are taken, and given up while the journal cannot be written', asy
   await step()
   expect(await owner()).toBe(null)
   await pool.stop()
+  await noteStopped(app.db, worker_id)
 })
 
 test('commits are lost, the lease of this process among them: it still knows how far the account had come', async () => {
@@ -203,6 +204,7 @@ test('of many chats whose history callers wait for, an account fetches two at a 
   const tenant = await place.service.tenant()
   const account_id = await place.account(tenant)
   const worker_id = newId()
+  const awaited = ['901', '902', '903', '904', '905']
   let asked = 0
   const answers: (() => void)[] = []
   const answerAll = () => {
@@ -215,7 +217,7 @@ test('of many chats whose history callers wait for, an account fetches two at a 
       if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
       const history: Session['history'] = async (page) => {
         // The first sync of its own chats goes on beside it.
-        if (page.chat_id < 901) return outcome.value.history(page)
+        if (!awaited.includes(page.chat_id)) return outcome.value.history(page)
         asked++
         await new Promise<void>((resolve) => answers.push(resolve))
         return { kind: 'accepted', value: [] }
@@ -240,11 +242,13 @@ test('of many chats whose history callers wait for, an account fetches two at a 
     neighbours: async () => [],
   })
   await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
-  await pool.loops[0]?.step(app, new AbortController().signal)
-  await until('its session is there', 30_000, async () => pool.driven().has(account_id))
+  await until('its session is there', 30_000, async () => {
+    await pool.loops[0]?.step(app, new AbortController().signal)
+    return pool.driven().has(account_id)
+  })
   await place.db.run(sql`
     insert into chat_sync (account_id, chat_id, workspace_id, wanted_at)
-    select ${account_id}, n, ${tenant.workspace_id}, domain_now() from generate_series(901, 905) as n`)
+    select ${account_id}, n, ${tenant.workspace_id}, domain_now() from unnest(${awaited}::bigint[]) as n`)
   const step = () => pool.loops[1]?.step(app, new AbortController().signal)
   await step()
   await step()
@@ -258,5 +262,103 @@ test('of many chats whose history callers wait for, an account fetches two at a 
   const answering = setInterval(answerAll, 10)
   await pool.stop()
   clearInterval(answering)
+  await noteStopped(app.db, worker_id)
+})
+
+test('updates go missing in a session: it syncs the account again, without connecting anew', async () => {
+  const app = { ...place.service.app, metrics: new Registry() }
+  const account_id = await place.account(await place.service.tenant())
+  const worker_id = newId()
+  let listener: Listener | undefined
+  let [connects, lists] = [0, 0]
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, given) => {
+      const outcome = await place.sandbox.platform.connect(account, given)
+      if (outcome.kind !== 'accepted' || account.account_id !== account_id) return outcome
+      listener = given
+      connects++
+      const chats: Session['chats'] = (page) => {
+        lists++
+        return outcome.value.chats(page)
+      }
+      const value = new Proxy(outcome.value, {
+        get(target, name) {
+          if (name === 'chats') return chats
+          const member = target[name as keyof Session]
+          return typeof member === 'function' ? member.bind(target) : member
+        },
+      })
+      return { kind: 'accepted', value }
+    },
+  }
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', platform]]),
+    echoes: new Echoes(app),
+    instance: () => undefined,
+    behind: () => {},
+    mayDrive: async () => true,
+    neighbours: async () => [],
+  })
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  const synced = () =>
+    until('the account is synced', 30_000, async () => {
+      await pool.loops[0]?.step(app, new AbortController().signal)
+      const row = await place.db.maybe(sql`
+        select from account_sync s join account_hosts h on h.account_id = s.account_id
+        where s.account_id = ${account_id} and s.phase = 'done' and h.gap_since is null`)
+      return row !== undefined
+    })
+  await synced()
+  const before = lists
+  await listener?.updates({ updates: [{ kind: 'gap', chat_id: null }], position: '0', caught_up: true })
+  await synced()
+  expect([connects, lists > before]).toEqual([1, true])
+  await pool.stop()
+  await noteStopped(app.db, worker_id)
+})
+
+test('of many accounts, ten connect at a time', async () => {
+  const app = { ...place.service.app, metrics: new Registry() }
+  const tenant = await place.service.tenant()
+  const own = new Set<string>()
+  for (let n = 0; n < 14; n++) own.add(await place.account(tenant))
+  const worker_id = newId()
+  const waiting: (() => void)[] = []
+  let most = 0
+  const platform: Platform = {
+    ...place.sandbox.platform,
+    connect: async (account, listener) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting.push(resolve)
+      most = Math.max(most, waiting.length)
+      await promise
+      return place.sandbox.platform.connect(account, listener)
+    },
+  }
+  const pool = new AccountPool(app, {
+    worker_id,
+    platforms: new Map([['sandbox', platform]]),
+    echoes: new Echoes(app),
+    instance: () => undefined,
+    behind: () => {},
+    mayDrive: async () => true,
+    neighbours: async () => [],
+  })
+  await noteHeartbeat(app.db, { worker_id, platforms: ['sandbox'] })
+  const step = () => pool.loops[0]?.step(app, new AbortController().signal)
+  await until('ten wait for the platform', 30_000, async () => {
+    await step()
+    return waiting.length === 10
+  })
+  await until('all are connected', 30_000, async () => {
+    await step()
+    waiting.shift()?.()
+    return [...own].every((id) => pool.driven().has(id))
+  })
+  expect(most).toBe(10)
+  for (const go of waiting) go()
+  await pool.stop()
   await noteStopped(app.db, worker_id)
 })

@@ -20,6 +20,7 @@ import {
 } from '../ledger/leases.ts'
 import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
+import type { FairQueue } from '../lib/queue.ts'
 import type { AccountStore, Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 import { fetchWanted, type SyncContext, syncAccount } from './sync.ts'
@@ -57,6 +58,8 @@ interface SessionOptions {
   /** When the statement that took the lease was sent. */
   readonly leased_at: Moment
   readonly platform: Platform
+  /** Connects when it is this account's turn: only a few accounts of a process connect at a time. */
+  readonly inTurn: FairQueue
   /** Called when the account cannot be driven, or not by this worker: the pool can release the lease. */
   readonly over: () => void
   readonly ingested: (updates: number) => void
@@ -97,6 +100,8 @@ class DrivenSession implements AccountSession {
   readonly #held: Held
   #leasedAt: Moment
   #caughtUp = Promise.withResolvers<void>()
+  /** Wakes the sync, which is over or will look again. */
+  #gapped = () => {}
 
   constructor(app: App, options: SessionOptions) {
     this.#app = app
@@ -145,6 +150,7 @@ class DrivenSession implements AccountSession {
     let failures = 0
     while (!this.#stopping.signal.aborted) {
       const end = await this.#attempt(failures).catch((err): SessionEnd => {
+        if (this.#stopping.signal.aborted) return { kind: 'over' }
         this.#app.log.error({ err, account_id: this.lease.account_id, failures }, 'a session failed')
         return { kind: 'failed' }
       })
@@ -182,6 +188,15 @@ class DrivenSession implements AccountSession {
   }
 
   async #connect(close: (reason: Closed) => void): Promise<Outcome<Session>> {
+    const turn = {
+      key: this.lease.account_id,
+      timer: this.#app.sources.timer,
+      left: this.#stopping.signal,
+    }
+    return this.#options.inTurn(turn, () => this.#connectNow(close))
+  }
+
+  async #connectNow(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
     const connecting = this.#options.platform.connect(
       { account_id, name, position: this.#position, held: () => this.#holdsStill(), store: noStore },
@@ -210,7 +225,8 @@ class DrivenSession implements AccountSession {
       this.state = 'connected'
       this.#syncing = syncing
       // The account is live already, so a caller that reads READY can use it.
-      await noteConnected(this.#app, this.lease, session.self)
+      const { coldRamp } = this.#options.platform
+      await noteConnected(this.#app, { account_id: this.lease.account_id, coldRamp }, session.self)
       await this.#options.connected()
       this.#app.wake.signal(enqueued)
       synced = this.#sync(syncing)
@@ -236,11 +252,14 @@ class DrivenSession implements AccountSession {
     })
   }
 
-  /** Syncs the past beside the live updates; retries after errors while the session lasts. */
+  /** Syncs the past beside the live updates, and again after a gap; retries after errors while the session lasts. */
   async #sync(syncing: SyncContext): Promise<void> {
     while (!syncing.signal.aborted) {
       try {
-        return await syncAccount(this.#app, syncing)
+        const gap = Promise.withResolvers<void>()
+        this.#gapped = gap.resolve
+        await syncAccount(this.#app, syncing)
+        await Promise.race([gap.promise, aborted(syncing.signal)])
       } catch (err) {
         this.#app.log.error(
           { err, account_id: this.lease.account_id },
@@ -299,6 +318,7 @@ class DrivenSession implements AccountSession {
           this.#position = batch.position
           this.#options.ingested(batch.updates.length)
           if (batch.caught_up) this.#caughtUp.resolve()
+          if (batch.updates.some(({ kind }) => kind === 'gap')) this.#gapped() // guard: a gap is synced in the same session
           return true
         }
         if (await holdsLease(this.#app.db, this.#options.worker_id, this.lease)) this.#options.behind()
@@ -336,6 +356,13 @@ class DrivenSession implements AccountSession {
   #rest(ms: number): Promise<void> {
     return within(this.#app.sources, ms, new Promise<void>(() => {}), this.#stopping.signal).then(() => {})
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 }
 
 /** How an attempt ended: for good, with a lost session, through a fault of ours, or without a session. */

@@ -75,6 +75,7 @@ const restoring = {
   file: ledger('restore-guard'),
   still: 'at the start the database is the one this disk knows: it may cross',
 }
+const planning = { file: 'src/capabilities/campaigns/planning/plan.test.ts' }
 const messages = { file: running('crossing') }
 const journalling = {
   file: ledger('journal'),
@@ -748,7 +749,7 @@ export const mutants: readonly Mutant[] = [
     { file: ledger('floods'), still: 'of 5 s and then 600 s the longer one holds' },
     'guard: the longer flood wait holds',
     'of 600 s and then 5 s the longer one holds',
-    `set flood_until = domain_now() + make_interval(secs => ${value('seconds')})`,
+    `set ${value('end')} = domain_now() + make_interval(secs => ${value('retry_after_seconds')})`,
   ),
 
   // Putting back.
@@ -1930,5 +1931,97 @@ export const mutants: readonly Mutant[] = [
     'guard: few history calls of an account',
     'of many chats whose history callers wait for, an account fetches two at a time',
     'false',
+  ),
+
+  // Waits apart, first messages that the platform stopped, and updates that went missing.
+  mutant(
+    attempting,
+    'guard: a wait on reading is no strike',
+    'a flood wait for reading is a strike: 0',
+    'return true',
+  ),
+  mutant(
+    planning,
+    'guard: only who must be looked up waits for look-ups',
+    'a flood wait for look-ups, in a known chat',
+    'const lookups = lookup_flood_until',
+  ),
+  mutant(planning, 'guard: stopped first messages', 'first messages stopped by the platform'),
+  mutant(
+    { file: running('dispatch-contacts') },
+    'guard: known chats pass those to be looked up',
+    'contacts wait for the end of a wait for look-ups, while those whose chats are known are written to',
+    'and false',
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: no first message while they are stopped',
+    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups go on',
+  ),
+  mutant(
+    { file: running('dispatch') },
+    'guard: enabling allows first messages again',
+    'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups go on',
+    'else if (false)',
+  ),
+  mutant(
+    { file: running('replies') },
+    'guard: campaigns wait for a gap',
+    'what was missed because updates were lost no follow-up leaves before it is fetched, and the page says that the account is not ready',
+  ),
+  mutant(
+    { file: running('replies') },
+    'guard: a chat with news after a gap is fetched',
+    'what was missed because updates were lost in all chats: a reply ends the sequence, and the message is not announced',
+  ),
+  mutant(
+    { file: running('replies') },
+    'guard: a gap is fetched whole',
+    'what was missed because updates were lost an opt-out among more messages than a page holds suppresses the person',
+    'closed = true',
+  ),
+  mutant(
+    { file: 'src/capabilities/history/history.test.ts' },
+    'guard: a gap that came meanwhile is fetched too',
+    'a gap in one chat that comes while the sync ends is fetched too',
+  ),
+  mutant(
+    { file: 'src/capabilities/history/history.test.ts' },
+    'guard: the first of two gaps counts',
+    'a gap begins at the message that was stored before the first of two',
+    'set gap_after = excluded.gap_after',
+  ),
+  mutant(
+    { file: worker('account-pool') },
+    'guard: a gap is synced in the same session',
+    'updates go missing in a session: it syncs the account again, without connecting anew',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: participants that are not listed stay',
+    'a platform that reports no unread count with a message the participants it does not list stay as they were',
+    'const participants = sql`participants = excluded.participants,`',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: an unread count that is not reported stays',
+    'a platform that reports no unread count with a message every new incoming message adds one, an own one or a repeated one none',
+    'const unread = sql`unread_count = excluded.unread_count,`',
+  ),
+  mutant(
+    { file: worker('ingest') },
+    'guard: a count includes the messages before it',
+    'a platform that reports no unread count with a message a count includes the messages before it, in its batch or earlier, and later ones add to it',
+  ),
+  mutant(
+    restoring,
+    'guard: no connection for a clone',
+    'at the start and drives accounts that two addresses must not use at once a copy made a moment ago, where no other worker lives: they are not connected until sending is switched on',
+    'or true)',
+  ),
+  mutant(
+    restoring,
+    'guard: a copy has no other heartbeat',
+    'at the start and drives accounts that two addresses must not use at once a worker joins others that are alive: it connects them as usual',
   ),
 ]

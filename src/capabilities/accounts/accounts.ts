@@ -2,7 +2,7 @@
 
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
-import { type AccountUsage, listAccountUsage } from '../../ledger/account-usage.ts'
+import { type AccountUsage, allowCold, listAccountUsage } from '../../ledger/account-usage.ts'
 import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { confirmDisabled } from '../../ledger/runs.ts'
@@ -124,7 +124,11 @@ function listStates(db: Db, workspace_id: string): Promise<AccountState[]> {
       a.status = 'READY' and ${isLive}
         as live,
       case when s.phase is null then 'not begun'
-        when s.phase = 'history' then 'history ' || s.chats_synced || '/' || s.chats_total
+        when s.phase = 'chats' and s.chats_expected is not null
+          then 'chats ' || s.chats_total || '/' || greatest(s.chats_total, s.chats_expected)
+        when s.phase = 'history'
+          then 'history ' || least(s.chats_synced, coalesce(s.history_total, s.chats_total)) || '/'
+            || coalesce(s.history_total, s.chats_total)
         else s.phase end as sync
     from accounts a left join account_hosts h on h.account_id = a.id
       left join account_sync s on s.account_id = a.id
@@ -148,6 +152,7 @@ export async function setAccountEnabled(
     if (changed) {
       // Without the lease, the worker stores nothing that the session still delivers.
       await revokeLease(tx, id)
+      if (enabled) await allowCold(tx, id)
       if (!enabled) await confirmDisabled(tx, id) // guard: disabling lets the pools go on
       const action = enabled ? 'account.enabled' : 'account.disabled'
       await record(app, tx, actor, { action, target: id, workspace_id: changed.workspace_id })
@@ -156,6 +161,14 @@ export async function setAccountEnabled(
     const known = await tx.maybe<AccountRow>(sql`select ${fields} from accounts where id = ${id}`)
     if (!known) throw notFound('account', id)
     if (!enabled) await confirmDisabled(tx, id)
+    // guard: enabling allows first messages again
+    else if (await allowCold(tx, id)) {
+      await record(app, tx, actor, {
+        action: 'account.enabled',
+        target: id,
+        workspace_id: known.workspace_id,
+      })
+    }
     return known
   })
   app.wake.signal(accountsChanged)
@@ -187,12 +200,15 @@ export async function setColdPerDay(
 /** Makes a connected account READY and updates its platform user id, username and phone. */
 export async function noteConnected(
   app: App,
-  { account_id }: { account_id: string },
+  { account_id, coldRamp }: { readonly account_id: string; readonly coldRamp: boolean },
   self: Person,
 ): Promise<void> {
+  const today = sql`(
+    select (domain_now() at time zone w.timezone)::date from workspaces w where w.id = accounts.workspace_id)`
   await app.db.run(sql`
     update accounts set status = 'READY', status_reason = null, platform_user_id = ${self.id},
-      username = ${self.username}, phone = ${self.phone}
+      username = ${self.username}, phone = ${self.phone},
+      cold_ramp_from = coalesce(cold_ramp_from, case when ${coldRamp} then ${today} end)
     where id = ${account_id} and status <> 'DISABLED'
       and (status, platform_user_id, username, phone)
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
