@@ -1942,11 +1942,11 @@ export const mutants: readonly Mutant[] = [
   ),
   mutant(
     planning,
-    'guard: only who must be looked up waits for look-ups',
-    'a flood wait for look-ups, in a known chat',
+    'guard: only who must be looked up waits for lookups',
+    'the plan a flood wait for look-ups, in a known chat',
     'const lookups = lookup_flood_until',
   ),
-  mutant(planning, 'guard: stopped first messages', 'first messages stopped by the platform'),
+  mutant(planning, 'guard: stopped first messages', 'the plan first messages stopped by the platform'),
   mutant(
     { file: running('dispatch-contacts') },
     'guard: known chats pass those to be looked up',
@@ -1962,7 +1962,7 @@ export const mutants: readonly Mutant[] = [
     { file: running('dispatch') },
     'guard: enabling allows first messages again',
     'a platform that stops first messages gets none until the account is enabled again; answers and follow-ups go on',
-    'else if (false)',
+    'else if (false) {',
   ),
   mutant(
     { file: running('replies') },
@@ -1972,7 +1972,7 @@ export const mutants: readonly Mutant[] = [
   mutant(
     { file: running('replies') },
     'guard: a chat with news after a gap is fetched',
-    'what was missed because updates were lost in all chats: a reply ends the sequence, and the message is not announced',
+    'what was missed because updates were lost an opt-out among more messages than a page holds suppresses the person',
   ),
   mutant(
     { file: running('replies') },

@@ -228,7 +228,7 @@ function held(facts: Facts): Wait | undefined {
 
 /** When the flood waits end that stop this message. */
 function floodEnd({ recipient }: Facts, { flood_until, lookup_flood_until }: PlannedAccount): number {
-  const lookups = recipient.chat_id === null ? lookup_flood_until : null // guard: only who must be looked up waits for look-ups
+  const lookups = recipient.chat_id === null ? lookup_flood_until : null // guard: only who must be looked up waits for lookups
   return Math.max(flood_until?.getTime() ?? 0, lookups?.getTime() ?? 0)
 }
 

@@ -131,11 +131,11 @@ describe('contacts', () => {
     const account_id = await place.account()
     const [unknown, known] = [stranger(), stranger()]
     const contacts = [unknown, known].map(({ contact }) => ({ contact, account_id }))
+    await noteFlood(place.db, account_id, { stops: 'lookups', retry_after_seconds: 80_000 })
     const id = await place.campaign({ kind: 'contacts', pool: [account_id], contacts })
     await place.db.run(sql`
       update campaign_recipients set chat_id = ${known.person_id}, found_id = ${known.person_id}
       where campaign_id = ${id} and contact = ${known.contact}`)
-    await noteFlood(place.db, account_id, { stops: 'lookups', retry_after_seconds: 80_000 })
     await place.advance(hour)
     expect(place.sent().map(({ person }) => person)).toEqual([known.person_id])
     await place.advance(day)
