@@ -65,7 +65,7 @@ export class AccountPool {
   readonly #confirmed = new Map<string, string>()
   /** Each connection starts with a key exchange or a list of updates: a process that starts must not stall on all of them. */
   readonly #connects = fairQueue({
-    atOnceMax: 10, // limit: accounts that connect at a time
+    atOnceMax: 10,
     waitingMax: 1,
     waitMsMax: 2_147_483_647,
     refuse: () => new Error('The account waited for weeks to connect.'),

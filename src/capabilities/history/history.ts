@@ -101,7 +101,7 @@ export async function giveUpWanted(db: Db, { account_id, chat_id }: WantedHistor
 }
 
 /** So many of an account's chats get their history at once; the others when a user opens them. */
-const recentChats = 1_000 // limit: chats with history
+const recentChats = 1_000
 
 type Phase = 'chats' | 'contacts' | 'history' | 'done'
 
