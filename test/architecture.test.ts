@@ -47,6 +47,8 @@ const owners: Readonly<Record<string, string>> = {
   request_log: 'access',
   event_waits: 'capabilities/events',
   accounts: 'capabilities/accounts',
+  platform_sessions: 'capabilities/accounts',
+  platform_peers: 'capabilities/accounts',
   account_hosts: 'ledger',
   chats: 'capabilities/chats',
   account_sync: 'capabilities/history',

@@ -44,6 +44,11 @@ const playing = {
   still: 'a play answers a page of the timetable, the load of every day and the end',
 }
 
+const platformStore = {
+  file: 'src/capabilities/accounts/platform-store.test.ts',
+  still: 'the session of an account is null before a login, and then what the login stored',
+}
+
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
 type Place = Pick<Mutant, 'file' | 'still'>
@@ -1733,6 +1738,27 @@ export const mutants: readonly Mutant[] = [
     telegram('transport'),
     'guard: bounded frame',
     'a connection that gets a frame of more than 4 MiB is over before the frame is read',
+  ),
+  mutant(
+    platformStore,
+    'guard: peers are written under the lease',
+    'the peers of an account are not written by a worker that has lost the lease, whichever worker holds it now',
+  ),
+  mutant(
+    platformStore,
+    'guard: a session is bound to its account',
+    'the session of an account is bound to its row: copied to another account it does not open',
+    "return account_id && 'platform_sessions'",
+  ),
+  mutant(
+    platformStore,
+    'guard: an ended session says nothing of a new login',
+    'trouble of an ended session counts only while its lease is held',
+  ),
+  mutant(
+    platformStore,
+    'guard: connecting does not undo trouble',
+    'trouble is not undone by a session of a NEEDS_LOGIN account that connects late',
   ),
   mutant(telegram('transport'), 'guard: one connection', 'the transport of a session dials once'),
   mutant(

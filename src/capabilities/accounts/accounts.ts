@@ -3,7 +3,7 @@
 import type { App } from '../../app.ts'
 import { type Db, sql } from '../../db/sql.ts'
 import { type AccountUsage, listAccountUsage } from '../../ledger/account-usage.ts'
-import { accountsChanged, revokeLease } from '../../ledger/leases.ts'
+import { accountsChanged, type Held, LeaseLost, requireLease, revokeLease } from '../../ledger/leases.ts'
 import { isLive } from '../../ledger/liveness.ts'
 import { confirmDisabled } from '../../ledger/runs.ts'
 import { hasWorker } from '../../ledger/workers.ts'
@@ -12,6 +12,8 @@ import { notFound, requireName } from '../../lib/names.ts'
 import type { Person } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
+
+export { openAccountStore } from './platform-store.ts'
 
 export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
 export type Status = (typeof statuses)[number]
@@ -193,18 +195,39 @@ export async function noteConnected(
   await app.db.run(sql`
     update accounts set status = 'READY', status_reason = null, platform_user_id = ${self.id},
       username = ${self.username}, phone = ${self.phone}
-    where id = ${account_id} and status <> 'DISABLED'
+    where id = ${account_id}
+      and status in ('CONNECTING', 'READY') -- guard: connecting does not undo trouble
       and (status, platform_user_id, username, phone)
         is distinct from ('READY', ${self.id}::bigint, ${self.username}::text, ${self.phone}::text)`)
+}
+
+interface Trouble {
+  readonly status: 'needs_login' | 'restricted'
+  /** A sentence for `status_reason`, or the status again: then a sentence that is there stays. */
+  readonly reason: string
+  /** Of the session that ended. Undefined: a call was refused. */
+  readonly held?: Omit<Held, 'writes'>
 }
 
 /** The platform demands a new login, or has restricted the account: an operator has to act. */
 export async function noteTrouble(
   app: App,
   account_id: string,
-  { status, reason }: { status: 'needs_login' | 'restricted'; reason: string },
+  { status: trouble, reason, held }: Trouble,
 ): Promise<void> {
-  await app.db.run(sql`
-    update accounts set status = ${status.toUpperCase()}, status_reason = ${reason}
-    where id = ${account_id} and status <> 'DISABLED'`)
+  const status = trouble.toUpperCase()
+  const noted = app.db.transaction(async (tx) => {
+    // Accounts are locked before their hosts, as where an account is enabled.
+    await tx.run(sql`select 1 from accounts where id = ${account_id} for no key update`)
+    if (held) await requireLease(tx, held) // guard: an ended session says nothing of a new login
+    await tx.run(sql`
+      update accounts set status = ${status},
+        status_reason = case when status = ${status} and ${reason === trouble}
+          then coalesce(status_reason, ${reason}) else ${reason} end
+      where id = ${account_id} and status <> 'DISABLED'`)
+  })
+  await noted.catch((error) => {
+    // The account was disabled, logged out or logged in meanwhile.
+    if (!(error instanceof LeaseLost)) throw error
+  })
 }
