@@ -12,20 +12,16 @@ import { notFound, requireName } from '../../lib/names.ts'
 import type { Person } from '../../platform/port.ts'
 import { type Actor, record } from '../audit/audit.ts'
 import { requireWorkspace } from '../workspaces/workspaces.ts'
+import { type AccountRow, fields, noWorker, requireAccount, type Status } from './account-row.ts'
 
+export { noWorker, type Status, statuses } from './account-row.ts'
+export { type LoginDialogue, logIn } from './login.ts'
+export { logOut } from './logout.ts'
 export { openAccountStore } from './platform-store.ts'
 
-export const statuses = ['CONNECTING', 'READY', 'NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'] as const
-export type Status = (typeof statuses)[number]
-
-interface AccountRow {
-  readonly id: string
-  readonly workspace_id: string
-  readonly platform: string
-  readonly name: string
-  readonly status: Status
-  readonly status_reason: string | null
-  readonly created_at: Date
+/** The name of the account's platform. */
+export async function requirePlatform(db: Db, id: string): Promise<string> {
+  return (await requireAccount(db, id)).platform
 }
 
 interface NewAccount {
@@ -35,8 +31,6 @@ interface NewAccount {
   /** Set by the demo, whose account is the one in the examples. */
   readonly id?: string
 }
-
-const fields = sql`id, workspace_id, platform, name, status, status_reason, created_at`
 
 export async function createAccount(app: App, actor: Actor, wanted: NewAccount): Promise<AccountRow> {
   const { workspace_id, platform, name, id = newAccountId() } = wanted
@@ -58,9 +52,6 @@ export async function createAccount(app: App, actor: Actor, wanted: NewAccount):
   app.wake.signal(accountsChanged)
   return account
 }
-
-/** The `status_reason` of an account while no running worker can drive it. */
-export const noWorker = 'No worker that could drive it is running.'
 
 interface Undriven {
   readonly platform: string
