@@ -1,46 +1,34 @@
 /** Logins and logouts over a data centre on loopback, without a worker. */
 import { randomUUID } from 'node:crypto'
-import { addPublicKey } from '@mtcute/core/utils.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../../test/harness/process.ts'
 import { openService, type Service, type Tenant } from '../../../test/harness/service.ts'
 import { openNeighbour } from '../../../test/harness/worker.ts'
+import { openStage, type Stage, telegramAt } from '../../../test/platform/data-centre-fixture.ts'
 import { sql } from '../../db/sql.ts'
 import { claimAccounts, releaseLease } from '../../ledger/leases.ts'
 import type { LoginFailure, LoginStep, Platform } from '../../platform/port.ts'
-import { type DataCentre, openDataCentre } from '../../platform/sandbox/mtproto/data-centre.ts'
-import { openWorld, type World } from '../../platform/sandbox/world.ts'
-import { telegramPlatform } from '../../platform/telegram/adapter.ts'
-import { Crypto } from '../../platform/telegram/surroundings.ts'
+import type { World } from '../../platform/sandbox/world.ts'
 import { createAccount, logIn, logOut, setAccountEnabled } from './accounts.ts'
 import { findSession } from './platform-store.ts'
 
 let service: Service
 let tenant: Tenant
+let stage: Stage
 let world: World
-let centre: DataCentre
 let platform: Platform
 
 beforeAll(async () => {
   service = await openService()
   tenant = await service.tenant()
-  world = openWorld({ data_dir: null })
-  centre = await openDataCentre(world, { port: 0, data_dir: null })
-  const crypto = new Crypto()
-  crypto.initialize()
-  addPublicKey(crypto, centre.public_pem)
-  platform = platformAt(centre.port)
+  stage = await openStage()
+  world = stage.world
+  platform = telegramAt(stage.centre.port)
 })
 afterAll(async () => {
-  await centre.close()
-  await world.close()
+  await stage.close()
   await service.close()
 })
-
-function platformAt(port: number): Platform {
-  const test_dc = { id: 2, ipAddress: '127.0.0.1', port, ipv6: false, mediaOnly: false, testMode: false }
-  return telegramPlatform({ api_id: 1, api_hash: '0'.repeat(32), test_dc })
-}
 
 let phones = 9_996_620_100
 
@@ -260,7 +248,7 @@ describe('a logout', () => {
     await set(id, 'READY')
     const before = await findSession(service.app, id)
     const { status_reason } = await rowOf(id)
-    const away = platformAt(1)
+    const away = telegramAt(1)
     await expect(logOut(service.app, 'system', { id, platform: away })).rejects.toMatchObject({
       code: 'provider_unavailable',
       message: expect.stringContaining('Nothing was changed.'),
