@@ -564,6 +564,23 @@ create table outbox (
   PRIMARY KEY (id)
 );
 
+create table platform_peers (
+  account_id text not null,
+  number bigint not null,
+  text text not null,
+  PRIMARY KEY (account_id, number)
+);
+
+create table platform_sessions (
+  account_id text not null,
+  platform text not null,
+  platform_user_id bigint not null,
+  sealed bytea not null,
+  created_at timestamp with time zone not null default domain_now(),
+  PRIMARY KEY (account_id),
+  UNIQUE (platform, platform_user_id)
+);
+
 create unlogged table request_log (
   caller text not null,
   hits timestamp with time zone[] not null,
@@ -907,6 +924,8 @@ alter table operations add FOREIGN KEY (key_id) REFERENCES keys(id);
 alter table operations add FOREIGN KEY (user_id) REFERENCES users(id);
 alter table operations add FOREIGN KEY (workspace_id) REFERENCES workspaces(id);
 alter table operations add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
+alter table platform_peers add FOREIGN KEY (account_id) REFERENCES accounts(id);
+alter table platform_sessions add FOREIGN KEY (account_id) REFERENCES accounts(id);
 alter table search_segments add FOREIGN KEY (workspace_id, account_id) REFERENCES accounts(workspace_id, id);
 alter table sessions add FOREIGN KEY (issuer, subject) REFERENCES identities(issuer, subject) ON DELETE CASCADE;
 alter table sessions add FOREIGN KEY (user_id) REFERENCES users(id);

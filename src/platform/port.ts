@@ -28,7 +28,10 @@ export interface Platform {
    * session that two addresses use at once.
    */
   readonly takeoverSeconds: number
-  /** Opens the account's only session. Updates begin after `position`; null means from now on. */
+  /**
+   * Opens the account's only session. Updates begin after `position`; null means from now on. Of a refusal, `detail` is the
+   * account's `status_reason`.
+   */
   connect(account: AccountRef, listener: Listener): Promise<Outcome<Session>>
   /** Starts a login. Only a platform whose accounts need one has it. */
   login?(request: LoginRequest, report: (step: LoginStep) => void): Login
@@ -89,7 +92,7 @@ export interface Listener {
 
 export interface Closed {
   readonly status: 'lost' | 'needs_login' | 'restricted'
-  /** `updates_missed`: restricted until a person enables the account, because sends in between cannot be proven. */
+  /** Unless `lost`, the account's `status_reason`: what has happened, and what the operator does about it. */
   readonly reason: string
 }
 

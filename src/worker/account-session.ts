@@ -4,7 +4,7 @@
  */
 
 import type { App } from '../app.ts'
-import { noteConnected, noteTrouble } from '../capabilities/accounts/accounts.ts'
+import { noteConnected, noteTrouble, openAccountStore } from '../capabilities/accounts/accounts.ts'
 import { giveUpWanted, type WantedHistory } from '../capabilities/history/history.ts'
 import type { Driven } from '../ledger/attempt.ts'
 import type { Echoes } from '../ledger/echoes.ts'
@@ -21,7 +21,7 @@ import {
 import { noteNotLive } from '../ledger/liveness.ts'
 import { within } from '../ledger/within.ts'
 import type { FairQueue } from '../lib/queue.ts'
-import type { AccountStore, Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
+import type { Closed, Outcome, Platform, Session, UpdateBatch } from '../platform/port.ts'
 import { ingest } from './ingest.ts'
 import { fetchWanted, type SyncContext, syncAccount } from './sync.ts'
 
@@ -70,13 +70,6 @@ interface SessionOptions {
   readonly behind: () => void
   /** What this process has seen committed for the account, in this session and before. */
   readonly writes: Writes
-}
-
-/** No platform that needs a login is listed yet. */
-const noStore: AccountStore = {
-  readSession: () => Promise.resolve(null),
-  listPeers: () => Promise.resolve([]),
-  writePeers: () => Promise.resolve(),
 }
 
 export function openAccountSession(app: App, options: SessionOptions): AccountSession {
@@ -175,7 +168,7 @@ class DrivenSession implements AccountSession {
     }
     if (outcome.kind === 'refused') {
       const status = outcome.reason === 'restricted' ? 'restricted' : 'needs_login'
-      return this.#giveUp(status, outcome.reason)
+      return this.#giveUp(status, outcome.detail ?? outcome.reason)
     }
     const { account_id } = this.lease
     this.#app.log.warn({ account_id, outcome: outcome.kind, failures }, 'connecting failed')
@@ -198,8 +191,9 @@ class DrivenSession implements AccountSession {
 
   async #connectNow(close: (reason: Closed) => void): Promise<Outcome<Session>> {
     const { account_id, name } = this.lease
+    const store = openAccountStore(this.#app, this.#held)
     const connecting = this.#options.platform.connect(
-      { account_id, name, position: this.#position, held: () => this.#holdsStill(), store: noStore },
+      { account_id, name, position: this.#position, held: () => this.#holdsStill(), store },
       { updates: (batch) => this.#take(batch), closed: close },
     )
     const outcome = await within(this.#app.sources, connectMsMax, connecting, this.#stopping.signal)
@@ -349,7 +343,7 @@ class DrivenSession implements AccountSession {
       { account_id: this.lease.account_id, status, reason },
       'an account cannot be connected',
     )
-    await noteTrouble(this.#app, this.lease.account_id, { status, reason })
+    await noteTrouble(this.#app, this.lease.account_id, { status, reason, held: this.#held })
     return { kind: 'over' }
   }
 

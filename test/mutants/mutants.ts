@@ -44,6 +44,16 @@ const playing = {
   still: 'a play answers a page of the timetable, the load of every day and the end',
 }
 
+const platformStore = {
+  file: 'src/capabilities/accounts/platform-store.test.ts',
+  still: 'the session of an account is null before a login, and then what the login stored',
+}
+
+const loggingIn = {
+  file: 'src/capabilities/accounts/login.test.ts',
+  still: 'a login stores the key, its user and CONNECTING, and names no secret in the audit log',
+}
+
 const dataCentre = (name: string) => ({ file: `src/platform/sandbox/mtproto/${name}.test.ts` })
 
 type Place = Pick<Mutant, 'file' | 'still'>
@@ -1734,6 +1744,63 @@ export const mutants: readonly Mutant[] = [
     telegram('transport'),
     'guard: bounded frame',
     'a connection that gets a frame of more than 4 MiB is over before the frame is read',
+  ),
+  mutant(
+    platformStore,
+    'guard: peers are written under the lease',
+    'the peers of an account are not written by a worker that has lost the lease, whichever worker holds it now',
+  ),
+  mutant(
+    platformStore,
+    'guard: a session is bound to its account',
+    'the session of an account is bound to its row: copied to another account it does not open',
+    "return account_id && 'platform_sessions'",
+  ),
+  mutant(
+    platformStore,
+    'guard: an ended session says nothing of a new login',
+    'trouble of an ended session counts only while its lease is held',
+  ),
+  mutant(
+    platformStore,
+    'guard: connecting does not undo trouble',
+    'trouble is not undone by a session of a NEEDS_LOGIN account that connects late',
+  ),
+  mutant(
+    loggingIn,
+    'guard: one login of an account at a time',
+    'a login of one account runs once at a time, and of another beside it',
+  ),
+  mutant(
+    loggingIn,
+    'guard: log out first',
+    'a login of an account that is logged in is refused, also once it is READY',
+  ),
+  mutant(
+    loggingIn,
+    'guard: a refused login leaves no key behind',
+    'a user of the platform is one account of the instance until logged out; the refusal names no workspace',
+    "const outcome = { kind: 'accepted' }",
+  ),
+  mutant(
+    loggingIn,
+    'guard: an account keeps its user',
+    'a user of the platform stays the one that an account is for',
+  ),
+  mutant(
+    loggingIn,
+    'guard: one user is one account',
+    'a user of the platform is one account of the instance until logged out; the refusal names no workspace',
+  ),
+  mutant(loggingIn, 'guard: the worker has let go', 'a logout waits until the worker has let go', 'return'),
+  mutant(
+    {
+      file: 'src/cli/prompt.test.ts',
+      still: 'piped lines answer in turn, and the end of the input is an error',
+    },
+    'guard: a password is not shown',
+    'at a terminal a code is shown as it is typed, and a password is not',
+    'output.write(chunk)',
   ),
   mutant(telegram('transport'), 'guard: one connection', 'the transport of a session dials once'),
   mutant(

@@ -5,9 +5,11 @@ import { IntermediatePacketCodec, MemoryStorage, type TelegramTransport, tl } fr
 import { BaseTelegramClient } from '@mtcute/core/client.js'
 import { addPublicKey } from '@mtcute/core/utils.js'
 import Long from 'long'
+import type { Platform } from '../../src/platform/port.ts'
 import { Crypto } from '../../src/platform/sandbox/mtproto/crypto.ts'
 import { type DataCentre, openDataCentre } from '../../src/platform/sandbox/mtproto/data-centre.ts'
 import { openWorld, type World } from '../../src/platform/sandbox/world.ts'
+import { telegramPlatform } from '../../src/platform/telegram/adapter.ts'
 
 export const apiKey = { apiId: 1, apiHash: 'x' }
 
@@ -49,6 +51,12 @@ export async function openStage({
       await world.close()
     },
   }
+}
+
+/** Our own adapter, at a data centre on this machine. */
+export function telegramAt(port: number): Platform {
+  const test_dc = { id: 2, ipAddress: '127.0.0.1', port, ipv6: false, mediaOnly: false, testMode: false }
+  return telegramPlatform({ api_id: 1, api_hash: '0'.repeat(32), test_dc }, { paceMs: 0 })
 }
 
 export function trust(public_pem: string): void {
