@@ -138,7 +138,7 @@ describe('trouble', () => {
   test.each(['NEEDS_LOGIN', 'RESTRICTED', 'DISABLED'])(
     'is not undone by a session of a %s account that connects late',
     async (status) => {
-      const { account_id, held } = await hold()
+      const { account_id } = await hold()
       const self = { id: '7', name: 'Sales', username: null, phone: null, kind: 'self' } as const
       await service.app.db.run(sql`update accounts set status = ${status} where id = ${account_id}`)
       await noteConnected(service.app, { account_id, coldRamp: false }, self)
