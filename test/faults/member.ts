@@ -10,6 +10,8 @@ export interface MemberOptions {
   readonly number: number
   /** Its own directory, kept over restarts: a process finds what its predecessor left there. */
   readonly data_dir: string
+  /** More arguments of its verb. */
+  readonly args?: readonly string[] | undefined
   /** Called at each start; `name` distinguishes the processes of one member. */
   readonly env: (name: string) => Readonly<Record<string, string>>
   /** Applied at every start, before those of a single start. */
@@ -64,8 +66,8 @@ export class Member {
   launch(patches: readonly Patch[] = []): void {
     if (this.#process) throw new Error(`${this.name} runs already.`)
     this.#starts++
-    const { verb, data_dir, env, patches: always = [] } = this.#options
-    const args = [verb, '--port', '0', '--data-dir', data_dir]
+    const { verb, data_dir, env, args: more = [], patches: always = [] } = this.#options
+    const args = [verb, '--port', '0', '--data-dir', data_dir, ...more]
     const process = spawnParley(args, { ...env(this.name), ...patchEnv([...always, ...patches]) })
     this.#process = process
     this.#paused = false

@@ -17,6 +17,7 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { logIn } from '../../src/capabilities/accounts/login.ts'
 import type { OpenApp } from '../../src/cli/open.ts'
 import { moveClock } from '../../src/db/domain-clock.ts'
 import { openDatabase } from '../../src/db/pool.ts'
@@ -24,7 +25,8 @@ import { type Database, type Db, sql } from '../../src/db/sql.ts'
 import type { JournalEntry } from '../../src/platform/sandbox/entries.ts'
 import type { NewFault } from '../../src/platform/sandbox/faults.ts'
 import type { NewPerson } from '../../src/platform/sandbox/people.ts'
-import { until } from '../harness/process.ts'
+import { telegramModule } from '../../src/platform/telegram/module.ts'
+import { freePort, until } from '../harness/process.ts'
 import { allow } from '../harness/role.ts'
 import { makeScratch } from '../harness/scratch.ts'
 import { type Lossy, type LossyOptions, openLossy } from './lossy.ts'
@@ -48,7 +50,13 @@ export interface PlantOptions {
   readonly env?: Readonly<Record<string, string>>
   /** A deliberate bug in every `serve` and `work` process. */
   readonly patches?: readonly Patch[]
+  /** The same for `work` processes only. */
+  readonly workPatches?: readonly Patch[]
   readonly lossy?: LossyOptions['decide']
+  /** With `telegram` the accounts reach the same sandbox over MTProto, through its data centre. */
+  readonly platform?: 'sandbox' | 'telegram'
+  /** Whether the data centre accepts a random id only once. */
+  readonly dedupe?: 'on' | 'off'
   /** A manual clock moves only by `moveClock`. Real time by default. */
   readonly clock?: PlantDatabase['clock']
 }
@@ -72,6 +80,7 @@ export class Plant {
   /** The people whom every account knows. */
   readonly people: number[] = []
   readonly #clock: PlantDatabase['clock']
+  readonly #telegram: boolean
   #app: Promise<OpenApp> | undefined
   #closing: Promise<void> | undefined
 
@@ -81,6 +90,7 @@ export class Plant {
     db: Database
     tenant: Tenant
     lossy: Lossy | undefined
+    mtproto_port: string
     options: PlantOptions
   }) {
     this.directory = parts.directory
@@ -88,14 +98,26 @@ export class Plant {
     this.db = parts.db
     this.tenant = parts.tenant
     this.lossy = parts.lossy
-    const { serves = 1, works = 1, env = {}, patches, clock = 'system' } = parts.options
+    const {
+      serves = 1,
+      works = 1,
+      env = {},
+      patches = [],
+      workPatches = [],
+      clock = 'system',
+    } = parts.options
+    const { platform = 'sandbox', dedupe = 'on' } = parts.options
     this.#clock = clock
+    this.#telegram = platform === 'telegram'
+    // A port that is chosen once: a data centre that comes back is where it was.
+    const centre = this.#telegram ? ['--mtproto-port', parts.mtproto_port, '--dedupe', dedupe] : []
     const member = (verb: Member['verb'], number: number) =>
       new Member({
         verb,
         number,
         data_dir: join(this.directory, `${verb}-${number}`),
-        patches: verb === 'sandbox' ? [] : patches,
+        args: verb === 'sandbox' ? centre : [],
+        patches: { sandbox: [], serve: patches, work: [...patches, ...workPatches] }[verb],
         env: (name) => ({ PARLEY_CLOCK: clock, ...(verb !== 'sandbox' && { ...this.#env(name), ...env }) }),
       })
     this.sandbox = member('sandbox', 0)
@@ -109,6 +131,7 @@ export class Plant {
       PARLEY_SECRET: secret,
       PARLEY_SANDBOX_URL: this.sandboxUrl,
       PARLEY_RATE_LIMIT: '1000000',
+      ...(this.#telegram && telegramEnv(this.sandbox.output())),
     }
   }
 
@@ -141,6 +164,7 @@ export class Plant {
   /** Starts everything, and waits until every account is READY and every person has written to it. */
   async begin(people: number): Promise<void> {
     await this.sandbox.start()
+    if (this.#telegram) await this.#logIn()
     await Promise.all(this.members.map((member) => member.start()))
     await this.untilReady()
     for (let n = 0; n < people; n++) this.people.push((await this.addPerson()).person_id)
@@ -155,6 +179,21 @@ export class Plant {
       const { count } = await this.db.one<{ count: number }>(sql`select count(*)::int as count from chats`)
       return count >= this.accounts.length * people
     })
+  }
+
+  /** Every account is a user of its own at the data centre, under the same id as in the sandbox. */
+  async #logIn(): Promise<void> {
+    const app = await this.openApp()
+    const options = { role: 'work', data_dir: '', manual_from: undefined, failed: () => {} } as const
+    const open = await telegramModule.open({ ...options, env: telegramEnv(this.sandbox.output()) })
+    if (!open) throw new Error('Telegram is not configured.')
+    for (const [n, id] of this.accounts.entries()) {
+      const phone = `+99966${String(n).padStart(5, '0')}`
+      await this.control('POST', '/accounts', { account_id: id, name: `Account ${n}`, phone })
+      const dialogue = { show: () => {}, ask: async () => '12345' }
+      await logIn(app, 'system', { id, phone, platform: open.platform, dialogue })
+    }
+    await open.close()
   }
 
   /** Waits until every account is READY and a living worker drives it. */
@@ -305,6 +344,16 @@ export class Plant {
   }
 }
 
+/** What `parley sandbox --mtproto-port` prints, and an application of Telegram's. */
+function telegramEnv(printed: string): Record<string, string> {
+  const [, dc = ''] = /^PARLEY_TELEGRAM_DC=(.+)$/m.exec(printed) ?? []
+  return {
+    PARLEY_TELEGRAM_API_ID: '1',
+    PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
+    PARLEY_TELEGRAM_DC: dc,
+  }
+}
+
 function requireMember(member: Member | undefined): Member {
   if (!member) throw new Error('The plant has no such process.')
   return member
@@ -317,11 +366,12 @@ export async function openPlant(options: PlantOptions = {}): Promise<Plant> {
     await allow(join(directory, 'database'), 'createdb')
     await postgres.start()
     const url = postgres.url(database, { name: 'plant' })
-    const { accounts = 1, clock = 'system' } = options
-    const tenant = await prepareDatabase(postgres, { database, url, secret, clock, accounts })
+    const { accounts = 1, clock = 'system', platform = 'sandbox' } = options
+    const tenant = await prepareDatabase(postgres, { database, url, secret, clock, accounts, platform })
+    const mtproto_port = await freePort()
     const lossy = options.lossy && (await openLossy({ socket: () => postgres.socket, decide: options.lossy }))
     const db = openDatabase({ connectionString: url }, { pool_size: 4 })
-    const plant = new Plant({ directory, postgres, db, tenant, lossy, options })
+    const plant = new Plant({ directory, postgres, db, tenant, lossy, mtproto_port, options })
     try {
       await plant.begin(options.people ?? 2)
     } catch (error) {

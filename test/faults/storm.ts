@@ -5,7 +5,7 @@
  * must have ended, every recipient be final or held, and the oracles must find nothing.
  *
  *   npm run test:storm -- --kills 200 --seed 7 --serves 2 --works 2 [--accounts 60] [--clients 60] [--campaigners 3]
- *     [--keep] [--patch JSON]
+ *     [--platform telegram] [--dedupe off] [--keep] [--patch JSON]
  *
  * The seed decides who is hit and how; when depends on the machine. Exit 1: a promise was broken, or the run missed a state that
  * it must reach (only from 80 kills on). `--keep` keeps the data directories, and writes the evidence beside them. `--patch`
@@ -65,6 +65,9 @@ const campaignsMustReach: readonly (keyof CampaignRare)[] = [
   'followed_up',
 ]
 
+/** Otherwise an account of a killed worker is away for longer than the storm lasts. */
+const briefTakeover = { marker: 'limit: takeover', replace: 'takeoverSeconds: 2,' }
+
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '200' },
@@ -76,6 +79,8 @@ const { values } = parseArgs({
     campaigners: { type: 'string', default: '3' },
     keep: { type: 'boolean', default: false },
     patch: { type: 'string', default: '[]' },
+    platform: { type: 'string', default: 'sandbox' },
+    dedupe: { type: 'string', default: 'on' },
   },
 })
 const kills = Number(values.kills)
@@ -99,7 +104,10 @@ async function main(): Promise<number> {
     accounts: Number(values.accounts),
     people: 3,
     env: { PARLEY_PACING_SECONDS: '1' },
+    platform: values.platform === 'telegram' ? 'telegram' : 'sandbox',
+    dedupe: values.dedupe === 'off' ? 'off' : 'on',
     patches: [briefAnswer, ...JSON.parse(values.patch)],
+    workPatches: values.platform === 'telegram' ? [briefTakeover] : [],
     lossy: loseCommits(random.fork('commits'), () => raging),
   })
   const end = () => void plant.close().finally(() => process.exit(130))

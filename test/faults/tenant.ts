@@ -87,7 +87,7 @@ export function openPlantApp({ url, secret, clock }: PlantDatabase): Promise<Ope
 
 export async function prepareDatabase(
   postgres: Postgres,
-  wanted: PlantDatabase & { database: string; accounts: number },
+  wanted: PlantDatabase & { database: string; accounts: number; platform: string },
 ): Promise<Tenant> {
   const admin = openDatabase(
     { connectionString: postgres.url('postgres', { name: 'plant' }) },
@@ -109,7 +109,7 @@ export async function prepareDatabase(
     const [key = ''] = keys
     const accounts: string[] = []
     for (let n = 0; n < wanted.accounts; n++) {
-      const account = { workspace_id, platform: 'sandbox', name: `Account ${n}` } as const
+      const account = { workspace_id, platform: wanted.platform, name: `Account ${n}` }
       accounts.push((await createAccount(app, 'system', account)).id)
     }
     return { workspace_id, user_id, key, keys, accounts }

@@ -14,7 +14,7 @@ export function telegramPlatform(endpoint: Endpoint, { paceMs = 1_000 }: { paceM
     ownCountUpTo: channelsFrom,
     gapJitter: 0.5,
     coldRamp: true,
-    takeoverSeconds: 75,
+    takeoverSeconds: 75, // limit: takeover
     connect: (account, listener) => openSession(endpoint, account, listener),
     login: (request, report) => beginLogin(endpoint, request, report),
     logout: (session) => logout(endpoint, session),
