@@ -57,6 +57,10 @@ export interface PlantOptions {
   readonly platform?: 'sandbox' | 'telegram'
   /** Whether the data centre accepts a random id only once. */
   readonly dedupe?: 'on' | 'off'
+  /** How many updates the data centre keeps for an account that is away. */
+  readonly keepUpdates?: number
+  /** Opens a way to the data centre's port, and returns the port that workers use instead. */
+  readonly via?: (port: number) => Promise<number>
   /** A manual clock moves only by `moveClock`. Real time by default. */
   readonly clock?: PlantDatabase['clock']
 }
@@ -81,6 +85,8 @@ export class Plant {
   readonly people: number[] = []
   readonly #clock: PlantDatabase['clock']
   readonly #telegram: boolean
+  readonly #options: PlantOptions
+  #dcPort: number | undefined
   #app: Promise<OpenApp> | undefined
   #closing: Promise<void> | undefined
 
@@ -106,11 +112,13 @@ export class Plant {
       workPatches = [],
       clock = 'system',
     } = parts.options
-    const { platform = 'sandbox', dedupe = 'on' } = parts.options
+    const { platform = 'sandbox', dedupe = 'on', keepUpdates } = parts.options
+    this.#options = parts.options
     this.#clock = clock
     this.#telegram = platform === 'telegram'
     // A port that is chosen once: a data centre that comes back is where it was.
-    const centre = this.#telegram ? ['--mtproto-port', parts.mtproto_port, '--dedupe', dedupe] : []
+    const kept = keepUpdates === undefined ? [] : ['--keep-updates', String(keepUpdates)]
+    const centre = this.#telegram ? ['--mtproto-port', parts.mtproto_port, '--dedupe', dedupe, ...kept] : []
     const member = (verb: Member['verb'], number: number) =>
       new Member({
         verb,
@@ -131,7 +139,17 @@ export class Plant {
       PARLEY_SECRET: secret,
       PARLEY_SANDBOX_URL: this.sandboxUrl,
       PARLEY_RATE_LIMIT: '1000000',
-      ...(this.#telegram && telegramEnv(this.sandbox.output())),
+      ...(this.#telegram && this.telegramEnv()),
+    }
+  }
+
+  /** What `parley sandbox --mtproto-port` prints, and an application of Telegram's. */
+  telegramEnv(): Record<string, string> {
+    const [, port, key = ''] = /^PARLEY_TELEGRAM_DC=127.0.0.1:(\d+),(.+)$/m.exec(this.sandbox.output()) ?? []
+    return {
+      PARLEY_TELEGRAM_API_ID: '1',
+      PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
+      PARLEY_TELEGRAM_DC: `127.0.0.1:${this.#dcPort ?? port},${key}`,
     }
   }
 
@@ -164,6 +182,11 @@ export class Plant {
   /** Starts everything, and waits until every account is READY and every person has written to it. */
   async begin(people: number): Promise<void> {
     await this.sandbox.start()
+    const { via } = this.#options
+    if (via)
+      this.#dcPort = await via(
+        Number(/^PARLEY_TELEGRAM_DC=127.0.0.1:(\d+)/m.exec(this.sandbox.output())?.[1]),
+      )
     if (this.#telegram) await this.#logIn()
     await Promise.all(this.members.map((member) => member.start()))
     await this.untilReady()
@@ -185,7 +208,7 @@ export class Plant {
   async #logIn(): Promise<void> {
     const app = await this.openApp()
     const options = { role: 'work', data_dir: '', manual_from: undefined, failed: () => {} } as const
-    const open = await telegramModule.open({ ...options, env: telegramEnv(this.sandbox.output()) })
+    const open = await telegramModule.open({ ...options, env: this.telegramEnv() })
     if (!open) throw new Error('Telegram is not configured.')
     for (const [n, id] of this.accounts.entries()) {
       const phone = `+99966${String(n).padStart(5, '0')}`
@@ -341,16 +364,6 @@ export class Plant {
     await this.db.close()
     await this.postgres.stop()
     if (!keep) await rm(this.directory, { recursive: true, force: true })
-  }
-}
-
-/** What `parley sandbox --mtproto-port` prints, and an application of Telegram's. */
-function telegramEnv(printed: string): Record<string, string> {
-  const [, dc = ''] = /^PARLEY_TELEGRAM_DC=(.+)$/m.exec(printed) ?? []
-  return {
-    PARLEY_TELEGRAM_API_ID: '1',
-    PARLEY_TELEGRAM_API_HASH: '0'.repeat(32),
-    PARLEY_TELEGRAM_DC: dc,
   }
 }
 
