@@ -184,7 +184,7 @@ describe('the configuration', () => {
     'parley.example',
   ])('refuses the address %s, without repeating it', (address) => {
     expect(faults({ PARLEY_BASE_URL: address })).toEqual([
-      'PARLEY_BASE_URL must be an address that starts with http:// or https://, with at most a path: no user name, no ? and no #.',
+      'PARLEY_BASE_URL must be an address that starts with http:// or https://, without a user name, ? or #.',
     ])
   })
 

@@ -268,7 +268,7 @@ describe('what an operator gets wrong', () => {
     taken.close()
     expect([code, stderr]).toEqual([
       1,
-      `Port ${port} is taken, perhaps by another Parley. Choose another with --port, or stop what has it.\n`,
+      `Port ${port} is in use, perhaps by another Parley. Choose another port with --port, or stop the process that uses it.\n`,
     ])
     expect(await serversOf(data_dir)).toEqual([])
   })

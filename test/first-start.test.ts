@@ -246,14 +246,14 @@ describe('what a start refuses with a sentence', () => {
     const { port } = taken.address() as { port: number }
     const data_dir = join(home, 'never')
     expect(await refused(data_dir, '--port', String(port))).toBe(
-      `Port ${port} is taken, perhaps by another Parley. Choose another with --port, or stop what has it.\n`,
+      `Port ${port} is in use, perhaps by another Parley. Choose another port with --port, or stop the process that uses it.\n`,
     )
     expect(await refused(data_dir, '--port', '0', '--admin-port', String(port))).toBe(
-      `Port ${port} is taken, perhaps by another Parley. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${port} is in use, perhaps by another Parley. Choose another port with --admin-port, or stop the process that uses it.\n`,
     )
     const free = String(await freePort())
     expect(await refused(data_dir, '--port', free, '--admin-port', free)).toBe(
-      `Port ${free} is taken, perhaps by another Parley. Choose another with --admin-port, or stop what has it.\n`,
+      `Port ${free} is in use, perhaps by another Parley. Choose another port with --admin-port, or stop the process that uses it.\n`,
     )
     taken.close()
     expect(await readdir(home)).not.toContain('never')

@@ -171,7 +171,7 @@ async function receive(
   const refuse = (fields: object) =>
     refuseEarly(app, route, caller, { params, query, fields, idempotency_keys })
   const received = await incoming.body({ route, refuse })
-  const again = approval?.again ?? (channel === 'dashboard' ? 'it can be sent again' : undefined)
+  const again = approval?.again ?? (channel === 'dashboard' ? 'you can send it again' : undefined)
   return { settings, params, query, received, idempotency_keys, approval, again, left }
 }
 

@@ -135,7 +135,7 @@ export function mountMissing(server: FastifyInstance, doors: readonly Door[]): v
     if (methods.length === 0) throw new ApiError('not_found')
     reply.header('Allow', methods.join(', '))
     throw new ApiError('method_not_allowed', {
-      detail: `This address answers ${methods.join(', ')}, not ${request.method}.`,
+      detail: `This address supports ${methods.join(', ')}, not ${request.method}.`,
     })
   }
   server.setNotFoundHandler(answerMissing)

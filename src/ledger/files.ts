@@ -34,7 +34,7 @@ export async function storeChunk(db: Database, chunk: Chunk & { workspace_id: st
     if ((cause as { code?: unknown }).code !== tooMuchStored) throw cause
     throw new ApiError('rate_limited', {
       detail:
-        'The files of this workspace that wait to be sent take as much room as they may. Wait until some of them are sent.',
+        'The files that this workspace has waiting to be sent have reached their size limit. Retry once some of them are sent.',
       retry_after: fullSeconds,
       cause,
     })

@@ -116,7 +116,7 @@ export async function describeUsed(db: Db, caller: Caller, binding: Binding): Pr
 }
 
 function usedSentence(state: State | null): string {
-  const used = 'This approval has been used already.'
+  const used = 'This approval has already been used.'
   switch (state) {
     case 'completed':
       return `${used} It was done once, with the answer that stands here. Do not ask for it again.`

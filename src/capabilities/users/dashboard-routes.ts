@@ -133,7 +133,7 @@ export const workspaceRoutes: readonly Route[] = [
       const { email } = await requireManageable(app, caller, params)
       if (!(await mayLink(app.db, keyOf(caller, params)))) {
         throw new ApiError('conflict', {
-          detail: `The user ${email} can sign in already, or belongs to more than this workspace. Only an operator of this instance can make a link for them.`,
+          detail: `The user ${email} can already sign in, or belongs to another workspace too. Only an operator of this instance can create a link for them.`,
         })
       }
       return ok(await makeSetupLink(app, actorOf(caller), params.user_id))
@@ -223,7 +223,7 @@ async function requireAddLimit(app: App, workspace_id: string): Promise<void> {
   const { allowed, retry_after } = await app.limits.take(`add_member:${workspace_id}`, addRule)
   if (!allowed) {
     throw new ApiError('rate_limited', {
-      detail: `This workspace has added ${addRule.limit} members in the last hour. Wait as long as Retry-After says.`,
+      detail: `This workspace has added ${addRule.limit} members in the last hour. Retry after the seconds in Retry-After.`,
       retry_after,
     })
   }
