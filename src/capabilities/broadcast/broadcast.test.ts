@@ -89,7 +89,12 @@ describe('POST /broadcast', () => {
 
   test('200 with nobody: an empty audience, and one without names where the message needs them', async () => {
     const audience_ref = await stage('empty')
-    const none = { recipients: 0, audience_total: 0, capped: false, message: 'Nobody is in this audience.' }
+    const none = {
+      recipients: 0,
+      audience_total: 0,
+      capped: false,
+      message: 'This audience is empty; nothing was queued.',
+    }
     const answer = await broadcast({ audience_ref })
     expect(answer.body).toMatchObject(none)
     const shown = await service.get(`/broadcast/${String(answer.body.broadcast_id)}`, { key: own.key })

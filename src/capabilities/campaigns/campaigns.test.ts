@@ -383,7 +383,7 @@ describe('POST /campaigns', () => {
     }
     const answer = await create({ recipients: [ada], message_text: 'Hi [[first name]]' })
     expect(answer.body.error).toContain(
-      '"[[first name]]" is not a placeholder here: [[name]] and [[username]] are',
+      '"[[first name]]" is not a placeholder here. Use [[name]] or [[username]];',
     )
     expect((await create({ recipients: [ada], message_text: 'Hi [[ Name ]]' })).status).toBe(201)
   })

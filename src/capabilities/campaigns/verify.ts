@@ -39,7 +39,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'one_operation_per_step',
-    good: 'Every recipient has one operation for each step it has had, and none is missing.',
+    good: 'Every recipient has exactly one operation for each step sent.',
     wrong: (id) => sql`
       select r.id from campaign_recipients r
       cross join lateral (
@@ -60,7 +60,7 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'quota',
-    good: "What each account has used of each day equals the ledger's rows.",
+    good: 'The daily quota that each account used equals the rows of the ledger.',
     wrong: (id) => sql`
       select coalesce(d.account_id, o.account_id) || ' ' || coalesce(d.day, o.day) as id from (
         select account_id, day, used from account_days
