@@ -84,7 +84,7 @@ describe('parley campaign', () => {
       recipients: 2,
       warnings: [],
       skipped: [
-        { line: 4, reason: 'It has no identifier, no username, no phone, no platform_id.' },
+        { line: 4, reason: 'The row has no identifier, no username, no phone, no platform_id.' },
         { line: 5, reason: expect.stringContaining('"no" is not a username') },
         { line: 6, reason: 'Duplicate of line 2.' },
         { line: 7, reason: 'Recipients who are on the suppression list.' },

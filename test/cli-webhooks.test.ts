@@ -81,7 +81,7 @@ describe('parley webhook', () => {
       expect([made.code, made.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, ['', note]])
       const field = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(made.stdout)?.[1] ?? ''
       const rotated = await runVerb(['webhook', 'rotate', field('id')], env())
-      const later = 'For 24 hours deliveries are signed with the secret before, too.'
+      const later = 'For 24 hours Parley also signs deliveries with the previous secret.'
       expect([rotated.code, rotated.stdout.trimEnd().split('\n').slice(-2)]).toEqual([0, [note, later]])
       const secret = /whsec_\S+/.exec(rotated.stdout)?.[0] ?? ''
       expect(secret).not.toBe(field('secret'))

@@ -109,7 +109,7 @@ function addChanges(webhook: Command): void {
   apiVerb(webhook, 'rotate <id>', 'give it another secret; prints it, once', async (api, _, id) => {
     const path = `/webhooks/${part(id)}/rotate-secret`
     const made = await api.call<{ webhook: Row; secret: string }>('POST', path)
-    const note = `${secretNote}\nFor 24 hours deliveries are signed with the secret before, too.`
+    const note = `${secretNote}\nFor 24 hours Parley also signs deliveries with the previous secret.`
     return new Noted({ ...made.webhook, secret: made.secret }, note)
   })
   apiVerb(webhook, 'delete <id>', 'with what is undelivered', (api, _, id) =>

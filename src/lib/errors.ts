@@ -45,7 +45,7 @@ export const errors = {
   approval_required: [403, 'A person must approve this first.'],
   approval_used: [403, 'This approval has already been used.'],
   approval_expired: [403, 'This approval has expired.'],
-  approval_mismatch: [403, 'This approval is for something else.'],
+  approval_mismatch: [403, 'This approval is for another input.'],
   approval_denied: [403, 'This request was denied.'],
   // 404
   not_found: [404, 'There is nothing at this address.'],

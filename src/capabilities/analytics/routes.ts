@@ -71,13 +71,10 @@ export const routes: readonly Route[] = [
     gates: ['analytics'],
     effect: 'read',
     query: z.object({
-      period: z
-        .enum(periods)
-        .default('7d')
-        .meta({
-          description:
-            '`7d` and `30d` are days in the time zone of the workspace, including today; `all` is everything.',
-        }),
+      period: z.enum(periods).default('7d').meta({
+        description:
+          '`7d` and `30d` are days in the time zone of the workspace, including today; `all` is everything.',
+      }),
     }),
     response: analytics,
     example: {

@@ -67,7 +67,7 @@ export async function performApproved(
   const approval = {
     key: operationKey(binding.id),
     consume: consume(app, caller, binding),
-    again: 'the approval is used up, so call without a token to ask for a new one',
+    again: 'the approval is spent, so call without a token to request a new one',
   }
   try {
     return adviseReply(await perform(app, route, caller, { ...incoming(binding.payload), approval }))
@@ -106,7 +106,7 @@ async function bind(app: App, route: Route, body: Body, token: string): Promise<
 
 /** Tells the agent to ask with the same token after an unknown outcome: with a new approval the write could happen twice. */
 const askWithToken =
-  'Nobody can know yet whether this happened. Call again with the same approval_token: it runs nothing twice, and tells what became of it.'
+  'The outcome is unknown. Call again with the same approval_token: it runs nothing twice and returns the outcome.'
 
 function adviseError(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.code !== 'outcome_ambiguous') return error

@@ -171,7 +171,7 @@ describe('POST /broadcast', () => {
     const told = await service.get(`/operations/${first.headers.get('x-operation-id')}`, { key: own.key })
     expect(told.body.operation).toMatchObject({
       state: 'completed',
-      detail: 'The broadcast is queued for 1 person. Nothing was sent by this request.',
+      detail: 'The broadcast is queued for 1 person. This request sent nothing.',
     })
     expect(code(await broadcast({ audience_ref, message_text: 'Other' }, key))).toEqual([
       409,

@@ -35,15 +35,10 @@ const body = z
     account_id: accountId,
     audience_type: z.enum(['stage', 'column']).meta({ description: 'What `audience_ref` names.' }),
     audience_ref: z.string().min(1).max(200).meta({ description: 'Key of a stage, or id of a column.' }),
-    column_value: z
-      .string()
-      .min(1)
-      .max(4_096)
-      .optional()
-      .meta({
-        description:
-          'Selects chats with this value in the column. Required for a column; not allowed otherwise.',
-      }),
+    column_value: z.string().min(1).max(4_096).optional().meta({
+      description:
+        'Selects chats with this value in the column. Required for a column; not allowed otherwise.',
+    }),
     message_text: text(textMax).meta({
       description:
         'The message. The placeholders are `{{name}}` and, with a fallback, `{{name|there}}`; any other is refused.',

@@ -219,11 +219,9 @@ export const forecastOut = z
                   .object({
                     step: stepOut,
                     branch: branchOrNull,
-                    variants: z
-                      .array(z.string().nullable())
-                      .meta({
-                        description: 'The texts with placeholders filled in; null while a name is unknown.',
-                      }),
+                    variants: z.array(z.string().nullable()).meta({
+                      description: 'The texts with placeholders filled in; null while a name is unknown.',
+                    }),
                   })
                   .meta({ id: 'ForetoldTexts', description: 'The texts of one step.' }),
               )
