@@ -68,7 +68,7 @@ export const campaignOut = z
 const timelineEntry = z
   .object({
     type: z.enum(['message', 'read', 'reply', 'block']).meta({ description: 'Type of the event.' }),
-    at: moment('When.'),
+    at: moment('When it happened.'),
     step: stepOut,
     variant: numberOrNull('Index of the variant that was used.'),
     message_id: textOrNull('Id of the message on the platform.'),
@@ -242,7 +242,7 @@ export const forecastOut = z
                     step: stepOut,
                     branch: branchOrNull,
                     account_id: said('The sending account.'),
-                    at: moment('When.'),
+                    at: moment('When it happened.'),
                   })
                   .meta({ id: 'ForetoldMessage', description: 'A planned message.' }),
               )

@@ -57,7 +57,7 @@ const columns = z
     values: z.array(cell).meta({ description: 'Values of chats in the columns.' }),
     ...pageEnd,
   })
-  .meta({ id: 'Columns', description: 'The columns, and what chats have in them.' })
+  .meta({ id: 'Columns', description: 'The columns and the values of chats in them.' })
 
 const saved = z
   .object({ ...done, account_id: accountIdOut, chat_id: chatIdOut, column_id, value: columnValueOut })
@@ -68,7 +68,7 @@ export const routes: readonly Route[] = [
     name: 'get_columns',
     method: 'GET',
     path: '/columns',
-    summary: 'The columns, and what chats have in them',
+    summary: 'List columns and values',
     description:
       'Returns the columns and the values of chats in them. A value may contain an option that was deleted later; `options` lists those that can be set. Without `limit` everything ' +
       'comes in one response; with `limit` and `cursor` it comes in pages.',

@@ -39,7 +39,7 @@ export const routes: readonly Route[] = [
       'what Parley does next. Parley never sends an `ambiguous` operation again.',
     scopes: ['read'],
     effect: 'read',
-    params: z.strictObject({ operation_id: uuid('The id of the operation.') }),
+    params: z.strictObject({ operation_id: uuid('Id of the operation.') }),
     malformed: 'not_found',
     errors: ['not_found'],
     response: z.object({ operation }).meta({ id: 'OperationAnswer', description: 'One operation.' }),

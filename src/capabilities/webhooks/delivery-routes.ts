@@ -110,7 +110,7 @@ export const deliveryRoutes: readonly Route[] = [
     name: 'resend_webhook_delivery',
     method: 'POST',
     path: '/webhooks/{webhook_id}/deliveries/{delivery_id}/resend',
-    summary: 'Retry a delivery',
+    summary: 'Resend a delivery',
     description:
       'Makes the delivery due now, with a new series of attempts. A failing endpoint gets it at its next attempt, an inactive one once it is active.',
     effect: 'local',
@@ -131,18 +131,18 @@ export const deliveryRoutes: readonly Route[] = [
     name: 'resend_failed_deliveries',
     method: 'POST',
     path: '/webhooks/{webhook_id}/resend-failed',
-    summary: 'Retry failed deliveries',
+    summary: 'Resend failed deliveries',
     description: 'Queues at most 10,000 failed deliveries, oldest first. Repeat until `queued` is 0.',
     effect: 'local',
     params: webhookParams,
     body: z
       .strictObject({ since: sinceIn })
-      .meta({ id: 'ResendRequest', description: 'Retry deliveries that failed since this time.' }),
+      .meta({ id: 'ResendRequest', description: 'Resend deliveries that failed since this time.' }),
     check: (app, _caller, { body: { since } }) => requireSince(app, since),
     errors: ['webhook_not_found'],
     response: z
       .object({ ...done, queued: count('Number of queued deliveries.') })
-      .meta({ id: 'ResendResult', description: 'Number of deliveries that will be retried.' }),
+      .meta({ id: 'ResendResult', description: 'Number of deliveries that Parley will resend.' }),
     example: {
       params: { webhook_id },
       body: { since: '2026-11-14' },

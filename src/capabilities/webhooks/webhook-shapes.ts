@@ -29,16 +29,16 @@ const id = (description: string) =>
   z.string().meta({ description, openapi: { type: 'string', format: 'uuid' } })
 
 /** The schema does not check the form, because a malformed id is answered like an unknown one. */
-export const webhookParams = z.strictObject({ webhook_id: id('The webhook.') })
+export const webhookParams = z.strictObject({ webhook_id: id('Id of the webhook.') })
 export const deliveryParams = z.strictObject({
-  webhook_id: id('The webhook.'),
-  delivery_id: id('The delivery.'),
+  webhook_id: id('Id of the webhook.'),
+  delivery_id: id('Id of the delivery.'),
 })
 
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const
 
 export const sinceIn = time.meta({
-  description: 'Retry deliveries of events since this time, at most 30 days ago.',
+  description: 'Resend deliveries of events since this time, at most 30 days ago.',
 })
 
 export const webhookOut = z
