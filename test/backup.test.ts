@@ -281,7 +281,7 @@ describe('parley restore --mark', () => {
       return [code, stderr.split('\n')[0]]
     }
     const missing =
-      'error: the file is missing: name a backup, or say --mark after a restore with other tools'
+      'error: the file is missing: name a backup, or use --mark after a restore with other tools'
     expect(await refusal()).toEqual([2, missing])
     expect(await refusal(file('stopped'), '--mark')).toEqual([2, 'error: --mark takes no file'])
     expect(await refusal(file('nowhere'))).toEqual([1, `There is no file ${file('nowhere')}.`])

@@ -140,7 +140,9 @@ describe('parley campaign', () => {
       'campaign.cancelled',
     ])
     expect(await refused('campaign', 'resume', id)).toContain('not paused')
-    expect(await refused('campaign', 'show', 'nothing')).toContain('`parley campaign list` names them.')
+    expect(await refused('campaign', 'show', 'nothing')).toContain(
+      '`parley campaign list` lists the campaigns.',
+    )
   })
 
   test('workspace update --window and account set --cold-per-day', patient, async () => {

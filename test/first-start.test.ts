@@ -66,11 +66,11 @@ describe('parley start at a terminal', () => {
       '  This is a demo workspace: two sandbox accounts and forty people who exist nowhere else.',
       '  Every gate was opened for it. Start with --no-demo for an empty instance with every gate closed.',
       '',
-      '  Its API key has all scopes. It is shown this once:',
+      '  Its API key has all scopes. It is shown only now:',
       '',
       `    ${key}`,
       '',
-      '  Sign in to the dashboard: behind this link you choose a password. It works once, within 7 days:',
+      '  To sign in to the dashboard, open this link and choose a password. It works once, within 7 days:',
       '',
       `    ${link}`,
       '',
@@ -96,11 +96,11 @@ describe('parley start at a terminal', () => {
     expect(await first.exit()).toMatchObject({ code: 0, stderr: '' })
 
     const second = start(data_dir, terminal)
-    await until('the welcome is there', 60_000, () => second.stdout().includes('has the lines'))
+    await until('the welcome is there', 60_000, () => second.stdout().includes('shows the commands'))
     const again = [
       ...head,
-      `  A lost key is replaced by \`npx parley key create\`, a lost password by \`npx parley user link\`, each with --data-dir ${data_dir};`,
-      '  docs/quickstart.md, "A lost key", has the lines.',
+      `  To replace a lost key, run \`npx parley key create\`; for a lost password, \`npx parley user link\`, each with --data-dir ${data_dir}.`,
+      '  docs/quickstart.md, "A lost key", shows the commands.',
       '',
       '',
     ]
@@ -125,7 +125,7 @@ test('an empty instance says how to go on, and what it says works as printed', a
   const data_dir = join(home, 'empty')
   const args = ['start', '--no-demo', '--port', '0', '--admin-port', '0', '--data-dir', data_dir]
   const service = spawnParley(args, terminal)
-  await until('the welcome is there', 60_000, () => service.stdout().includes('names every verb'))
+  await until('the welcome is there', 60_000, () => service.stdout().includes('lists all verbs'))
   const lines = service.stdout().match(/(?<=^ {4}npx parley ).*$/gm) ?? []
   expect(lines).toHaveLength(5)
   const ids = new Map<string, string>()
@@ -318,7 +318,7 @@ describe('small verbs', () => {
     const { code, stdout } = await parley(...make)
     expect([code, stdout.trimEnd().split('\n').slice(-2)]).toEqual([
       0,
-      ['', 'The key is shown this once: only its hash is stored. Keep it where secrets are kept.'],
+      ['', 'The key is shown only now: Parley stores only its hash. Keep it like a password.'],
     ])
     expect(keyIn(stdout)).toBeDefined()
     expect(JSON.parse((await parley(...make, '--json')).stdout)).toMatchObject({

@@ -219,7 +219,7 @@ describe.each(cases)('%s', (title, code, act) => {
     const unnamed = error.message.startsWith('Give exactly one')
     const hint =
       error.status === 404
-        ? /^ `parley ((workspace|user|operation) list|(key|account|stage|column) list --workspace ID)` names them\.$/
+        ? /^ `parley ((workspace|user|operation) list|(key|account|stage|column) list --workspace ID)` lists the (workspaces|users|operations|keys|accounts|stages|columns and options)\.$/
         : unnamed
           ? /^ The options are --platform-id, --username and --phone\.$/
           : /^$/

@@ -166,7 +166,7 @@ describe('a process', () => {
     await db.close()
     const { code, stderr } = await runVerb(['audit', 'verify'], { ...env(), ...other })
     const sentence =
-      'The audit log does not fit at row 1: row 1 was changed, or PARLEY_SECRET is not the secret that created it.\n'
+      'The audit log is invalid at row 1: row 1 was changed, or PARLEY_SECRET is not the secret that created it.\n'
     expect([code, stderr]).toEqual([1, sentence])
   })
 })

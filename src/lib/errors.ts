@@ -86,7 +86,7 @@ export const errors = {
   feature_disabled: [503, 'This feature is switched off on this instance.'],
   schema_unavailable: [
     503,
-    'The tables of this feature are missing. The operator can create them with `parley migrate`.',
+    'The tables of this feature are missing. The operator must migrate the database.',
   ],
   store_unavailable: [503, 'The database does not respond. Nothing was done; retry the request.'],
   provider_unavailable: [503, 'The platform is not available.'],

@@ -124,7 +124,9 @@ function readAnswer(text: string, address: string): Answer {
   if (typeof result === 'object' && result !== null) return { result: plain(result) }
   if (typeof error === 'string' && code !== undefined) return { refusal: { code, error } }
   if (typeof error === 'object') throw new ProtocolError(error.code, error.message)
-  throw unavailable(`The server at ${address} is not Parley. Set PARLEY_BASE_URL to the address of the service.`)
+  throw unavailable(
+    `The server at ${address} is not Parley. Set PARLEY_BASE_URL to the address of the service.`,
+  )
 }
 
 function parseMessage(text: string): Message {

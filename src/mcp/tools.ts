@@ -46,8 +46,7 @@ const words: Readonly<Record<string, Words>> = {
   service_list_chats: {
     route: 'list_chats',
     title: 'List chats',
-    description:
-      'Lists the chats of an account, newest first, in pages. Filters by stage or column value.',
+    description: 'Lists the chats of an account, newest first, in pages. Filters by stage or column value.',
     annotations: reading,
   },
   service_get_chat: {

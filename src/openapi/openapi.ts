@@ -19,7 +19,10 @@ export function errorSchema(routes: readonly Route[]): Json {
     required: ['error', 'code'],
     additionalProperties: false,
     properties: {
-      error: { type: 'string', description: 'What is wrong and what to do, as a sentence. It may change between versions.' },
+      error: {
+        type: 'string',
+        description: 'What is wrong and what to do, as a sentence. It may change between versions.',
+      },
       code: { type: 'string', enum: codes, description: 'Stable code for programs.' },
     },
   }
@@ -164,7 +167,8 @@ function needsSentence({
     `Scope: ${scopes.map((scope) => `\`${scope}\``).join(' or ')}.`,
     `Gates: ${['rest', ...gates].map((gate) => `\`${gate}\``).join(', ')}.`,
     allowlists.length > 0 && `Allowlists: ${allowlists.map((list) => `\`${list}\``).join(', ')}.`,
-    idempotency && `Idempotency-Key: ${varies ? 'required for some bodies, as described above' : idempotency}.`,
+    idempotency &&
+      `Idempotency-Key: ${varies ? 'required for some bodies, as described above' : idempotency}.`,
   ]
     .filter(Boolean)
     .join(' ')
@@ -178,7 +182,8 @@ function parametersOf(route: Route, schemas: Json): Json[] {
     name: 'Idempotency-Key',
     in: 'header',
     required: idempotency === 'required',
-    description: 'Identifies one change. Repeating the key with the same request returns the first result and executes nothing.',
+    description:
+      'Identifies one change. Repeating the key with the same request returns the first result and executes nothing.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
     example: exampleKey,
   }

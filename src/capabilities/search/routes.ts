@@ -53,11 +53,9 @@ export const routes: readonly Route[] = [
     effect: 'read',
     body: z
       .strictObject({
-        query: text(1000)
-          .optional()
-          .meta({
-            description: 'Words, `"a phrase"`, `-not`; the last word may be the beginning of a longer one.',
-          }),
+        query: text(1000).optional().meta({
+          description: 'Words, `"a phrase"`, `-not`; the last word may be the beginning of a longer one.',
+        }),
         account_id: accountId.optional(),
         chat_id: chatId.optional(),
         limit,
