@@ -227,7 +227,7 @@ test('a data directory that is deleted under a service ends it with a sentence, 
   // The server may make a file while the others are removed.
   await rm(data_dir, { recursive: true, force: true, maxRetries: 10 })
   const { code, stderr } = await service.exit()
-  const sentence = 'was deleted or moved under the service. Stop it before you do that.'
+  const sentence = 'was deleted or moved while the service was running. Stop the service first.'
   expect([code, stderr]).toEqual([1, `${join(data_dir, 'postgres')} ${sentence}\n`])
   expect(await serversOf(data_dir)).toEqual([])
 })
@@ -263,17 +263,17 @@ describe('what a start refuses with a sentence', () => {
     const file = join(home, 'file')
     await writeFile(file, 'not a directory')
     expect(await refused(file, '--port', '0')).toBe(
-      `The data directory ${file} is a file. Move it away, or name another with --data-dir.\n`,
+      `The data directory ${file} is a file. Move it away, or choose another with --data-dir.\n`,
     )
     expect(await refused(join(file, 'below'), '--port', '0')).toBe(
-      `The data directory ${join(file, 'below')} lies below a file. Move it away, or name another with --data-dir.\n`,
+      `The data directory ${join(file, 'below')} is below a file. Move it away, or choose another with --data-dir.\n`,
     )
   })
 
   // Nobody may make a folder there, not even root.
   test.runIf(process.platform === 'linux')('a directory that cannot be written', async () => {
     expect(await refused('/sys/parley', '--port', '0')).toMatch(
-      /^The data directory \/sys\/parley cannot be written by this user \((EACCES|EPERM|EROFS)\)\. Make it writable, or name another with --data-dir\.\n$/,
+      /^This user cannot write to the data directory \/sys\/parley \((EACCES|EPERM|EROFS)\)\. Make it writable, or choose another with --data-dir\.\n$/,
     )
   })
 
@@ -282,8 +282,8 @@ describe('what a start refuses with a sentence', () => {
     for (const name of ['secret', 'postgres.password']) {
       await chmod(join(data_dir, name), 0o644)
       expect(await refused(data_dir, '--port', '0')).toBe(
-        `Other users of this machine may read or change ${join(data_dir, name)}. ` +
-          `Take that away with \`chmod o= ${join(data_dir, name)}\`; if others have seen it, it is no secret any more.\n`,
+        `Other users of this machine can read or change ${join(data_dir, name)}. ` +
+          `Run \`chmod o= ${join(data_dir, name)}\`; if others have read it, it is no longer secret.\n`,
       )
       await chmod(join(data_dir, name), 0o640)
     }

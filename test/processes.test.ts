@@ -202,7 +202,7 @@ describe('a process that starts', () => {
     [
       'a newer database',
       `insert into schema_migrations (version, name, checksum) values (9999, '9999_later.sql', '')`,
-      'The database is newer than this code: it has the migration 9999_later.sql. Run the newer Parley.',
+      'The database is newer than this Parley: it has the migration 9999_later.sql. Run the newer version.',
     ],
     [
       'a manual clock that nobody configured',

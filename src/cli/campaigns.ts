@@ -36,10 +36,15 @@ function addReads(campaign: Command): void {
       return new Plain(readableCampaign(shown), () => shown)
     },
   )
-  verb(campaign, 'forecast <id>', 'forecast when the messages of a campaign will be sent', async (app, _, __, id = '') => {
-    const foretold = await withProgress('Forecasting the campaign', foretellCampaign(app, id))
-    return new Plain(readableForecast(foretold), () => foretold)
-  })
+  verb(
+    campaign,
+    'forecast <id>',
+    'forecast when the messages of a campaign will be sent',
+    async (app, _, __, id = '') => {
+      const foretold = await withProgress('Forecasting the campaign', foretellCampaign(app, id))
+      return new Plain(readableForecast(foretold), () => foretold)
+    },
+  )
 }
 
 function addControls(campaign: Command): void {

@@ -116,12 +116,17 @@ function addChanges(webhook: Command): void {
     .option('--events <types>', 'comma-separated event types, or *', list)
     .option('--active', 'activate it; delivery continues where it stopped')
     .option('--no-active', 'deactivate it')
-  apiVerb(webhook, 'rotate <id>', 'create a new secret for an endpoint and print it once', async (api, _, id) => {
-    const path = `/webhooks/${part(id)}/rotate-secret`
-    const made = await api.call<{ webhook: Row; secret: string }>('POST', path)
-    const note = `${secretNote}\nFor 24 hours Parley also signs deliveries with the previous secret.`
-    return new Noted({ ...made.webhook, secret: made.secret }, note)
-  })
+  apiVerb(
+    webhook,
+    'rotate <id>',
+    'create a new secret for an endpoint and print it once',
+    async (api, _, id) => {
+      const path = `/webhooks/${part(id)}/rotate-secret`
+      const made = await api.call<{ webhook: Row; secret: string }>('POST', path)
+      const note = `${secretNote}\nFor 24 hours Parley also signs deliveries with the previous secret.`
+      return new Noted({ ...made.webhook, secret: made.secret }, note)
+    },
+  )
   apiVerb(webhook, 'delete <id>', 'delete an endpoint with its undelivered events', (api, _, id) =>
     api.call<Row>('DELETE', `/webhooks/${part(id)}`),
   )

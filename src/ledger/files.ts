@@ -106,7 +106,7 @@ export async function dropFile({ db, log }: Pick<App, 'db' | 'log'>, file_id: st
   const dropped = db.run(sql`
     delete from file_chunks where file_id = ${file_id} and not exists (
       select from operations where file_id = ${file_id} and state in ('queued', 'submitting', 'ambiguous'))`)
-  await dropped.catch((err) => log.warn({ err, file_id }, 'a file that nobody needs could not be deleted'))
+  await dropped.catch((err) => log.warn({ err, file_id }, 'Parley could not delete an unused file'))
 }
 
 /**
