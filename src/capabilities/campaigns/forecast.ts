@@ -26,7 +26,7 @@ export interface ForecastRecipient extends PlannedRecipient {
   readonly account_id: string | null
 }
 
-export interface Foretold {
+export interface PlannedMessage {
   readonly campaign_id: string
   readonly recipient_id: string
   readonly account_id: string
@@ -135,7 +135,7 @@ export class Forecast {
   }
 
   /** Does the first thing that the account can do now, in the worker's order; otherwise sets when to look again. */
-  #act(account: Account, now: Date): Foretold | undefined {
+  #act(account: Account, now: Date): PlannedMessage | undefined {
     let next: Date | null = null
     for (const queue of inOrder(account.queues)) {
       const head = queue.first()
@@ -186,7 +186,7 @@ export class Forecast {
     account: Account,
     recipient: ForecastRecipient,
     sent: { step_no: number; branch: string | null; cold: boolean; now: Date; campaign: ForecastCampaign },
-  ): Foretold {
+  ): PlannedMessage {
     const { step_no, branch, cold, now, campaign } = sent
     const { state } = account
     account.wake = new Date(now.getTime() + this.#story.pacing_ms)
