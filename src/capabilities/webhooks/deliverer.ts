@@ -5,7 +5,7 @@ import { openSecret, signatureHeaders } from '../../lib/webhook-signatures.ts'
 import { type CallOutcome, type HttpCaller, isSuccess } from './call.ts'
 import { bodyOf } from './deliveries.ts'
 import {
-  type Attempted,
+  type AttemptResult,
   claimEndpoints,
   type DueDelivery,
   type EndpointState,
@@ -267,7 +267,10 @@ interface EndedCall {
   readonly startedAt: number
 }
 
-function attemptedOf({ state, delivery, outcome, ok, probe, startedAt }: EndedCall, now: number): Attempted {
+function attemptedOf(
+  { state, delivery, outcome, ok, probe, startedAt }: EndedCall,
+  now: number,
+): AttemptResult {
   const { id: delivery_id, attempts, series_attempts } = delivery
   const { retry_after, ...rest } = outcome
   const attempt = attempts + 1
