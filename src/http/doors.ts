@@ -23,9 +23,9 @@ export interface Door {
 }
 
 /** Authenticates a request and counts it against the caller's rate. `route` is undefined if the address is unknown. */
-export type Enter = (request: FastifyRequest, at: Entered) => Promise<AnyCaller>
+export type Enter = (request: FastifyRequest, at: MatchedRoute) => Promise<AnyCaller>
 
-interface Entered {
+interface MatchedRoute {
   readonly route: Route | undefined
   /** The prefix's parameters. */
   readonly params: Readonly<Record<string, string>>
@@ -147,7 +147,7 @@ export function mountMissing(server: FastifyInstance, doors: readonly Door[]): v
   }
 }
 
-interface DoorMatch extends Pick<Entered, 'params'> {
+interface DoorMatch extends Pick<MatchedRoute, 'params'> {
   readonly door: Door
   /** The path after the prefix. */
   readonly rest: string
