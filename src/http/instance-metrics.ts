@@ -25,14 +25,14 @@ interface Figures {
 
 type Samples = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[]
 
-interface Shown {
+interface InstanceGauge {
   readonly name: string
   readonly help: string
   readonly labelNames?: readonly string[]
   readonly samples: (figures: Figures) => Samples
 }
 
-const shown: readonly Shown[] = [
+const shown: readonly InstanceGauge[] = [
   {
     name: 'parley_dispatch_enabled',
     help: 'Whether sending is on: 1, or 0 after `parley dispatch off`. Of the whole instance.',
