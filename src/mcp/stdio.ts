@@ -70,7 +70,7 @@ function clientOf(server: Server, { mcpReq }: ServerContext): Client {
   }
 }
 
-interface Passed {
+interface ForwardedRequest {
   readonly method: string
   readonly params: object & { readonly name?: string }
   readonly client: Client
@@ -85,7 +85,7 @@ interface Answer {
 
 async function passOn(
   { address, key }: Upstream,
-  { method, params, client, signal }: Passed,
+  { method, params, client, signal }: ForwardedRequest,
 ): Promise<Answer> {
   const _meta = {
     [PROTOCOL_VERSION_META_KEY]: revision,
