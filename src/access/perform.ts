@@ -21,7 +21,7 @@ import { requireSession, type SignedInUser } from './sessions.ts'
 export interface Incoming {
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
-  readonly body: (wanted: Wanted) => Promise<unknown>
+  readonly body: (wanted: BodyNeeds) => Promise<unknown>
   readonly idempotency_keys: readonly string[]
   readonly channel: Channel
   /** Gates that this channel needs besides the route's own. */
@@ -45,7 +45,7 @@ interface Approval {
 export type Channel = 'rest' | 'mcp' | 'dashboard'
 
 /** How to read a body. */
-export interface Wanted {
+export interface BodyNeeds {
   readonly route: Route
   /** Why the form's file must not be stored, judging by the fields before it. */
   readonly refuse: (fields: Readonly<Record<string, string>>) => Promise<ApiError | undefined>

@@ -1,7 +1,7 @@
 /** A door: routes under one prefix, and who may enter. The API's door is for keys, the dashboard's two are for users. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Channel, perform, type Wanted } from '../access/perform.ts'
+import { type BodyNeeds, type Channel, perform } from '../access/perform.ts'
 import type { App } from '../app.ts'
 import type { AnyCaller } from '../contract.ts'
 import { type Chunk, dropFile, storeChunk } from '../ledger/files.ts'
@@ -107,7 +107,7 @@ function pick(params: Readonly<Record<string, string>>, names: readonly string[]
 
 interface Reading {
   readonly caller: AnyCaller
-  readonly wanted: Wanted
+  readonly wanted: BodyNeeds
   readonly bodyMs: number
 }
 
