@@ -11,7 +11,14 @@ import { noteStrike } from './account-usage.ts'
 import { settled } from './enqueue.ts'
 import { noteFlood } from './floods.ts'
 import { completeShown } from './proofs.ts'
-import { type Accepted, complete, type Ending, lockOperations, type Settlement, settle } from './settle.ts'
+import {
+  type AcceptedOperation,
+  complete,
+  type Ending,
+  lockOperations,
+  type Settlement,
+  settle,
+} from './settle.ts'
 
 const batchMax = 100
 const retryMs = { first: 100, most: 3_000 } as const
@@ -152,7 +159,7 @@ export class Recorder {
       if (outcome.kind !== 'flood_wait') continue
       await noteFlood(tx, operation.account_id, secondsLeft(outcome.retry_after_seconds, at, sources.date()))
     }
-    const accepted = learnt.flatMap((one): Accepted[] =>
+    const accepted = learnt.flatMap((one): AcceptedOperation[] =>
       one.outcome.kind === 'accepted' ? [{ ...one, value: one.outcome.value }] : [],
     )
     const others = learnt.flatMap((one): Settlement[] => {
