@@ -16,7 +16,7 @@ export const settled: Topic = { topic: 'settled' }
 
 const fields = sql`id, queued_no, account_id, state, reason, detail, fingerprint, reply_status, reply_body`
 
-export interface Asked {
+export interface OperationRequest {
   readonly operation: OperationKind
   readonly key: string | undefined
   readonly fingerprint: Buffer
@@ -25,7 +25,7 @@ export interface Asked {
 export async function findOperation(
   db: Db,
   workspace_id: string,
-  { operation: { kind }, key }: Asked,
+  { operation: { kind }, key }: OperationRequest,
 ): Promise<Settled | undefined> {
   if (key === undefined) return undefined
   return db.maybe<Settled>(sql`
@@ -47,7 +47,7 @@ export const waits = {
 export async function enqueue(
   app: App,
   caller: Caller,
-  asked: Asked & { wanted: NewOperation; tx?: Tx },
+  asked: OperationRequest & { wanted: NewOperation; tx?: Tx },
 ): Promise<Queued | undefined> {
   const { tx } = asked
   const made = tx
@@ -65,7 +65,7 @@ export async function enqueue(
 function insertOf(
   app: App,
   caller: Caller,
-  { operation: { kind, forgettable }, key, fingerprint, wanted }: Asked & { wanted: NewOperation },
+  { operation: { kind, forgettable }, key, fingerprint, wanted }: OperationRequest & { wanted: NewOperation },
   from: Sql = sql``,
 ): Sql {
   const id = app.sources.newId()

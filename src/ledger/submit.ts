@@ -6,7 +6,15 @@ import type { Tx } from '../db/sql.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { NewOperation } from '../operation.ts'
 import type { Reply } from '../route.ts'
-import { type Asked, enqueue, enqueued, findById, findOperation, waits, withdraw } from './enqueue.ts'
+import {
+  enqueue,
+  enqueued,
+  findById,
+  findOperation,
+  type OperationRequest,
+  waits,
+  withdraw,
+} from './enqueue.ts'
 import { releasedError } from './released.ts'
 
 /** How operations differ in their error responses. */
@@ -31,7 +39,7 @@ interface Consumption {
 export async function submit(
   app: App,
   caller: Caller,
-  asked: Asked & Consumption & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
+  asked: OperationRequest & Consumption & { overrides: StatusOverrides; want: () => Promise<NewOperation> },
 ): Promise<Reply> {
   const { overrides, consume } = asked
   const known = consume ? undefined : await findOperation(app.db, caller.workspace_id, asked)
@@ -58,7 +66,7 @@ export async function submit(
 
 function requireSame(
   known: Settled,
-  { fingerprint, overrides }: Asked & { overrides: StatusOverrides },
+  { fingerprint, overrides }: OperationRequest & { overrides: StatusOverrides },
 ): void {
   if (!known.fingerprint.equals(fingerprint)) {
     throw new ApiError('idempotency_collision', { status: overrides.collision ?? 400 })
@@ -68,7 +76,7 @@ function requireSame(
 async function claim(
   app: App,
   caller: Caller,
-  asked: Asked & Consumption & { wanted: NewOperation },
+  asked: OperationRequest & Consumption & { wanted: NewOperation },
 ): Promise<Queued | undefined> {
   const { consume } = asked
   try {
