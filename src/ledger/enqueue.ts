@@ -2,7 +2,7 @@
  * Operations as callers request them: commits a row before anything happens (T1), and finds the row that answers a repeat
  * of the key. Nothing here calls the platform; the worker that drives the account does.
  */
-import type { App, Queued, Settled, Topic } from '../app.ts'
+import type { App, LedgerOperation, Queued, Topic } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isDuplicate } from '../db/errors.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
@@ -26,9 +26,9 @@ export async function findOperation(
   db: Db,
   workspace_id: string,
   { operation: { kind }, key }: OperationRequest,
-): Promise<Settled | undefined> {
+): Promise<LedgerOperation | undefined> {
   if (key === undefined) return undefined
-  return db.maybe<Settled>(sql`
+  return db.maybe<LedgerOperation>(sql`
     select ${fields} from operations
     where idempotency_key = ${key} -- guard: key is looked up
       and workspace_id = ${workspace_id} and kind = ${kind}`)
@@ -103,11 +103,11 @@ export async function withdraw(app: App, { id, queued_no }: Queued): Promise<voi
   await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))
 }
 
-export async function readSettled(db: Db, ids: readonly string[]): Promise<Settled[]> {
-  return db.rows<Settled>(sql`
+export async function readSettled(db: Db, ids: readonly string[]): Promise<LedgerOperation[]> {
+  return db.rows<LedgerOperation>(sql`
     select ${fields} from operations where id = any(${ids}) and state not in ('queued', 'submitting')`)
 }
 
-export async function findById(db: Db, id: string): Promise<Settled | undefined> {
-  return db.maybe<Settled>(sql`select ${fields} from operations where id = ${id}`)
+export async function findById(db: Db, id: string): Promise<LedgerOperation | undefined> {
+  return db.maybe<LedgerOperation>(sql`select ${fields} from operations where id = ${id}`)
 }

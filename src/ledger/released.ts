@@ -1,5 +1,5 @@
 /** The error for an operation that provably did not happen: why, and what the caller can do next. */
-import type { App, Settled } from '../app.ts'
+import type { App, LedgerOperation } from '../app.ts'
 import { ApiError, type ErrorCode } from '../lib/errors.ts'
 import { findFloodWait } from './floods.ts'
 import { findRefusal } from './refusals.ts'
@@ -27,7 +27,7 @@ const sameKey = 'you can retry with the same key'
 
 export async function releasedError(
   app: App,
-  row: Settled,
+  row: LedgerOperation,
   { flood = 429, again = sameKey }: { readonly flood?: 429 | 503; readonly again?: string },
 ): Promise<ApiError> {
   const cause = row.detail ?? row.reason ?? ''

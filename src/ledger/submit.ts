@@ -1,5 +1,5 @@
 /** How a caller reaches the platform: queues an operation under its key, and returns what is known of its outcome. */
-import type { App, Queued, Settled } from '../app.ts'
+import type { App, LedgerOperation, Queued } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isConnectionLost, isNotConnected, LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
@@ -65,7 +65,7 @@ export async function submit(
 }
 
 function requireSame(
-  known: Settled,
+  known: LedgerOperation,
   { fingerprint, overrides }: OperationRequest & { overrides: StatusOverrides },
 ): void {
   if (!known.fingerprint.equals(fingerprint)) {
@@ -110,7 +110,7 @@ function isLost(error: unknown): boolean {
 }
 
 /** No worker took it in time, so it is withdrawn. If that comes too late, the outcome is unknown. */
-async function giveUp(app: App, queued: Queued): Promise<Settled> {
+async function giveUp(app: App, queued: Queued): Promise<LedgerOperation> {
   try {
     await withdraw(app, queued)
     const row = await findById(app.db, queued.id)
@@ -126,7 +126,7 @@ async function giveUp(app: App, queued: Queued): Promise<Settled> {
 }
 
 /** The response to the first caller. */
-async function first(app: App, row: Settled, overrides: StatusOverrides): Promise<Reply> {
+async function first(app: App, row: LedgerOperation, overrides: StatusOverrides): Promise<Reply> {
   const headers = { 'X-Operation-Id': row.id }
   switch (row.state) {
     case 'completed':
@@ -142,7 +142,7 @@ async function first(app: App, row: Settled, overrides: StatusOverrides): Promis
 }
 
 /** The response to a repeat. */
-function repeat(row: Settled): Reply {
+function repeat(row: LedgerOperation): Reply {
   const headers = { 'X-Operation-Id': row.id }
   switch (row.state) {
     case 'completed':
