@@ -2,7 +2,7 @@
  * Operations as callers request them: commits a row before anything happens (T1), and finds the row that answers a repeat
  * of the key. Nothing here calls the platform; the worker that drives the account does.
  */
-import type { App, LedgerOperation, Queued, Topic } from '../app.ts'
+import type { App, LedgerOperation, QueuedAttempt, Topic } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isDuplicate } from '../db/errors.ts'
 import { type Db, type Sql, sql, type Tx } from '../db/sql.ts'
@@ -48,11 +48,11 @@ export async function enqueue(
   app: App,
   caller: Caller,
   asked: OperationRequest & { wanted: NewOperation; tx?: Tx },
-): Promise<Queued | undefined> {
+): Promise<QueuedAttempt | undefined> {
   const { tx } = asked
   const made = tx
-    ? tx.maybe<Queued>(insertOf(app, caller, asked))
-    : app.db.maybe<Queued>(sql`
+    ? tx.maybe<QueuedAttempt>(insertOf(app, caller, asked))
+    : app.db.maybe<QueuedAttempt>(sql`
         with unflushed as materialized (select set_config('synchronous_commit', 'off', true))
         ${insertOf(app, caller, asked, sql`from unflushed`)}`)
   return made.catch((error) => {
@@ -98,7 +98,7 @@ function randomIdOf(app: App, workspace_id: string, kind: string, key: string): 
 }
 
 /** Releases an operation whose caller gives up. Once it has left the queue, its outcome is unknown here. */
-export async function withdraw(app: App, { id, queued_no }: Queued): Promise<void> {
+export async function withdraw(app: App, { id, queued_no }: QueuedAttempt): Promise<void> {
   const ending = { to: 'released', reason: 'withdrawn' } as const
   await app.db.transaction((tx) => settle(tx, app.operations, [{ id, token: null, queued_no, ending }]))
 }

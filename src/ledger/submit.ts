@@ -1,5 +1,5 @@
 /** How a caller reaches the platform: queues an operation under its key, and returns what is known of its outcome. */
-import type { App, LedgerOperation, Queued } from '../app.ts'
+import type { App, LedgerOperation, QueuedAttempt } from '../app.ts'
 import type { Caller } from '../contract.ts'
 import { isConnectionLost, isNotConnected, LostCommit } from '../db/errors.ts'
 import type { Tx } from '../db/sql.ts'
@@ -77,7 +77,7 @@ async function claim(
   app: App,
   caller: Caller,
   asked: OperationRequest & Consumption & { wanted: NewOperation },
-): Promise<Queued | undefined> {
+): Promise<QueuedAttempt | undefined> {
   const { consume } = asked
   try {
     if (!consume) return await enqueue(app, caller, asked)
@@ -110,7 +110,7 @@ function isLost(error: unknown): boolean {
 }
 
 /** No worker took it in time, so it is withdrawn. If that comes too late, the outcome is unknown. */
-async function giveUp(app: App, queued: Queued): Promise<LedgerOperation> {
+async function giveUp(app: App, queued: QueuedAttempt): Promise<LedgerOperation> {
   try {
     await withdraw(app, queued)
     const row = await findById(app.db, queued.id)
