@@ -99,7 +99,7 @@ export class Forecast {
    * One account acts at a time. Yields every message in order of time, and undefined where the account found nothing to
    * send. It terminates, because every recipient's sequence does.
    */
-  *steps(): Generator<Foretold | undefined> {
+  *steps(): Generator<PlannedMessage | undefined> {
     for (;;) {
       const account = this.#awake.takeFirst()
       if (!account?.wake) return
