@@ -114,7 +114,9 @@ describe('the configuration', () => {
       '10.1/16',
     ]) {
       expect(faults({ PARLEY_TRUSTED_PROXIES: `127.0.0.1,${text}` }), text).toEqual([
-        expect.stringContaining('PARLEY_TRUSTED_PROXIES must be a comma-separated list of proxy addresses or networks'),
+        expect.stringContaining(
+          'PARLEY_TRUSTED_PROXIES must be a comma-separated list of proxy addresses or networks',
+        ),
       ])
     }
   })
