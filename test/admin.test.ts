@@ -214,7 +214,7 @@ describe('the control of the sandbox in the demo', () => {
   test('is refused with a sentence next to a platform of real people', async () => {
     const service = await openDemo('asked', { PARLEY_SANDBOX_CONTROL: 'on' }, [sandboxModule, nobody])
     try {
-      await expect(service.begin()).rejects.toThrow('it is refused next to theirs')
+      await expect(service.begin()).rejects.toThrow('cannot be combined with theirs')
     } finally {
       await service.stop()
     }

@@ -77,7 +77,7 @@ describe('what the platform has', () => {
     const missed = await run(place.work.service, [...verify, '--platform'])
     expect([missed.code, missed.stderr]).toEqual([1, 'FAILED: platform_messages.\n'])
     expect(missed.stdout).toMatch(
-      new RegExp(`^FAILED {2}platform_messages +This does not hold for ${await operationOf(1)}\\.$`, 'm'),
+      new RegExp(`^FAILED {2}platform_messages +This check fails for ${await operationOf(1)}\\.$`, 'm'),
     )
   })
 
@@ -85,7 +85,7 @@ describe('what the platform has', () => {
     const twice = ownPost()
     posts().push({ ...twice, message_id: twice.message_id + 1_000 })
     expect(await failures()).toEqual({
-      platform_messages: `This does not hold for ${await operationOf()}.`,
+      platform_messages: `This check fails for ${await operationOf()}.`,
     })
   })
 
@@ -130,7 +130,7 @@ describe('what the platform has', () => {
     expect(await failures()).toEqual({})
     posts().push({ ...ownPost(), message_id, random_id })
     expect(await failures()).toEqual({
-      platform_strangers: `This does not hold for ${account_id} platform:chat:${people[0]} message ${message_id}.`,
+      platform_strangers: `This check fails for ${account_id} platform:chat:${people[0]} message ${message_id}.`,
     })
   })
 

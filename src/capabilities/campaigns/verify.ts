@@ -96,6 +96,6 @@ export async function verifyCampaign(db: Db, campaign_id: string): Promise<Verif
 /** Names the first ten wrong rows. */
 export function describeCheck(name: string, wrong: readonly string[], good: string): Check {
   const more = wrong.length > 10 ? ' and more' : ''
-  const detail = wrong.length === 0 ? good : `This does not hold for ${wrong.slice(0, 10).join(', ')}${more}.`
+  const detail = wrong.length === 0 ? good : `This check fails for ${wrong.slice(0, 10).join(', ')}${more}.`
   return { name, ok: wrong.length === 0, detail }
 }

@@ -236,7 +236,7 @@ describe('GET /dashboard/oidc/callback', () => {
     const before = await countRows()
     expect(await signInAt('nobody')).toMatchObject({
       ...refused,
-      body: { error: expect.stringContaining('Nobody here is linked to this account at Acme ID') },
+      body: { error: expect.stringContaining('No user of this instance is linked to this Acme ID account') },
     })
     const email = (await newUser()).email
     const known = await signInAt('nobody', { lies: { claims: { email, email_verified: true } } })
