@@ -232,7 +232,7 @@ describe('the list as a file', () => {
     await expect(importText('')).rejects.toThrow('must name the columns')
     const before = (await list()).length
     await expect(importText('username\nhal_of_it\n"the rest\nida_of_it\n')).rejects.toThrow(
-      'line 3 never ends',
+      'line 3 is never closed',
     )
     expect(await list()).toHaveLength(before)
     for (const given of [{}, { username: 'a_b_c', phone: '+491701234567' }]) {
